@@ -67,3 +67,73 @@ def test_gold_for_numbers_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["truth", str(path), "--gold", str(gold)])
     assert isinstance(done.exception, ParameterError)
     assert "for categories" in str(done.exception)
+
+
+MASKS = {
+    "high": "randomized-response:options=2,epsilon=1",
+    "low": "randomized-response:options=2,epsilon=4",
+}
+
+
+#: Two of five workers are right; the others say anything.
+MIXED = [
+    f"t{t},w{w},{'ab'[t % 2 if w > 2 else (t * 7 + w * t * t) // 3 % 2]}"
+    for t in range(12)
+    for w in range(5)
+]
+
+
+def _with(path: Path, column: str, of_worker: dict[int, str]) -> Path:
+    """Write claims with one more column, which each worker has an entry of."""
+    named = [f'{row},"{of_worker[int(row.split(",")[1][1:])]}"' for row in MIXED]
+    path.write_text("\n".join([f"task,worker,label,{column}", *named]) + "\n", "utf-8")
+    return path
+
+
+def test_each_claim_may_have_a_mechanism(tmp_path: Path) -> None:
+    """A column of levels with their table is the same as a column of mechanisms, read unasked."""
+    level = {worker: "high" if worker < 3 else "low" for worker in range(5)}
+    table = tmp_path / "levels.csv"
+    rows = [f'{name},"{text}"' for name, text in MASKS.items()]
+    table.write_text("\n".join(["level,mechanism", *rows]) + "\n", "utf-8")
+    out, other = tmp_path / "out.csv", tmp_path / "other.csv"
+    claims = _with(tmp_path / "a.csv", "level", level)
+    found = _truth(claims, "--levels", table, "--method", "one-coin", "--out", out)
+    assert found["mechanisms"] == {MASKS["high"]: 36, MASKS["low"]: 24}
+    texts = {worker: MASKS[name] for worker, name in level.items()}
+    named = _with(tmp_path / "b.csv", "mechanism", texts)
+    again = _truth(named, "--method", "one-coin", "--out", other)
+    assert again["mechanisms"] == found["mechanisms"]
+    assert out.read_text("utf-8") == other.read_text("utf-8")
+    # two reports at epsilon 4 outweigh three at epsilon 1
+    right = [f"t{t},{'ab'[t % 2]}" for t in range(12)]
+    assert out.read_text("utf-8").replace('"', "").split()[1:] == right
+    assert "mechanisms" not in _truth(named, "--mechanism", MASKS["high"])
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--mechanism", MASKS["high"]), "give one"),
+        (("--engine", "stream"), "needs a table in memory"),
+        (("--kind", "numeric"), "numeric ones are asked for"),
+    ],
+)
+def test_levels_that_cannot_be_meant_are_refused(
+    tmp_path: Path, more: tuple[str, str], message: str
+) -> None:
+    """A table of levels is refused beside one mechanism, over partitions, and for other claims."""
+    table = tmp_path / "levels.csv"
+    table.write_text(f'level,mechanism\na,"{MASKS["high"]}"\n', "utf-8")
+    claims = _with(tmp_path / "a.csv", "level", dict.fromkeys(range(5), "a"))
+    done = CliRunner().invoke(app, ["truth", str(claims), "--levels", str(table), *more])
+    assert isinstance(done.exception, ParameterError)
+    assert message in str(done.exception)
+
+
+def test_partitions_with_a_column_of_mechanisms_are_refused(tmp_path: Path) -> None:
+    """Over partitions a mechanism a claim is never passed over in silence."""
+    named = _with(tmp_path / "b.csv", "mechanism", dict.fromkeys(range(5), MASKS["high"]))
+    done = CliRunner().invoke(app, ["truth", str(named), "--engine", "stream"])
+    assert isinstance(done.exception, ParameterError)
+    assert "column 'mechanism'" in str(done.exception)

@@ -76,6 +76,30 @@ def test_labels_over_several_levels() -> None:
     assert all(row["probability"] > 0.99 for row in result["labels"])
 
 
+def test_each_report_counts_by_the_mask_of_its_level() -> None:
+    """Labels are the library's on all levels together, each report with its own mechanism."""
+    definition = label_survey(levels=("medium", "low"))
+    draw = random.Random(6)
+    truth = [[int(draw.random() < chance) for chance in [0.3, 0.7] * 6] for _ in range(40)]
+    rows = [row for name in ("medium", "low") for row in masked(definition, name, truth)]
+    found = compute(definition, rows)["labels"]
+    table = {
+        "task": [f"q{n}" for _ in rows for n in range(12)],
+        "worker": [name for name, _, _ in rows for _ in range(12)],
+        "label": [("Cat", "Dog")[report] for _, _, row in rows for report in row],
+        "level": [level for _, level, _ in rows for _ in range(12)],
+    }
+    levels = {name: masks(definition, name)[0] for name in ("medium", "low")}
+    fit = BayesianCombination().fit(table, mechanism=levels, gold={"q0": "Cat"})
+    posterior = fit.solution_.posteriors.max(axis=1).tolist()
+    # the row of the known label is inferred without it
+    assert [row["probability"] for row in found[1:]] == pytest.approx(posterior[1:], abs=1e-6)
+    swapped = {"medium": levels["low"], "low": levels["medium"]}
+    wrong = BayesianCombination().fit(table, mechanism=swapped, gold={"q0": "Cat"})
+    off = wrong.solution_.posteriors.max(axis=1).tolist()
+    assert [row["probability"] for row in found[1:]] != pytest.approx(off[1:], abs=1e-3)
+
+
 def test_a_labelling_task_needs_one_set_of_labels() -> None:
     """Where items have different labels there is nothing to infer together."""
     definition = define(

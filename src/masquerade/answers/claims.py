@@ -149,7 +149,10 @@ class Claims:
         else:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
         claims = cls(task, worker, value, known_tasks, known_workers, names, null, read_off)
-        return claims if duplicates == "all" else _resolve_duplicates(claims, duplicates)
+        kept = kept_rows(claims, duplicates)
+        if kept is None:
+            return claims
+        return replace(claims, task=task[kept], worker=worker[kept], value=value[kept])
 
     @classmethod
     def read(
@@ -432,13 +435,22 @@ def _not_a_number(labels: pa.Array, column: str) -> InputError:
     return SchemaError(f"column {column!r} does not hold numbers.")
 
 
-def _resolve_duplicates(claims: Claims, duplicates: Duplicates) -> Claims:
+def kept_rows(claims: Claims, duplicates: Duplicates) -> Flags | None:
+    """Return which claims stay where workers answered tasks more than once; None for all.
+
+    Raises
+    ------
+    DuplicateClaim
+        There is such a claim, and `duplicates` is ``"error"``; the message names both rows.
+    """
+    if duplicates == "all":
+        return None
     key = claims.task.astype(np.int64)  # first, for tables often come in this order
     key *= claims.n_workers
     key += claims.worker
     ordered = np.sort(key, kind="stable")  # quick where much is in order already
     if not (ordered[1:] == ordered[:-1]).any():
-        return claims
+        return None
     order = np.argsort(key, kind="stable")
     same = key[order[1:]] == key[order[:-1]]
     if duplicates == "error":
@@ -451,11 +463,6 @@ def _resolve_duplicates(claims: Claims, duplicates: Duplicates) -> Claims:
             f"({int(same.sum())} such rows in all); keep one with duplicates='first' or 'last', or "
             "every one with 'all' (--duplicates on the command line)."
         )
-    kept = np.ones(len(order), dtype=bool)
-    if duplicates == "first":
-        kept[order[1:][same]] = False
-    else:
-        kept[order[:-1][same]] = False
-    return replace(
-        claims, task=claims.task[kept], worker=claims.worker[kept], value=claims.value[kept]
-    )
+    kept = np.ones(len(order), dtype=np.bool_)
+    kept[order[1:][same] if duplicates == "first" else order[:-1][same]] = False
+    return kept

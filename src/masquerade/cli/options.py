@@ -10,6 +10,8 @@ import typer
 if TYPE_CHECKING:
     from masquerade.answers import Claims
     from masquerade.answers.claims import Duplicates, Kind
+    from masquerade.mechanisms import Mechanism
+    from masquerade.truth import ReportMechanisms
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")
@@ -78,6 +80,53 @@ def read_claims(
         tasks=tasks,
         workers=workers,
     )
+
+
+def claims_and_masks(
+    frame: Any,
+    levels: Path | None,
+    mechanism: Mechanism | None,
+    *,
+    kind: str | None,
+    likely: Kind | None,
+    options: str | None,
+    duplicates: str,
+) -> tuple[Claims, Mechanism | ReportMechanisms | None]:
+    """Return the claims of a table, checked, with what masked them.
+
+    That is one mechanism for all; else, of each claim, that of its level in the table of levels, or
+    that in its column ``mechanism``, where there is one. Claims without a mask are of `kind`, else
+    of the `likely` one, else as their column and values say.
+    """
+    from masquerade.answers import Claims
+    from masquerade.errors import ParameterError
+    from masquerade.mechanisms import parse_mechanism
+    from masquerade.truth import ReportMechanisms
+
+    names = None if options is None else [name.strip() for name in options.split(",")]
+    kept = cast("Duplicates", duplicates)
+    if mechanism is not None or (levels is None and "mechanism" not in frame.column_names):
+        null = mechanism is not None and mechanism.null
+        known = likely if mechanism is None else mechanism.kind
+        claims = Claims.from_frame(
+            frame,
+            kind=cast("Kind | None", kind or known),
+            options=names,
+            null=null,
+            duplicates=kept,
+        )
+        return claims, mechanism
+    masked_by = None
+    if levels is not None:
+        texts = zip(read_column(levels, "level"), read_column(levels, "mechanism"), strict=True)
+        masked_by = {str(name): parse_mechanism(text) for name, text in texts}
+    claims, masks = ReportMechanisms.with_claims(frame, masked_by, options=names, duplicates=kept)
+    if kind is not None and kind != claims.kind:
+        raise ParameterError(
+            f"{masks.mechanisms[0]} masks {claims.kind} claims, {kind} ones are asked for; choose "
+            "a method for them, or drop --kind."
+        )
+    return claims, masks
 
 
 def read_column(path: Path, name: str) -> list[Any]:

@@ -14,7 +14,7 @@ from masquerade.cli.options import (
     DuplicatesChoice,
     KindChoice,
     OptionNames,
-    read_claims,
+    claims_and_masks,
 )
 from masquerade.cli.terminal import say, show, show_rows
 from masquerade.cli.truth_at_scale import engine_for, truth_at_scale
@@ -22,8 +22,8 @@ from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Truths
-    from masquerade.mechanisms import Mechanism
     from masquerade.truth import Estimator
+    from masquerade.truth.report_mechanisms import Masks
 
 #: Claims from which a fit shows a bar.
 _LONG = 200_000
@@ -45,7 +45,18 @@ def truth(
         ),
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option(help="What masked the claims; inference then knows the noise.")
+        str | None,
+        typer.Option(
+            help="What masked the claims; inference then knows the noise. Default: the text of "
+            "each claim's column mechanism, where CLAIMS has one."
+        ),
+    ] = None,
+    levels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of levels (level,mechanism); CLAIMS then has a column level, and each "
+            "claim the mechanism of its own."
+        ),
     ] = None,
     truth: Annotated[
         Path | None, typer.Option(help="Known truths (task,truth), to score against.")
@@ -89,10 +100,17 @@ def truth(
     Example: masquerade truth claims.csv --out labels.csv
     """
     from masquerade.answers import Truths
-    from masquerade.answers.frames import write_table
+    from masquerade.answers.frames import read_table, write_table
     from masquerade.mechanisms import parse_mechanism
-    from masquerade.truth import CategoricalEstimator, NumericEstimator, method_named
+    from masquerade.truth import (
+        CategoricalEstimator,
+        NumericEstimator,
+        ReportMechanisms,
+        method_named,
+    )
 
+    if mechanism is not None and levels is not None:
+        raise ParameterError("--mechanism is one for all claims, --levels one for each; give one.")
     masked_by = None if mechanism is None else parse_mechanism(mechanism)
     chosen = None if method is None or method == "auto" else method_named(method)
     known = None if truth is None else Truths.read(truth)
@@ -100,9 +118,13 @@ def truth(
     if engine != "memory":
         if kind == "numeric":
             raise ParameterError(f"engine {engine!r} is for categories; use --engine memory.")
+        if levels is not None:
+            raise ParameterError(
+                "--levels needs a table in memory; use --engine memory with one file."
+            )
         if gold is not None:
             raise ParameterError("--gold needs all claims at once; use --engine memory.")
-        result = truth_at_scale(
+        at_scale = truth_at_scale(
             claims,
             engine=engine,
             scheduler=scheduler,
@@ -114,27 +136,27 @@ def truth(
             options=options,
             duplicates=duplicates,
         )
-        show(result, as_json=json, title="Truth")
+        show(at_scale, as_json=json, title="Truth")
         return
     if repartition is not None:
         raise ParameterError(
             "--repartition is for partitions; use it with --engine stream or dask."
         )
-    if kind is None and (chosen is not None or masked_by is not None):
-        kind = masked_by.kind if masked_by is not None else chosen.kind if chosen else None
-    table = read_claims(
-        claims,
+    table, masks = claims_and_masks(
+        read_table(claims),
+        levels,
+        masked_by,
         kind=kind,
+        likely=None if chosen is None else chosen.kind,
         options=options,
-        null=masked_by is not None and masked_by.null,
         duplicates=duplicates,
     )
     chosen = chosen or method_named("auto", kind=table.kind)
     anchors = None if gold is None else Truths.read(gold)
     started = time.perf_counter()
-    fit = _fitted(chosen(), table, masked_by, anchors, quiet=json)
+    fit = _fitted(chosen(), table, masks, anchors, quiet=json)
     seconds = time.perf_counter() - started
-    result = {
+    result: dict[str, Any] = {
         "method": chosen.name,
         "kind": table.kind,
         "tasks": table.n_tasks,
@@ -144,6 +166,10 @@ def truth(
         "iterations": fit.iterations_,
         "seconds": round(seconds, 6),
     }
+    if isinstance(masks, ReportMechanisms):
+        result["mechanisms"] = {
+            str(each): int(rows.sum()) for each, rows in masks.rows() if rows.any()
+        }
     if isinstance(fit, CategoricalEstimator):
         result["components"] = fit.components_
         result["orientation_ambiguous"] = fit.orientation_ambiguous_
@@ -186,7 +212,7 @@ def _show_first(fit: Estimator) -> None:
 def _fitted(
     method: Estimator,
     table: Claims,
-    mechanism: Mechanism | None,
+    mechanism: Masks,
     gold: Truths | None,
     *,
     quiet: bool,

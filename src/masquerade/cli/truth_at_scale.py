@@ -59,6 +59,11 @@ def truth_at_scale(
         null=mechanism is not None and getattr(mechanism, "null", False),
         duplicates=cast("Duplicates", duplicates),
     )
+    if mechanism is None and "mechanism" in _columns(partitions.files[0].path):
+        raise ParameterError(
+            f"{partitions.files[0].path.name} has a column 'mechanism'; partitions take one "
+            "--mechanism for all claims. Use --engine memory, or drop the column."
+        )
     if chosen is None:
         chosen = method_named("one-coin" if mechanism is not None else "truth-discovery")
     started = time.perf_counter()
@@ -101,6 +106,18 @@ def truth_at_scale(
             _write(fit, out)
             result["out"] = str(out)
     return result
+
+
+def _columns(path: Path) -> list[str]:
+    """Return the names of a partition's columns, of a Parquet file from its footer alone."""
+    from pyarrow import parquet
+
+    from masquerade.answers.frames import read_table
+
+    if path.suffix in (".parquet", ".pq"):
+        names: list[str] = parquet.read_schema(path).names
+        return names
+    return list(read_table(path).column_names)
 
 
 def _opened(engine: str, scheduler: str | None) -> Engine:

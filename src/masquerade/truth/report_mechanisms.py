@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, to_arrow
-from masquerade.answers.claims import Kind
+from masquerade.answers.claims import Duplicates, Kind, kept_rows
 from masquerade.answers.frames import plain_column
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Flags, Floats
@@ -105,6 +105,38 @@ class ReportMechanisms:
                 f"{list(levels)}; correct it, or give its mechanism."
             )
         return cls(tuple(levels[name] for name in known), codes)
+
+    @classmethod
+    def with_claims(
+        cls,
+        frame: Frame,
+        levels: Mapping[str, Mechanism] | None = None,
+        *,
+        options: Sequence[Any] | None = None,
+        duplicates: Duplicates = "error",
+    ) -> tuple[Claims, ReportMechanisms]:
+        """Return the claims of a table with the mechanism of each.
+
+        Parameters
+        ----------
+        frame, levels
+            See `read`.
+        options, duplicates
+            See `Claims.from_frame`. Rows that are dropped are dropped from both.
+
+        Raises
+        ------
+        InputError, ParameterError
+            See `read` and `Claims.from_frame`.
+        """
+        masks = cls.read(frame, levels)
+        claims = Claims.from_frame(
+            frame, kind=masks.kind, options=options, null=masks.null, duplicates="all"
+        )
+        kept = kept_rows(claims, duplicates)
+        if kept is None:
+            return claims, masks
+        return claims_among(claims, kept), replace(masks, of_claim=masks.of_claim[kept])
 
     @property
     def kind(self) -> Kind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +12,8 @@ from scipy.special import ndtri
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Codes, Floats
+from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_not_negative
 from masquerade.truth.numeric.estimator import (
@@ -22,6 +24,7 @@ from masquerade.truth.numeric.estimator import (
 )
 from masquerade.truth.numeric.reports_table import ReportTable, option_values
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
+from masquerade.truth.splits import claims_among
 
 
 @dataclass(eq=False, kw_only=True)
@@ -79,35 +82,34 @@ class Moments(NumericEstimator):
 
     def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
-        if isinstance(mechanism, ReportMechanisms):
-            raise ParameterError("moments takes one mechanism for all reports; use channel-em.")
-        table = ReportTable.of(claims, mechanism, self.levels)
-        size = len(table.levels)
-        if not table.every_answer and mechanism is not None and table.given.shape[1] > size + 1:
-            raise ParameterError(
-                f"{mechanism} adds noise, so the mean of reports is unbiased already; use mean."
-            )
-        # All answers are reported alike: p - q is 0, and nothing can be divided by it.
-        if mechanism is not None and np.ptp(table.given[:, :size]) == 0:
+        parts = [
+            _Counted.of(ReportTable.of(each, mask, self.levels), mask)
+            for each, mask in _by_mechanism(claims, mechanism)
+        ]
+        # Reports of which all answers are reported alike tell nothing.
+        parts = [part for part in parts if part.gain]
+        if not parts:
             nothing = np.full(claims.n_tasks, np.nan)
             remark = prior_only("reports are independent of answers")
             return NumericSolution(
                 ValueIntervals(nothing, nothing, nothing, nothing), remarks=(remark,)
             )
-        # The channel is p on the diagonal and q elsewhere.
-        floor = float(table.given[0, 1]) if size > 1 else 0.0
-        gain = float(table.given[0, 0]) - floor
-        is_level = table.symbol < size
-        # Counted from the mean of levels: then the m q of all levels add up to 0 in sum y c(y).
-        level = table.levels[np.minimum(table.symbol, size - 1)] - table.levels.mean()
+        levels = parts[0].levels
+        if any(not np.array_equal(levels, part.levels) for part in parts):
+            raise ParameterError(
+                "the mechanisms have different levels of answers; give mechanisms of the same."
+            )
+        task = np.concatenate([part.task for part in parts])
+        # The noise of a report is about 1 / gain: a report counts by its precision.
+        weight = np.concatenate([np.full(len(part.task), part.gain**2) for part in parts])
+        weight /= weight.mean()
+        number = weight * np.concatenate([part.number for part in parts])
+        amount = weight * np.concatenate([part.amount for part in parts])
 
         def total_of(figure: NDArray[Any]) -> Floats:
-            return np.bincount(table.task, figure, claims.n_tasks).astype(np.float64)
+            return np.bincount(task, figure, claims.n_tasks).astype(np.float64)
 
-        reports = total_of(np.ones(len(is_level)))
-        # one report's parts of sum c and of sum y c, levels counted from their mean
-        number = (is_level - size * floor) / gain
-        amount = is_level * level / gain
+        reports = total_of(np.ones(len(task)))
         answers, sums = total_of(number), total_of(amount)
         with np.errstate(divide="ignore", invalid="ignore"):
             # delta method: the variance of a ratio is that of y c(y) - ratio c(y)
@@ -115,12 +117,11 @@ class Moments(NumericEstimator):
             # Half an answer is the least that a ratio is taken of.
             enough = answers > np.maximum(self.least * np.sqrt(np.maximum(spread, 0)), 0.5)
             ratio = np.where(enough, sums / answers, np.nan)
-            off = amount - np.where(enough, ratio, 0)[table.task] * number
+            off = amount - np.where(enough, ratio, 0)[task] * number
             few = np.maximum(reports - 1, 1)
             # m / (m - 1): the ratio itself was estimated from these reports
             error = np.sqrt(total_of(off**2) * reports / few) / np.where(enough, answers, np.nan)
-        middle = table.levels.mean()
-        ends = table.levels[[0, -1]]
+        middle, ends = levels.mean(), levels[[0, -1]]
         reach = float(ndtri((1 + self.confidence) / 2)) * error
         value = middle + ratio
         intervals = ValueIntervals(
@@ -134,3 +135,46 @@ class Moments(NumericEstimator):
         return NumericSolution(
             intervals, remarks=(Remark("INSUFFICIENT", text),) if missing else ()
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counted:
+    """Reports that went through one mechanism, as unbiased parts of a task's counts of answers."""
+
+    task: Codes
+    levels: Floats
+    gain: float  # p - q of the channel; 0 where reports tell nothing
+    # number, amount: float array, shape (n_reports,). One report's parts of sum c and of sum y c,
+    # levels counted from their mean.
+    number: Floats
+    amount: Floats
+
+    @classmethod
+    def of(cls, table: ReportTable, mechanism: Mechanism | None) -> _Counted:
+        """Return the parts of each report, of a mechanism whose reports are levels."""
+        size = len(table.levels)
+        if not table.every_answer and mechanism is not None and table.given.shape[1] > size + 1:
+            raise ParameterError(
+                f"{mechanism} adds noise, so the mean of reports is unbiased already; use mean."
+            )
+        nothing = np.zeros(len(table.task))
+        if mechanism is not None and np.ptp(table.given[:, :size]) == 0:
+            return cls(table.task, table.levels, 0.0, nothing, nothing)
+        # The channel is p on the diagonal and q elsewhere.
+        floor = float(table.given[0, 1]) if size > 1 else 0.0
+        gain = float(table.given[0, 0]) - floor
+        is_level = table.symbol < size
+        # Counted from the mean of levels: then the m q of all levels add up to 0 in sum y c(y).
+        level = table.levels[np.minimum(table.symbol, size - 1)] - table.levels.mean()
+        number = np.asarray((is_level - size * floor) / gain, dtype=np.float64)
+        return cls(table.task, table.levels, gain, number, is_level * level / gain)
+
+
+def _by_mechanism(claims: Claims, masks: Masks) -> Iterator[tuple[Claims, Mechanism | None]]:
+    """Yield the claims that went through each mechanism."""
+    if not isinstance(masks, ReportMechanisms):
+        yield claims, masks
+        return
+    for mechanism, rows in masks.rows():
+        if rows.any():
+            yield claims_among(claims, rows), mechanism
