@@ -32,8 +32,9 @@ from masquerade.server.participants.profile import Profiles
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.helper_services import require_no_tasks
 from masquerade.server.parties.leader_aggregation import LeaderAggregation
-from masquerade.server.parties.proposals import Helpers, Proposals, bind_task
+from masquerade.server.parties.proposals import Proposals, bind_task
 from masquerade.server.parties.split_reports import SplitReports
+from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.payments.funds import Funds
 from masquerade.server.payments.rewards import CompletionCodes
 from masquerade.server.payments.wallets import Wallets

@@ -73,10 +73,12 @@ class Pair:
             self.team, address=self.address, token=self.token, fingerprint=self.helper.fingerprint
         )
 
-    def ask(self, survey: Survey, token: str, *, people: int = 40) -> dict[str, Any]:
+    def ask(
+        self, survey: Survey, token: str, *, people: int = 40, **options: Any
+    ) -> dict[str, Any]:
         """Propose a survey, or look what became of that."""
         return self.leader.proposals.ask(
-            survey, token=token, team=self.team, leader=LEADER, people=people
+            survey, token=token, team=self.team, leader=LEADER, people=people, **options
         )
 
     def open(self, survey: Survey | None = None, **terms: Any) -> SurveyRecord:

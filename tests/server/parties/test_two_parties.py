@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 from tests.server.devices import everything
 from tests.server.parties.pairs import Pair
 
@@ -21,6 +23,9 @@ from masquerade.errors import (
     WrongState,
 )
 from masquerade.results import split_codebook
+from masquerade.server.db.party_tables import HELPER_TASK
+from masquerade.server.parties.helper_client import HelperClient
+from masquerade.server.parties.helper_tasks import stop_restored
 from masquerade.server.parties.proposals import bind_task
 from masquerade.surveys import Choice, Number, SeveralOf, ShowIf
 from masquerade.surveys.survey import split_commitment
@@ -278,6 +283,107 @@ def test_a_refusal_is_told(sqlite_pair: Pair) -> None:
     assert "refused" in standing["reason"]
     with pytest.raises(WrongState):
         sqlite_pair.helper.tasks.decide(asked["task"], approve=True)
+
+
+def test_a_refused_survey_is_proposed_again_on_demand(sqlite_pair: Pair) -> None:
+    """A look leaves a refusal as it is; who asks again, or changes a word, is decided on anew."""
+    survey, token = sqlite_pair.define(), secrets.token_hex(8)
+    sqlite_pair.add_helper()
+    first = sqlite_pair.ask(survey, token)
+    sqlite_pair.helper.tasks.decide(first["task"], approve=False)
+    assert [sqlite_pair.ask(survey, token)["state"] for _ in range(2)] == ["refused"] * 2
+    second = sqlite_pair.ask(survey, token, again=True)
+    assert second["state"] == "proposed"
+    assert second["task"] != first["task"]
+    sqlite_pair.helper.tasks.decide(second["task"], approve=False)
+    assert sqlite_pair.ask(survey, token)["state"] == "refused"
+    other = sqlite_pair.ask(sqlite_pair.define(title="Other"), token)
+    assert other["state"] == "proposed"
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("approved", [False, True])
+@pytest.mark.parametrize("loss", ["expired", "stopped", "forgotten"])
+def test_what_the_helper_does_not_have_any_more_is_proposed_anew(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, loss: str, approved: bool
+) -> None:
+    """A draft never opens with a task that is gone, and gets another, whatever was decided."""
+    survey, token = pair.define(), secrets.token_hex(8)
+    pair.add_helper()
+    tasks = pair.helper.tasks
+    first = pair.ask(survey, token)["task"]
+    if approved:
+        tasks.decide(first, approve=True)
+        assert pair.ask(survey, token)["state"] == "approved"
+    confirm = partial(pair.leader.proposals.confirm, survey, token=token, team=pair.team)
+    confirm()
+    if loss == "expired":
+        with monkeypatch.context() as later:
+            later.setattr(tasks, "_clock", lambda: 2.0**40)
+            assert tasks.expire() == 1
+    elif loss == "stopped":
+        assert pair.helper.transactions.write(lambda c: stop_restored(c, day="2026-01-01")) == 1
+    else:
+        pair.helper.transactions.write(lambda c: c.execute(delete(HELPER_TASK)))
+    if approved:
+        with pytest.raises(WrongState, match="Ask the helper again"):
+            confirm()
+    again = pair.ask(survey, token)
+    assert again["state"] == "proposed"
+    assert again["task"] != first
+    with pytest.raises(WrongState, match="proposed"):
+        pair.leader.surveys.open_survey(survey, token=token)
+    tasks.decide(again["task"], approve=True)
+    assert pair.ask(survey, token)["state"] == "approved"
+    record = pair.leader.surveys.open_survey(survey, token=token)
+    pair.crowd(record, 3)
+    pair.close(record)
+    assert pair.leader.aggregation.run() == 1
+    assert pair.result(record)["responses"] == 3
+
+
+def test_an_approval_that_ends_too_early_is_asked_for_anew(sqlite_pair: Pair) -> None:
+    """Where the last day moves beyond the task's, the survey is proposed with another end."""
+    survey, token = sqlite_pair.define(), secrets.token_hex(8)
+    sqlite_pair.add_helper()
+    today = datetime.now(UTC).date()
+    near, late = ((today + timedelta(days=days)).isoformat() for days in (5, 90))
+    first = sqlite_pair.ask(survey, token, closes=near)
+    sqlite_pair.helper.tasks.decide(first["task"], approve=True)
+    assert sqlite_pair.ask(survey, token, closes=near)["state"] == "approved"
+    second = sqlite_pair.ask(survey, token, closes=late)
+    assert second["state"] == "proposed"
+    assert second["task"] != first["task"]
+    assert sqlite_pair.ask(survey, token, closes=near)["task"] == second["task"]
+
+
+@pytest.mark.both_databases
+def test_a_survey_that_opened_meanwhile_keeps_its_task(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proposal that is answered after the opening changes nothing: no answer is lost by it."""
+    survey, token = pair.define(), secrets.token_hex(8)
+    pair.add_helper()
+    task = pair.ask(survey, token)["task"]
+    pair.helper.tasks.decide(task, approve=True)
+    assert pair.ask(survey, token)["state"] == "approved"
+    propose = HelperClient.propose
+
+    def late(self: HelperClient, proposal: dict[str, Any]) -> dict[str, Any]:
+        answer = propose(self, proposal)
+        record = pair.leader.surveys.open_survey(survey, token=token)
+        pair.crowd(record, 3)
+        return answer
+
+    monkeypatch.setattr(HelperClient, "propose", late)
+    # Other words, as of another tab: their proposal comes too late.
+    other = pair.define(title="Other")
+    with pytest.raises(WrongState, match="opened meanwhile"):
+        pair.ask(other, token)
+    assert pair.ask(survey, token)["task"] == task
+    record = pair.close(pair.leader.surveys.record(token))
+    assert pair.leader.aggregation.run() == 1
+    assert pair.result(record)["responses"] == 3
 
 
 def test_a_proposal_is_made_anew_when_words_change(sqlite_pair: Pair) -> None:

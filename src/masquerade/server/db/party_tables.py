@@ -18,6 +18,8 @@ BOUND, VERIFYING, COLLECTING, COLLECTED = "bound", "verifying", "collecting", "c
 TOO_FEW, FAILED = "too-few", "failed"
 #: States of a task at the helper besides: its keys are gone, or may have been used before.
 EXPIRED, STOPPED = "expired", "stopped"
+#: States of a task at the leader before a survey opens with it.
+DRAFTED = (PROPOSED, APPROVED, REFUSED)
 #: States in which the leader still has something to do.
 UNDER_WAY = (BOUND, VERIFYING, COLLECTING)
 #: States of a task at the leader in which nothing more follows.

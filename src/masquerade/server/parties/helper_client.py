@@ -15,6 +15,7 @@ import httpx
 from masquerade.errors import (
     AggregationRefused,
     MasqueradeError,
+    NotFound,
     OperationError,
     ParameterError,
     ServerUnavailable,
@@ -202,6 +203,8 @@ def _refusal(status: int, content: bytes, address: str) -> MasqueradeError:
             f"the helper at {address} does not know this server's token; ask its operator for "
             "the present one and enter it."
         )
+    if status == 404:
+        return NotFound(f"the helper at {address} does not know this: {detail}")
     if status >= 500 or status == 429:
         return ServerUnavailable(f"the helper at {address} cannot answer now: {detail}")
     return OperationError(f"the helper at {address} refuses: {detail}")

@@ -57,13 +57,14 @@ from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.logs import fields
 from masquerade.server.parties.helper_aggregation import MOST_IN_JOB
 from masquerade.server.parties.helper_client import HelperClient
-from masquerade.server.parties.proposals import Helpers, LeaderSecrets
+from masquerade.server.parties.proposals import LeaderSecrets
 from masquerade.server.parties.split_reports import (
     delete_reports,
     report_count,
     reports_after,
     withdrawn_ids,
 )
+from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.webhooks.deliveries import RESULTS_READY, enqueue
 from masquerade.surveys.split_task import COLLECTION, SplitTask
 from masquerade.surveys.survey import Survey

@@ -1,61 +1,49 @@
-"""Helpers that a team works with, and surveys that are proposed to them before they open."""
+"""Surveys that are proposed to a team's helper before they open.
+
+::
+
+    proposed -> approved -> bound        (open with it; the rest is `leader_aggregation`'s)
+    proposed -> refused
+
+A draft whose helper refused it is asked about again on demand; one whose helper has ended or
+forgotten the task, or that is to stay open longer than the task, is proposed anew.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-import re
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from masquerade.aggregate.dap import config_of
 from masquerade.aggregate.hpke import HpkeKey, Kem
-from masquerade.aggregate.signature import check_approval, fingerprint_of
+from masquerade.aggregate.signature import check_approval
 from masquerade.errors import BrokenPromise, NotFound, ParameterError, WrongState
 from masquerade.server.db.party_tables import (
     APPROVED,
     BOUND,
-    HELPER,
+    DRAFTED,
     PROPOSED,
     REFUSED,
     SPLIT_TASK,
 )
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.parties.helper_client import Connect, helper_address
+from masquerade.server.parties.helper_client import HelperClient
+from masquerade.server.parties.team_helpers import Helpers
 from masquerade.surveys.split_task import COLLECTOR_KEY, LEADER_KEY, SplitTask
 from masquerade.surveys.survey import Survey
 
 #: Days after a survey's last day in which the helper keeps its task, and days without a last day.
 GRACE_DAYS, OPEN_DAYS = 30, 365
 _DAY_SECONDS = 86_400
-_FINGERPRINT = re.compile(r"[0-9a-f]{32}")
-
-
-@dataclass(frozen=True, slots=True)
-class Helper:
-    """A helper that a team works with."""
-
-    id: str
-    address: str
-    operator: str
-    fingerprint: str
-
-    def to_json(self) -> dict[str, str]:
-        """Return the helper as a JSON object."""
-        return {
-            "id": self.id,
-            "address": self.address,
-            "operator": self.operator,
-            "fingerprint": self.fingerprint,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,134 +65,6 @@ class LeaderSecrets:
         *keys, seed = json.loads(text)
         leader, collector = (HpkeKey(Kem(kem), bytes.fromhex(key)) for kem, key in keys)
         return cls(leader, collector, bytes.fromhex(seed))
-
-
-class Helpers:
-    """The helpers of all teams.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    connect : callable
-        Gives a client of an address and a token.
-    seals : Seals
-    private : bool
-        Whether helpers may be on this computer and its network.
-    """
-
-    def __init__(
-        self, transactions: Transactions, *, connect: Connect, seals: Seals, private: bool
-    ) -> None:
-        self._transactions = transactions
-        self.connect = connect
-        self._seals = seals
-        self._private = private
-
-    def add(self, team: str, *, address: str, token: str, fingerprint: str) -> Helper:
-        """Keep a helper, or another token of one, after asking it who it is.
-
-        Parameters
-        ----------
-        team, address : str
-        token, fingerprint : str
-            As the helper's operator gave them, and not over the network of this server.
-
-        Raises
-        ------
-        BrokenPromise
-            Another key is at this address.
-        ParameterError, ServerUnavailable, OperationError
-        """
-        place = helper_address(address, private=self._private)
-        wanted = re.sub(r"[\s:-]", "", fingerprint.lower())
-        if not _FINGERPRINT.fullmatch(wanted):
-            raise ParameterError(
-                f"the fingerprint is {fingerprint[:100]!r}, expected the 32 digits that the helper "
-                "shows.",
-                field="fingerprint",
-            )
-        if not token.isascii() or not token.isprintable() or not 1 <= len(token) <= 200:
-            raise ParameterError("the token is none; ask the helper's operator.", field="token")
-        who = self.connect(place, token).identity()
-        try:
-            key = bytes.fromhex(str(who["public_key"]))
-            operator, own = str(who["operator"]).strip(), str(who["address"])
-        except (KeyError, ValueError):
-            raise BrokenPromise(f"{place} is no helper: it does not say who it is.") from None
-        if fingerprint_of(key) != wanted:
-            raise BrokenPromise(
-                f"the helper at {place} has the fingerprint {fingerprint_of(key)}, and {wanted} "
-                "was expected. Ask its operator; nothing was kept."
-            )
-        if own != place:
-            raise BrokenPromise(
-                f"the helper at {place} says that its address is {own}; enter that one."
-            )
-        if not 1 <= len(operator) <= 200:
-            raise BrokenPromise(f"the helper at {place} does not say who runs it.")
-        drawn = secrets.token_hex(16)
-
-        def work(connection: Connection) -> str:
-            here = (HELPER.c.team == team) & (HELPER.c.address == place)
-            known = connection.scalar(select(HELPER.c.id).where(here))
-            id_ = str(known or drawn)
-            values = {
-                "operator": operator,
-                "public_key": key.hex(),
-                "fingerprint": wanted,
-                "token": self._seals.seal(token, place_of(HELPER, "token", id_)),
-            }
-            if known is None:
-                connection.execute(
-                    insert(HELPER), {"id": id_, "team": team, "address": place, **values}
-                )
-            else:
-                connection.execute(update(HELPER).where(here).values(**values))
-            return id_
-
-        return Helper(self._transactions.write(work), place, operator, wanted)
-
-    def list(self, team: str) -> list[Helper]:
-        """Return the helpers of a team, by address."""
-        query = select(HELPER).where(HELPER.c.team == team).order_by(HELPER.c.address)
-        rows = self._transactions.read(lambda c: c.execute(query).all())
-        return [Helper(row.id, row.address, row.operator, row.fingerprint) for row in rows]
-
-    def remove(self, team: str, helper: str) -> None:
-        """Forget a helper; surveys that are open with it go on without its token, and wait.
-
-        Raises
-        ------
-        NotFound
-        """
-        gone = delete(HELPER).where(HELPER.c.team == team, HELPER.c.id == helper)
-        if not self._transactions.write(lambda c: c.execute(gone).rowcount):
-            raise _no_helper()
-
-    def at(self, connection: Connection, team: str, address: str) -> Row[Any]:
-        """Return the row of a team's helper at an address.
-
-        Raises
-        ------
-        NotFound
-        """
-        query = select(HELPER).where(HELPER.c.team == team, HELPER.c.address == address)
-        row = connection.execute(query).first()
-        if row is None:
-            raise _no_helper()
-        return row
-
-    def token(self, row: Row[Any]) -> str:
-        """Return the token by which a helper knows this server.
-
-        Raises
-        ------
-        WrongState
-            It was lost with the server's key.
-        """
-        if row.token is None:
-            raise WrongState("the token of this helper was lost; enter it again.")
-        return self._seals.unseal(row.token, place_of(HELPER, "token", row.id))
 
 
 class Proposals:
@@ -245,8 +105,12 @@ class Proposals:
         leader: str,
         people: int,
         closes: str | None = None,
+        again: bool = False,
     ) -> dict[str, Any]:
         """Propose a survey to its helper, or look whether that has decided; return how it stands.
+
+        What the helper has ended or forgotten, or would forget before the last day, is proposed
+        anew.
 
         Parameters
         ----------
@@ -261,6 +125,8 @@ class Proposals:
             Expected.
         closes : str, optional
             The last day, ISO date.
+        again : bool
+            Whether a survey that the helper refused is proposed once more.
 
         Raises
         ------
@@ -270,38 +136,45 @@ class Proposals:
             The helper answered otherwise than was asked, or is another.
         ServerUnavailable, OperationError, AggregationRefused
         """
-        terms = survey.two_parties
-        if terms is None:
-            raise ParameterError("this survey is not between two parties; no helper is asked.")
+        row = self._transactions.read(lambda c: _proposal(c, token, survey))
+        if row is None or row.state in DRAFTED:
+            helper, client = self._helper(team, survey)
+            if not self._stands(row, survey, helper, client, closes=closes, again=again):
+                self._propose(
+                    survey,
+                    helper,
+                    client,
+                    token=token,
+                    leader=leader,
+                    people=people,
+                    closes=closes,
+                )
         standing = self.standing(token, survey)
-        if standing is not None and standing["state"] in (APPROVED, BOUND):
-            return standing
-        row = self._transactions.read(lambda c: self._helpers.at(c, team, terms.helper))
-        if row.fingerprint != terms.fingerprint:
-            raise BrokenPromise(
-                f"the survey names the fingerprint {terms.fingerprint} and the team's helper has "
-                f"{row.fingerprint}; choose the helper again."
+        if standing is None:
+            raise WrongState("the survey was opened meanwhile, with other words; reload the page.")
+        return standing
+
+    def confirm(self, survey: Survey, *, token: str, team: str) -> None:
+        """Check with the helper, right before a survey opens, that its approval still holds.
+
+        Where none is kept here nothing is asked: `bind_task` says so.
+
+        Raises
+        ------
+        WrongState
+            The helper has ended or forgotten the task: answers could never be added up.
+        NotFound, BrokenPromise, ServerUnavailable, OperationError, AggregationRefused
+        """
+        row = self._transactions.read(lambda c: _proposal(c, token, survey))
+        if row is None or row.state != APPROVED:
+            return
+        helper, client = self._helper(team, survey)
+        if not self._look(row, survey, helper, client):
+            raise WrongState(
+                f"the helper at {helper.address} has ended this survey's task, or does not know it "
+                "any more: its answers could not be added up. Ask the helper again, and open the "
+                "survey then."
             )
-        client = self._helpers.connect(row.address, self._helpers.token(row))
-        if standing is not None and standing["state"] == PROPOSED:
-            self._look(client.standing(standing["task"]), survey, row)
-        else:
-            keys = LeaderSecrets(HpkeKey.generate(), HpkeKey.generate(), b"")
-            opening = int(self._clock())
-            body = {
-                "text": survey.text(),
-                "token": token,
-                "leader": leader,
-                "people": people,
-                "opening": opening,
-                "expires": _expiry(opening, closes),
-                "leader_key": config_of(LEADER_KEY, keys.leader).encode().hex(),
-                "collector_key": config_of(COLLECTOR_KEY, keys.collector).encode().hex(),
-            }
-            self._keep(client.propose(body), survey, row, body, keys)
-        found = self.standing(token, survey)
-        assert found is not None
-        return found
 
     def standing(self, token: str, survey: Survey) -> dict[str, Any] | None:
         """Return how the proposal of exactly this survey stands; None where it was not proposed."""
@@ -309,6 +182,66 @@ class Proposals:
         if row is None:
             return None
         return {"task": row.id, "state": row.state, "reason": row.reason, "day": row.day}
+
+    def _helper(self, team: str, survey: Survey) -> tuple[Row[Any], HelperClient]:
+        """Return the row of the helper that a survey names, and what asks it."""
+        terms = survey.two_parties
+        if terms is None:
+            raise ParameterError("this survey is not between two parties; no helper is asked.")
+        row = self._transactions.read(lambda c: self._helpers.at(c, team, terms.helper))
+        if row.fingerprint != terms.fingerprint:
+            raise BrokenPromise(
+                f"the survey names the fingerprint {terms.fingerprint} and the team's helper has "
+                f"{row.fingerprint}; choose the helper again."
+            )
+        return row, self._helpers.connect(row.address, self._helpers.token(row))
+
+    def _stands(
+        self,
+        row: Row[Any] | None,
+        survey: Survey,
+        helper: Row[Any],
+        client: HelperClient,
+        *,
+        closes: str | None,
+        again: bool,
+    ) -> bool:
+        """Return whether a proposal need not be made anew, after a look at what came of it."""
+        if row is None:
+            return False
+        end = _end(row)
+        # Days and not seconds: an approval of which less than a day is left opens nothing.
+        tomorrow = datetime.fromtimestamp(self._clock(), UTC).date() + timedelta(days=1)
+        if end <= tomorrow or (closes is not None and closes >= end.isoformat()):
+            return False
+        if row.state == REFUSED:
+            return not again
+        return self._look(row, survey, helper, client)
+
+    def _propose(
+        self,
+        survey: Survey,
+        helper: Row[Any],
+        client: HelperClient,
+        *,
+        token: str,
+        leader: str,
+        people: int,
+        closes: str | None,
+    ) -> None:
+        keys = LeaderSecrets(HpkeKey.generate(), HpkeKey.generate(), b"")
+        opening = int(self._clock())
+        body = {
+            "text": survey.text(),
+            "token": token,
+            "leader": leader,
+            "people": people,
+            "opening": opening,
+            "expires": _expiry(opening, closes),
+            "leader_key": config_of(LEADER_KEY, keys.leader).encode().hex(),
+            "collector_key": config_of(COLLECTOR_KEY, keys.collector).encode().hex(),
+        }
+        self._keep(client.propose(body), survey, helper, body, keys)
 
     def _keep(
         self,
@@ -344,30 +277,48 @@ class Proposals:
         }
 
         def work(connection: Connection) -> None:
-            # Tasks of earlier wordings, which no survey will open with.
-            old = (SPLIT_TASK.c.survey == body["token"]) & SPLIT_TASK.c.state.in_(
-                (PROPOSED, APPROVED, REFUSED)
-            )
-            connection.execute(delete(SPLIT_TASK).where(old))
-            connection.execute(insert(SPLIT_TASK), values)
+            mine = SPLIT_TASK.c.survey == body["token"]
+            # Tasks of before, which no survey will open with. One that a survey has opened with
+            # meanwhile stays: answers are sealed for it.
+            connection.execute(delete(SPLIT_TASK).where(mine, SPLIT_TASK.c.state.in_(DRAFTED)))
+            if connection.execute(select(SPLIT_TASK.c.id).where(mine)).first() is None:
+                connection.execute(insert(SPLIT_TASK), values)
 
         self._transactions.write(work)
 
-    def _look(self, answer: dict[str, Any], survey: Survey, helper: Row[Any]) -> None:
-        """Keep what the helper has decided meanwhile."""
+    def _look(self, row: Row[Any], survey: Survey, helper: Row[Any], client: HelperClient) -> bool:
+        """Keep what the helper has decided meanwhile; return whether it still has the task."""
+        try:
+            answer = client.standing(row.id)
+        except NotFound:
+            return False
         split = _task_of(answer)
         split.check(survey)
         id_ = split.task.id.hex()
-        if answer.get("state") == REFUSED:
-            change = update(SPLIT_TASK).where(
-                SPLIT_TASK.c.id == id_, SPLIT_TASK.c.state == PROPOSED
-            )
-            values = {"state": REFUSED, "secrets": None, "day": self._today()}
+        if id_ != row.id:
+            raise BrokenPromise("the helper answered about another task than it was asked about.")
+        state = answer.get("state")
+        if state == APPROVED:
+            self._keep_approval(answer, split, helper)
+            return True
+        if state not in (PROPOSED, REFUSED):
+            return False
+        # A helper may have been set back to a moment before its approval: it has to give it again.
+        reason = None
+        values: dict[str, Any] = {"state": state, "day": self._today()}
+        if state == REFUSED:
             reason = "the helper's operator refused to add up these answers"
-            self._transactions.write(lambda c: c.execute(change.values(reason=reason, **values)))
-            return
-        if answer.get("state") != APPROVED:
-            return
+            values["secrets"] = None
+        change = update(SPLIT_TASK).where(
+            SPLIT_TASK.c.id == id_,
+            SPLIT_TASK.c.state.in_((PROPOSED, APPROVED)),
+            SPLIT_TASK.c.state != state,
+        )
+        self._transactions.write(lambda c: c.execute(change.values(reason=reason, **values)))
+        return True
+
+    def _keep_approval(self, answer: dict[str, Any], split: SplitTask, helper: Row[Any]) -> None:
+        id_ = split.task.id.hex()
         try:
             signature = bytes.fromhex(str(answer["signature"]))
             seed = bytes.fromhex(str(answer["seed"]))
@@ -428,7 +379,7 @@ def bind_task(connection: Connection, token: str, survey: Survey, closes: str | 
         base64.b64decode(row.configuration),
         fingerprint=survey.two_parties.fingerprint if survey.two_parties else "",
     )
-    end = datetime.fromtimestamp(json.loads(row.terms)["expires"], UTC).date()
+    end = _end(row)
     last = (end - timedelta(days=1)).isoformat()
     # The last day is not among the terms, and a draft's can be moved after the approval.
     if closes is not None and closes > last:
@@ -455,12 +406,13 @@ def _task_of(answer: dict[str, Any]) -> SplitTask:
     return SplitTask.read(configuration, terms)
 
 
+def _end(row: Row[Any]) -> date:
+    """Return the day on which the helper forgets a task."""
+    return datetime.fromtimestamp(json.loads(row.terms)["expires"], UTC).date()
+
+
 def _expiry(opening: int, closes: str | None) -> int:
     if closes is None:
         return opening + OPEN_DAYS * _DAY_SECONDS
     last = datetime.fromisoformat(closes).replace(tzinfo=UTC)
     return max(int(last.timestamp()), opening) + GRACE_DAYS * _DAY_SECONDS
-
-
-def _no_helper() -> NotFound:
-    return NotFound("your team has no such helper; add it with its address, fingerprint and token.")

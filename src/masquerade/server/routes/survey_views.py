@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.server.routes.authorization import Actor, base_address
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import Draft, Review
@@ -102,6 +103,17 @@ def document_of(actor: Actor, token: str) -> Document:
 def find_draft(actor: Actor, token: str) -> Draft | None:
     """Return a draft of an actor's team, or None."""
     return actor.services.surveys.drafts.find(token, team=actor.team.id)
+
+
+def open_draft(actor: Actor, token: str, *, version: int | None) -> SurveyRecord:
+    """Open a draft; one between two parties once its helper, asked now, stands by its approval."""
+    drafts, team = actor.services.surveys.drafts, actor.team.id
+    document = drafts.draft(token, team=team).document
+    # Before the transaction that opens: another computer is waited for.
+    survey = drafts.review(document).survey if document.trust == TWO_PARTIES else None
+    if survey is not None:
+        actor.services.proposals.confirm(survey, token=token, team=team)
+    return drafts.open(token, team=team, version=version)
 
 
 def share_link(actor: Actor, token: str) -> str:

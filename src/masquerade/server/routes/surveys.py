@@ -26,6 +26,7 @@ from masquerade.server.routes.survey_views import (
     document_of,
     draft_response,
     find_draft,
+    open_draft,
     survey_response,
     verdict,
 )
@@ -209,9 +210,8 @@ def curve(actor: Reader, token: str, plan: PlanFields) -> dict[Literal["points"]
 @routes.post("/{token}/open", summary="Freeze a draft and let people answer")
 @audited("opened a survey")
 def open_(actor: Writer, token: str, if_match: Match = None) -> SurveyResponse:
-    drafts = actor.services.surveys.drafts
     version = None if if_match is None else _version(if_match)
-    return survey_response(actor, drafts.open(token, team=actor.team.id, version=version))
+    return survey_response(actor, open_draft(actor, token, version=version))
 
 
 @routes.post("/{token}/close", summary="Let nobody begin it any more")

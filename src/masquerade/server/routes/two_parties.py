@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from pydantic import Field
 
 from masquerade.server.http.bodies import StrictBody
-from masquerade.server.parties.proposals import Helper
+from masquerade.server.parties.team_helpers import Helper
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, base_address, require
 from masquerade.server.webhooks.addresses import LONGEST_ADDRESS
@@ -51,7 +51,8 @@ def remove(actor: Owner, helper: HelperId) -> None:
 
 @surveys.post("/helper", summary="Ask the helper to approve a draft, or look what it decided")
 @audited("asked the helper to approve a survey")
-def ask(request: Request, actor: Writer, token: str) -> dict[str, Any]:
+def ask(request: Request, actor: Writer, token: str, again: bool = False) -> dict[str, Any]:
+    """`again` proposes once more what the helper refused."""
     drafts = actor.services.surveys.drafts
     draft = drafts.draft(token, team=actor.team.id)
     survey, figures = drafts.review(draft.document).require()
@@ -62,6 +63,7 @@ def ask(request: Request, actor: Writer, token: str) -> dict[str, Any]:
         leader=base_address(request),
         people=max(1, figures["asked"]),
         closes=draft.document.plan.closes,
+        again=again,
     )
 
 
