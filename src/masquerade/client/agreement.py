@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from masquerade.errors import BrokenPromise, MissingExtra
+from masquerade.errors import BrokenPromise, MissingExtra, ParameterError
 from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask
 from masquerade.surveys.survey import Survey
+from masquerade.surveys.two_parties import require_origin
 
 _FACTS = ("configuration", "terms", "public_key", "signature")
 _ABOUT = ("helper", "operator", "fingerprint")
@@ -36,6 +37,11 @@ class Agreement:
         texts = all(isinstance(one, str) for one in (*about, *approval.values()))
         if not texts or type(given["minimum"]) is not int:
             raise BrokenPromise("the invitation does not say who the two parties are.")
+        try:
+            require_origin(helper)
+        except ParameterError as error:
+            # Asked over a line that anybody may change, a helper could be anybody.
+            raise BrokenPromise(f"the second party cannot be asked safely: {error}") from None
         return cls(helper, operator, fingerprint, given["minimum"], approval)
 
     def to_json(self) -> dict[str, Any]:

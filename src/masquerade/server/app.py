@@ -241,7 +241,7 @@ async def _add_up(services: Services) -> None:
     """Add up closed surveys with their helpers, every few seconds."""
     while True:
         try:
-            await asyncio.to_thread(services.aggregation.run)
+            await asyncio.to_thread(services.aggregation.run, patiently=True)
         except SQLAlchemyError as error:  # the database is away; what waits is still there
             _LOGGER.warning("adding up waits: %s", type(error).__qualname__)
         await asyncio.sleep(_ADDING_SECONDS)

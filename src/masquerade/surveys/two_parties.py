@@ -25,7 +25,9 @@ from masquerade.surveys.two_party_encoding import Encoding
 #: Responses below which neither party shows a sum, where a survey does not say more.
 DEFAULT_MINIMUM = 20
 _FINGERPRINT = re.compile(r"[0-9a-f]{32}")
-_ADDRESS = re.compile(r"https?://[!-~]{1,500}")
+# What the app takes too: no path, user or capital letter, in which readers of addresses differ.
+_ORIGIN = re.compile(r"(https?)://([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?")
+_LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _MOST_RHO = 8
 
 
@@ -63,8 +65,7 @@ class TwoParties:
     sums: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.helper, str) or not _ADDRESS.fullmatch(self.helper):
-            raise _wrong("helper", self.helper, "an address such as https://helper.example.org")
+        require_origin(self.helper)
         if not isinstance(self.operator, str) or not 1 <= len(self.operator.strip()) <= 200:
             raise _wrong("operator", self.operator, "who runs the helper, in 1 to 200 letters")
         if not isinstance(self.fingerprint, str) or not _FINGERPRINT.fullmatch(self.fingerprint):
@@ -184,6 +185,33 @@ class SplitLevel(OfferedLevel):
             rho=Rho.of(rho),
             gaussian=True,
         )
+
+
+def require_origin(address: str) -> None:
+    """Refuse the address of a helper that devices do not ask.
+
+    It is an origin of https, or of http on this computer itself: what a helper approved is worth
+    nothing where somebody on the way could change it.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> require_origin("https://helper.example.org")
+    >>> require_origin("http://127.0.0.1:8081")
+    """
+    found = _ORIGIN.fullmatch(address) if isinstance(address, str) else None
+    if found is None or not (found[1] == "https" or _LOOPBACK.fullmatch(found[2])):
+        raise _wrong(
+            "helper",
+            address[:200] if isinstance(address, str) else address,
+            "an address such as https://helper.example.org, without a path; http is for this "
+            "computer itself",
+        )
+    if found[3] is not None and not 0 < int(found[3]) < 2**16:
+        raise _wrong("helper", address, "a port from 1 to 65535")
 
 
 def expected_margin(

@@ -26,6 +26,7 @@ from masquerade.server.accounts.totp import code_at, new_secret
 from masquerade.server.db.engine import connect
 from masquerade.server.db.seals import Seals, plain_texts
 from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.http.addresses import Target
 from masquerade.server.keys import ServerKey, make_server_key
 from masquerade.server.operations import archive
 from masquerade.server.operations.backup import backup
@@ -33,7 +34,6 @@ from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.new_key import renew
 from masquerade.server.operations.restore import restore
 from masquerade.server.operations.settings_checks import settings_findings
-from masquerade.server.webhooks.addresses import Target
 from masquerade.server.webhooks.deliveries import EVENTS
 from masquerade.server.webhooks.sender import SIGNATURE, Sender, signature
 

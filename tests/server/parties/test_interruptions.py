@@ -16,7 +16,7 @@ from tests.server.parties.test_two_parties import near
 from masquerade.errors import OperationError, WrongState
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
-from masquerade.server.parties import leader_aggregation
+from masquerade.server.parties import leader_jobs
 from masquerade.server.parties.helper_services import HelperServices
 
 PEOPLE, IN_JOB = 8, 3
@@ -51,7 +51,7 @@ def killed_at(transactions: Transactions, write: int, *, after: bool) -> Iterato
 @pytest.mark.slow
 def test_killed_at_every_step_of_adding_up(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever leader or helper ends, the next run goes on: each response counts exactly once."""
-    monkeypatch.setattr(leader_aggregation, "MOST_IN_JOB", IN_JOB)
+    monkeypatch.setattr(leader_jobs, "MOST_IN_JOB", IN_JOB)
     points = 0
     for place in ("leader", "helper"):
         party = pair.leader if place == "leader" else pair.helper

@@ -31,7 +31,7 @@ from masquerade.server.keys import ServerKey
 from masquerade.server.operations.archive import ArchiveReader, authentic
 from masquerade.server.operations.backup import is_json, tables_of
 from masquerade.server.parties.helper_tasks import stop_restored
-from masquerade.server.parties.leader_aggregation import fail_restored
+from masquerade.server.parties.leader_steps import fail_restored
 
 _AT_ONCE = 1000
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import json
-import socket
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -17,13 +14,17 @@ from masquerade.errors import (
     MasqueradeError,
     NotFound,
     OperationError,
-    ParameterError,
     ServerUnavailable,
 )
+from masquerade.server.http.addresses import UnknownName, read_address, resolve
+from masquerade.server.http.outgoing import exchange
 from masquerade.server.parties.helper_page import task_address
-from masquerade.server.webhooks.addresses import LONGEST_ADDRESS, is_public
+from masquerade.surveys.two_parties import require_origin
 
-_PATIENCE_SECONDS = 120.0
+_PATIENCE_SECONDS = 20.0
+#: For checks and sums: a helper takes about half a millisecond a report.
+_LONG_PATIENCE_SECONDS = 60.0
+_SETTING = "helper_private"
 _DAP = "application/ppm-dap;message="
 _DAP_ERROR = "urn:ietf:params:ppm:dap:error:"
 #: An answer to 500 reports has 30 kB; whatever is far longer is none.
@@ -45,21 +46,8 @@ def helper_address(url: str, *, private: bool) -> str:
         It is none.
     """
     plain = url.strip().rstrip("/")
-    expected = "expected one like https://helper.example.org, without a path"
-    try:
-        parts = urlsplit(plain)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        raise ParameterError(f"the helper's address is {plain[:200]!r}, {expected}.") from None
-    odd = len(plain) > LONGEST_ADDRESS or not plain.isascii() or not plain.isprintable()
-    whole = f"{parts.scheme}://{parts.netloc}"
-    if odd or not host or "@" in parts.netloc or plain != whole or "\\" in plain or " " in plain:
-        raise ParameterError(f"the helper's address is {plain[:200]!r}, {expected}.")
-    if parts.scheme != "https" and not (parts.scheme == "http" and private and _is_here(host)):
-        raise ParameterError(
-            f"the helper's address is {plain!r}, {expected}; without TLS only this computer can be "
-            "asked, where the setting helper_private allows it."
-        )
+    require_origin(plain)
+    read_address(plain, private=private, setting=_SETTING, ports=None)
     return plain
 
 
@@ -107,12 +95,20 @@ class HelperClient:
     def check(self, task: str, body: bytes) -> bytes:
         """Send a job; return its answer."""
         path = f"/tasks/{task_address(task)}/aggregation_jobs"
-        return self._ask("POST", path, body, kind=f"{_DAP}aggregation-job-init-req")
+        return self._ask(
+            "POST",
+            path,
+            body,
+            kind=f"{_DAP}aggregation-job-init-req",
+            seconds=_LONG_PATIENCE_SECONDS,
+        )
 
     def collect(self, task: str, body: bytes) -> bytes:
         """Ask for the helper's sum; return the encrypted share."""
         path = f"/tasks/{task_address(task)}/aggregate_shares"
-        return self._ask("POST", path, body, kind=f"{_DAP}aggregate-share-req")
+        return self._ask(
+            "POST", path, body, kind=f"{_DAP}aggregate-share-req", seconds=_LONG_PATIENCE_SECONDS
+        )
 
     def _ask(
         self,
@@ -122,31 +118,47 @@ class HelperClient:
         *,
         form: dict[str, Any] | None = None,
         kind: str = "application/json",
+        seconds: float | None = None,
     ) -> bytes:
-        helper_address(self.address, private=self._private)
-        self._require_reachable()
+        seconds = seconds or _PATIENCE_SECONDS
         headers = {"Authorization": f"Bearer {self._token}"}
+        if form is not None:
+            body = json.dumps(form).encode()
         if body is not None:
             headers["Content-Type"] = kind
+        helper_address(self.address, private=self._private)
+        # Looked up for each request, and asked at the address that was checked.
+        target = read_address(
+            self.address + path, private=self._private, setting=_SETTING, ports=None
+        )
         try:
-            with (
-                # No proxy and no redirect: the token goes to this address and to no other.
-                httpx.Client(timeout=_PATIENCE_SECONDS, trust_env=False) as client,
-                client.stream(
-                    method, self.address + path, content=body, json=form, headers=headers
-                ) as answer,
-            ):
-                content = _read(answer)
-        except httpx.HTTPError as error:
-            raise ServerUnavailable(
-                f"the helper at {self.address} does not answer ({type(error).__name__}). Nothing "
-                "is lost; it is asked again."
-            ) from error
-        if answer.status_code >= 400:
-            raise _refusal(answer.status_code, content, self.address)
-        if answer.status_code >= 300:
-            raise ServerUnavailable(f"{self.address} answered {answer.status_code}; no helper.")
-        return content
+            address = resolve(target, private=self._private, setting=_SETTING)
+            answer = exchange(
+                target,
+                address,
+                method=method,
+                body=body,
+                headers=headers,
+                seconds=seconds,
+                most=_LONGEST_ANSWER,
+            )
+        except UnknownName as error:  # which passes, unlike a name that leads inside
+            raise self._silent(f"({error})") from None
+        except TimeoutError:
+            raise self._silent(f"within {seconds:g} seconds") from None
+        except (httpx.HTTPError, OSError) as error:
+            raise self._silent(f"({type(error).__name__})") from error
+        if answer.status >= 400:
+            raise _refusal(answer.status, answer.content, self.address)
+        if answer.status >= 300:
+            raise ServerUnavailable(f"{self.address} answered {answer.status}; no helper.")
+        return answer.content
+
+    def _silent(self, how: str) -> ServerUnavailable:
+        return ServerUnavailable(
+            f"the helper at {self.address} does not answer {how}. Nothing is lost; it is asked "
+            "again."
+        )
 
     def _object(self, content: bytes) -> dict[str, Any]:
         found = _json(content)
@@ -154,33 +166,8 @@ class HelperClient:
             raise ServerUnavailable(f"{self.address} is no helper: its answer is no JSON object.")
         return found
 
-    def _require_reachable(self) -> None:
-        """Refuse a name that leads into the network behind this server."""
-        if self._private:
-            return
-        parts = urlsplit(self.address)
-        try:
-            found = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):  # a label that is empty or too long is no name
-            raise ServerUnavailable(f"the name of {self.address} is not known.") from None
-        for one in found:
-            if not is_public(str(one[4][0])):
-                raise ParameterError(
-                    f"{self.address} leads to {one[4][0]}, which is no public address; whoever "
-                    "runs the server can allow that by the setting helper_private."
-                )
-
 
 Connect = Callable[[str, str], HelperClient]
-
-
-def _read(answer: httpx.Response) -> bytes:
-    content = bytearray()
-    for part in answer.iter_bytes():
-        content += part
-        if len(content) > _LONGEST_ANSWER:
-            raise httpx.DecodingError("too long an answer")
-    return bytes(content)
 
 
 def _json(content: bytes) -> Any:
@@ -208,12 +195,3 @@ def _refusal(status: int, content: bytes, address: str) -> MasqueradeError:
     if status >= 500 or status == 429:
         return ServerUnavailable(f"the helper at {address} cannot answer now: {detail}")
     return OperationError(f"the helper at {address} refuses: {detail}")
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

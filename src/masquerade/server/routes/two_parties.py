@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Request
 from pydantic import Field
 
+from masquerade.server.http.addresses import LONGEST_ADDRESS
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.parties.team_helpers import Helper
 from masquerade.server.routes.audit_trail import audited
 from masquerade.server.routes.authorization import Actor, base_address, require
-from masquerade.server.webhooks.addresses import LONGEST_ADDRESS
 
 
 class NewHelper(StrictBody):

@@ -6,7 +6,6 @@ restart whatever waits is tried at once.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 import logging
@@ -14,7 +13,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -25,7 +23,8 @@ from masquerade.errors import MasqueradeError, OperationError
 from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.webhooks.addresses import Target, read_address, resolve
+from masquerade.server.http.addresses import Target, read_address, resolve
+from masquerade.server.http.outgoing import exchange
 from masquerade.server.webhooks.deliveries import DELIVERED, FAILED, WAITING
 
 SIGNATURE = "Masquerade-Signature"
@@ -172,34 +171,9 @@ class Sender:
 def post(target: Target, address: str, body: bytes, headers: Mapping[str, str]) -> int:
     """Send a message to an address that was looked up before; return the status of the answer.
 
-    Nothing of the answer but its status is read. It takes ten seconds at most, however slowly the
-    other end answers; no proxy is asked.
+    Nothing of the answer but its status is read.
     """
-    url = httpx.URL(
-        scheme="https" if target.https else "http",
-        host=address,
-        port=target.port,
-        raw_path=target.path.encode(),
-    )
-    sent = {**headers, "Host": target.header, "Connection": "close"}
-
-    async def send() -> int:
-        # httpx's own timeouts begin anew with each byte; this one does not.
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            # No proxy or certificate is taken from the environment.
-            async with httpx.AsyncClient(
-                verify=ssl.create_default_context(), trust_env=False, follow_redirects=False
-            ) as client:
-                # The certificate is checked for the name, although the connection goes to the
-                # address.
-                name = {"sni_hostname": target.host}
-                message = client.stream("POST", url, content=body, headers=sent, extensions=name)
-                async with message as response:
-                    return response.status_code
-
-    # In a thread of its own, for the caller's may have an event loop that runs already.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, send()).result()
+    return exchange(target, address, body=body, headers=headers, seconds=_PATIENCE_SECONDS).status
 
 
 def _is_of_tls(error: BaseException | None) -> bool:

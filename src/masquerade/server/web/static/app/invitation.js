@@ -124,6 +124,10 @@ function readLevels({ levels, masks, linked, questions }) {
   return found;
 }
 
+// What nobody on the way can change: https, or this computer itself.
+const ORIGIN =
+  /^http(s:[/][/][a-z0-9.:[\]-]{1,300}|:[/][/](localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?)$/;
+
 /** Return who the two parties are and what shows that they agreed; null where masks protect. */
 function readParties({ trust = "device", two_parties: given = null }) {
   requireThat(trust === TWO_PARTIES || (trust === "device" && given === null), "whom to trust");
@@ -131,7 +135,7 @@ function readParties({ trust = "device", two_parties: given = null }) {
   requireThat(isRecord(given) && isRecord(given.approval), "the second party");
   const { helper, operator, fingerprint, minimum, approval } = given;
   // Shown as a link, so that it has to be an address and nothing else.
-  requireThat(isText(helper) && /^https?:[/][/][a-z0-9.:[\]-]{1,300}$/.test(helper), "its address");
+  requireThat(isText(helper) && ORIGIN.test(helper), "its address");
   requireThat(isText(operator) && operator.trim() && operator.length <= 200, "who runs it");
   requireThat(isText(fingerprint) && /^[0-9a-f]{32}$/.test(fingerprint), "its fingerprint");
   requireThat(Number.isSafeInteger(minimum) && minimum >= 2, "the least number of answers");

@@ -1,4 +1,4 @@
-"""Addresses that a server may send messages to: no way into the network behind it."""
+"""Addresses that a server may send requests to: no way into the network behind it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from masquerade.errors import ParameterError
 
 LONGEST_ADDRESS = 2000
-#: Ports that a message may go to, where nothing private is allowed.
+#: Ports that a webhook may have, where nothing private is allowed.
 PORTS = (443, 8443)
+WEBHOOK_SETTING = "webhook_private"
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -58,6 +59,10 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
+class UnknownName(ParameterError):
+    """A host's name is not known now; it may be in a moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The target of a message."""
@@ -74,13 +79,20 @@ class Target:
         return host if self.port == (443 if self.https else 80) else f"{host}:{self.port}"
 
 
-def read_address(url: str, *, private: bool) -> Target:
+def read_address(
+    url: str,
+    *,
+    private: bool,
+    setting: str = WEBHOOK_SETTING,
+    ports: tuple[int, ...] | None = PORTS,
+) -> Target:
     """Return the parts of an address.
 
     Raises `ParameterError` (it is none of https, or of http where that leads to this computer and
-    `private` is set; or its port is none of `PORTS` and `private` is not set).
+    `private` is set; or its port is none of `ports` and `private` is not set).
 
-    `private`: whether addresses of this computer and its network are allowed.
+    `private`: whether addresses of this computer and its network are allowed, by a `setting`.
+    `ports`: that it may have; None: any.
     """
     said = f"the address is {url[:200]!r}, expected one like https://example.org/path"
     # `urlsplit` drops line breaks and tabs without a word, so they are refused before it.
@@ -98,36 +110,36 @@ def read_address(url: str, *, private: bool) -> Target:
     if not https and not (parts.scheme == "http" and private and _is_here(host)):
         raise ParameterError(
             f"{said}. Without TLS only this computer can be told, and only where the setting "
-            "webhook_private allows it."
+            f"{setting} allows it."
         )
-    if not private and (port or 443) not in PORTS:
+    if not private and ports is not None and (port or 443) not in ports:
         raise ParameterError(
-            f"{said}: port {port} may be anything's, expected {PORTS[0]} or {PORTS[1]}. Whoever "
-            "runs the server can allow others by the setting webhook_private."
+            f"{said}: port {port} may be anything's, expected {' or '.join(map(str, ports))}. "
+            f"Whoever runs the server can allow others by the setting {setting}."
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(https, host, port or (443 if https else 80), path)
 
 
-def resolve(target: Target, *, private: bool) -> str:
-    """Return an address of a target's host, looked up now, that a message may go to.
+def resolve(target: Target, *, private: bool, setting: str = WEBHOOK_SETTING) -> str:
+    """Return an address of a target's host, looked up now, that a request may go to.
 
-    The message then goes to this very address: a name that leads elsewhere a moment later changes
+    The request then goes to this very address: a name that leads elsewhere a moment later changes
     nothing.
 
-    Raises `ParameterError` (the name is not known, or one of its addresses is not a public one).
+    Raises `UnknownName`, or `ParameterError` (one of its addresses is not a public one).
     """
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise ParameterError(f"the name {target.host!r} is not known.") from None
+        raise UnknownName(f"the name {target.host!r} is not known.") from None
     addresses = [str(one[4][0]) for one in found]
     # All of them and not the first alone: with one private address the name leads inside.
     for address in addresses:
         if not private and not is_public(address):
             raise ParameterError(
                 f"{target.host} leads to {address}, which is no public address; whoever runs the "
-                "server can allow that by the setting webhook_private."
+                f"server can allow that by the setting {setting}."
             )
     return addresses[0]
 
