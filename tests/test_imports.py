@@ -38,7 +38,7 @@ SERVER = (
     *("keys", "settings", "http", "db"),
     *("audit", "webhooks", "accounts", "payments", "surveys", "parties", "results"),
     "participants",
-    *("operations", "services", "demo", "routes", "helper_app", "app", "__init__"),
+    *("operations", "services", "demo", "demo_parties", "routes", "helper_app", "app", "__init__"),
 )
 """Rooms of the server: routes over services over the database over HTTP over settings. Each imports
 itself and those to its left."""

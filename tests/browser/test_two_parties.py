@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import select
 
+from masquerade.server.db.party_tables import SPLIT_TASK
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import TEMPLATES
@@ -29,7 +32,7 @@ from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 
-from .conftest import PHONE, SENTINELS, NewVisitor, Person, Visitor, confirm, see, width
+from .conftest import PHONE, SENTINELS, NewVisitor, Person, Visitor, beasts, confirm, see, width
 
 pytestmark = pytest.mark.browser
 
@@ -103,7 +106,14 @@ def define(helper: HelperProcess, **terms: Any) -> Survey:
     )
 
 
-def open_survey(server: Any, helper: HelperProcess, operator: Page, **terms: Any) -> SurveyRecord:
+def open_survey(
+    server: Any,
+    helper: HelperProcess,
+    operator: Page,
+    *,
+    before: Callable[[], None] = lambda: None,
+    **terms: Any,
+) -> SurveyRecord:
     """Propose a survey, let the helper's operator approve it on the page, and open it."""
     services = server.services
     services.helpers.add(
@@ -118,6 +128,7 @@ def open_survey(server: Any, helper: HelperProcess, operator: Page, **terms: Any
         return found
 
     assert ask()["state"] == "proposed"
+    before()
     operator.goto(helper.link)
     operator.get_by_role("button", name="Approve").click()
     expect(operator.locator(".badge")).to_have_text("approved")
@@ -303,3 +314,112 @@ def test_a_surveyor_chooses_two_parties_and_asks_the_helper(
     assert not desk.complaints
     record = drafts.open(draft.token, team=FIRST_TEAM)
     assert record.survey.trust == "two-parties"
+
+
+LEAK = "fetch('/leak?' + document.querySelector('main').dataset.view);"
+"""What a dishonest party adds to its page, for all of it to see that it runs."""
+
+
+def test_a_survey_opened_at_the_helper_is_not_the_leaders_page(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor
+) -> None:
+    """A page that the leader tampered with leaks; the helper's own does not, and learns nothing."""
+    record = open_survey(leader, helper, new_visitor().page)
+
+    def tamper(route: Any) -> None:
+        """Answer as a leader would that adds to its own files, hashes and policy and all."""
+        response = route.fetch()
+        if "/app/main.js" in route.request.url:
+            route.fulfill(response=response, body=response.text() + LEAK)
+            return
+        page = re.sub(r' integrity="[^"]*"', "", response.text())
+        route.fulfill(response=response, body=page)
+
+    visitor = new_visitor(service_workers="block")
+    page = visitor.page
+    for address in ("/s/*", "/app/*/app/main.js"):
+        visitor.context.route(f"{leader.url}{address}", tamper)
+    with page.expect_request("**/leak?*"):
+        page.goto(f"{leader.url}/s/{record.token}")
+    see(page, "intro")
+    # From there to the helper's own address, which the leader cannot answer for.
+    visitor.requests.clear()
+    page.locator("summary", has_text="What is left to trust").click()
+    page.get_by_role("link", name="Open it at the second party").click()
+    page.wait_for_url(f"{helper.address}/s/{record.token}")
+    see(page, "intro")
+    expect(page.locator("main")).to_contain_text(f"This page comes from {OPERATOR}")
+    assert width(page) <= 390
+    page.locator("summary", has_text="fingerprint").click()
+    expect(page.locator("main")).to_contain_text("they are the same")
+    assert page.locator(".fingerprint").inner_text().replace(" ", "") == helper.fingerprint
+    Person(page, (0, 3, 1), "two-parties").finish()
+    assert not visitor.complaints
+    assert not any("/leak" in one.url for one in visitor.requests)
+    files = [one for one in visitor.requests if "/app/" in one.url]
+    assert files
+    assert all(one.url.startswith(helper.address) for one in files)
+    to_helper = [one for one in visitor.requests if one.url.startswith(helper.address)]
+    assert all(one.method == "GET" and one.post_data is None for one in to_helper)
+    assert not any("masquerade-participant" in one.headers for one in to_helper)
+    assert len(bodies(visitor, f"{leader.url}/api/v1/participations/")) > 1
+    # It is the same response as any other: taken back here, counted there.
+    confirm(page, "Take it back", "Take my answers out")
+    see(page, "ended")
+    page.goto(f"{helper.address}/me/ledger")
+    see(page, "ledger")
+    expect(page.locator("main")).to_contain_text("Beasts")
+
+
+@pytest.mark.parametrize("change", ["device", "other"])
+def test_the_helpers_page_asks_nothing_that_it_did_not_approve(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor, change: str
+) -> None:
+    """An invitation without a second party, or with another one, begins nothing there."""
+    record = open_survey(leader, helper, new_visitor().page)
+    masked = leader.services.surveys.open_survey(beasts())
+    visitor = new_visitor(service_workers="block")
+    page = visitor.page
+
+    def other(invitation: dict[str, Any]) -> None:
+        if change == "device":
+            said = httpx.get(
+                f"{leader.url}/api/v1/surveys/{masked.token}/invitation", trust_env=False
+            ).json()
+            invitation.clear()
+            invitation.update(said, token=record.token)
+        else:
+            invitation["two_parties"]["helper"] = "https://elsewhere.example"
+
+    page.route("**/invitation", lie(other))
+    page.goto(f"{helper.address}/s/{record.token}")
+    see(page, "cannot")
+    expect(page.locator("main")).to_contain_text("another second party")
+    assert not bodies(visitor, "/participations")
+
+
+def test_the_helper_serves_only_what_its_operator_approved(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor
+) -> None:
+    """A survey that is proposed or unknown has no page there; the files are those of the leader."""
+
+    def nothing_yet() -> None:
+        """Ask for pages of surveys before anything is approved."""
+        query = select(SPLIT_TASK.c.survey)
+        token = leader.services.transactions.read(lambda connection: connection.scalar(query))
+        with httpx.Client(base_url=helper.address, trust_env=False) as stranger:
+            for path in (f"/s/{token}", "/s/0000", "/me", "/me/ledger"):
+                assert stranger.get(path).status_code == 404
+
+    record = open_survey(leader, helper, new_visitor().page, before=nothing_yet)
+    with httpx.Client(trust_env=False) as visitor:
+        pages = [visitor.get(f"{url}/s/{record.token}") for url in (leader.url, helper.address)]
+        own, there = [
+            re.findall(r'(?:src|href)="([^"]+)" integrity="([^"]+)"', one.text) for one in pages
+        ]
+        assert own == there
+        assert own
+        assert f"connect-src 'self' {leader.url};" in pages[1].headers["content-security-policy"]
+        for path, _ in there:
+            same = [visitor.get(f"{url}{path}").content for url in (leader.url, helper.address)]
+            assert same[0] == same[1]

@@ -26,23 +26,29 @@ def demo(
         typer.Option(help="Keep the demonstration here; default: a folder that ends with it."),
     ] = None,
 ) -> None:
-    """Show a finished survey of 200 made-up people, and one to answer yourself. Ctrl-C ends it.
+    """Show a survey of 200 made-up people, and one to answer yourself. Ctrl-C ends it.
 
-    Needs no network and no account. The server listens on this computer only.
+    Once its page was opened, the same people answer between two parties: the second party is
+    another process, which ends with this one. Needs no network and no account; both listen on this
+    computer only.
 
     Example: masquerade demo --port 0 --no-browser
     """
     from masquerade.server.app import create_app
     from masquerade.server.demo import seed_demo
+    from masquerade.server.demo_parties import SecondSurvey
     from masquerade.server.operations.run import address, listen, open_browser
     from masquerade.server.operations.run import serve as run
+    from masquerade.server.routes.front import attend
     from masquerade.server.settings import Settings
 
     bound = listen("127.0.0.1", port)
     with _folder(data_dir) as folder:
-        app = create_app(Settings.from_environment(data_dir=folder, demo=True).with_server_key())
+        settings = Settings.from_environment(data_dir=folder, demo=True)
+        app = create_app(replace(settings, helper_private=True).with_server_key())
         seed_demo(app.state.services)
         url = f"{address(bound)}/"
+        attend(app, SecondSurvey(app.state.services, folder / "helper", address(bound)))
 
         def ready() -> None:
             _say(f"Masquerade's demonstration: {url}\nCtrl-C ends it.")

@@ -38,6 +38,7 @@ def split_result(
     count: int,
     refused: int,
     population: int | None = None,
+    known: Mapping[str, Sequence[float]] | None = None,
 ) -> dict[str, Any]:
     """Return the result of a survey between two parties.
 
@@ -54,6 +55,8 @@ def split_result(
         Responses whose proof did not hold; they are in no sum.
     population : int, optional
         How many people could have answered, where the result is about them alone.
+    known : mapping, optional
+        Question id to the share of people behind each answer, of a made-up crowd.
 
     Returns
     -------
@@ -113,12 +116,12 @@ def split_result(
             "widest_headline": WIDEST_HEADLINE,
             "false_alarm": 0.0,
         },
-        "simulated": False,
+        "simulated": known is not None,
         "hash": survey.content_hash(),
         "inputs": hashlib.sha256(inputs.encode()).hexdigest(),
         "version": version("masquerade"),
         "questions": [
-            _question(survey, place, question, one, count)
+            _question(survey, place, question, one, count, (known or {}).get(question.id))
             for place, (question, one) in enumerate(zip(survey.questions, found, strict=False))
         ],
         "cross_tables": [
@@ -189,6 +192,7 @@ def _question(
     question: Question,
     found: QuestionSums,
     n: int,
+    known: Sequence[float] | None,
 ) -> dict[str, Any]:
     noise = survey.split_noise
     _, margin = expected_margin(noise, place, question, people=n)
@@ -196,14 +200,17 @@ def _question(
     if shares and not isinstance(question, SeveralOf):  # whose options are no parts of a whole
         shares = list(shown_shares(shares))
     options = []
-    for label, share in zip(found.symbols, shares, strict=True):
+    # Answers come first; where there are others, some people did not answer.
+    answered = found.answered if len(found.answered) < len(shares) else ()
+    for code, (label, share) in enumerate(zip(found.symbols, shares, strict=True)):
         numbers = numbers_json(share)
         options.append(
             {
                 "label": label,
                 "reported_share": share.value,
-                "known_share": None,
+                "known_share": known[code] if known else None,
                 **numbers,
+                "of_answered": _numbers(answered[code]) if code < len(answered) else None,
                 "simultaneous_low": None,
                 "simultaneous_high": None,
                 "top_probability": None,

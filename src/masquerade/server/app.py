@@ -24,6 +24,7 @@ from starlette.routing import Match
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.db.seals import Seals
+from masquerade.server.http.cross_origin import SecondPartyPages
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
@@ -81,6 +82,7 @@ _ROUTES.include_router(participations.routes)
 _ROUTES.mount("/static", StaticFiles(directory=STATIC), name="static")
 for _part in (
     app_shell.routes,
+    app_shell.files,
     me.routes,
     sign_in.routes,
     joining.routes,
@@ -185,6 +187,8 @@ def create_app(
         table=limits,
     )
     app.add_middleware(LastResort)
+    # Outside of what refuses, so that a page can read why it was refused.
+    app.add_middleware(SecondPartyPages, allowed=services.proposals.is_second_party)
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
     if metrics is not None:
         app.add_middleware(RequestMetrics, metrics=metrics)

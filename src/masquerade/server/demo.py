@@ -1,11 +1,17 @@
-"""The demonstration: one finished survey of made-up people, one open survey to answer oneself."""
+"""The demonstration: one finished survey of made-up people, one open survey to answer oneself.
+
+What its people answer, and what the masks make of it, is drawn from a seed, so that everybody is
+shown the same, typical result. Nobody is behind these reports; those of a visitor are drawn by the
+operating system, as everywhere.
+"""
 
 from __future__ import annotations
 
-import random
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from random import Random
 
 from masquerade.mechanisms import CategoricalMechanism, mask_response
 from masquerade.server.participants.participations import Participation
@@ -18,7 +24,10 @@ from masquerade.surveys.survey import Survey, commitment_of
 
 PEOPLE = 200
 SHOWN_PEOPLE = 8
+FINISHED_TITLE = "Work and health"
 _AT_ONCE = 25
+# Of those tried, one whose estimates lie as far from the truth as their standard errors say.
+_SEED = 217
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill because you feared for your job?", ("Yes", "No")),
@@ -29,7 +38,7 @@ QUESTIONS: tuple[Question, ...] = (
         ("My manager", "A colleague", "Someone outside work", "Nobody"),
     ),
 )
-_SHARES = {
+SHARES = {
     "ill": [0.62, 0.38],
     "stress": [0.05, 0.15, 0.25, 0.35, 0.20],
     "tell": [0.12, 0.22, 0.38, 0.28],
@@ -41,56 +50,79 @@ def seed_demo(services: Services) -> None:
     if services.surveys.records():
         return
     finished = _definition(
-        "Work and health",
+        FINISHED_TITLE,
         "200 made-up people answered these three questions. Each answer was masked by the same "
         "code that masks on a phone.",
         "low",
     )
-    survey = services.surveys.open_survey(finished, simulated_truth=_SHARES)
+    survey = services.surveys.open_survey(finished, simulated_truth=SHARES)
+    people = list(zip(made_up_people(), _reports(finished), strict=True))
     # At once, as people do: what waits for the disk then waits together.
     with ThreadPoolExecutor(_AT_ONCE) as crowd:
-        list(crowd.map(lambda answers: take_part(services, survey, answers), _made_up_people()))
+        list(crowd.map(lambda one: take_part(services, survey, one[0], reports=one[1]), people))
     services.surveys.close(survey)
     services.surveys.open_survey(
         _definition(
-            "Work and health: your turn",
+            f"{FINISHED_TITLE}: your turn",
             "Answer it yourself. Your answers stay in this browser; only masked reports are sent.",
             *ALL_LEVELS,
         )
     )
 
 
-def _made_up_people() -> list[list[int]]:
+@lru_cache(maxsize=1)
+def made_up_people() -> tuple[tuple[int, ...], ...]:
     """Return the answers of people of whom exactly the known share holds each answer."""
-    columns = []
+    columns, chance = [], Random(_SEED)
     for question in QUESTIONS:
         column = [
             code
-            for code, share in enumerate(_SHARES[question.id])
+            for code, share in enumerate(SHARES[question.id])
             for _ in range(round(share * PEOPLE))
         ]
-        random.shuffle(column)
+        chance.shuffle(column)
         columns.append(column)
-    return [list(answers) for answers in zip(*columns, strict=True)]
+    return tuple(zip(*columns, strict=True))
+
+
+def _reports(survey: Survey) -> list[list[int]]:
+    """Return what masks make of the made-up people's answers, by their own probabilities."""
+    [level], chance = survey.levels, Random(_SEED)
+    masks = [m.channel() for m in level.mechanisms if isinstance(m, CategoricalMechanism)]
+    tables = [[[float(entry) for entry in row] for row in mask.table] for mask in masks]
+    return [
+        [
+            chance.choices(range(len(table[code])), table[code])[0]
+            for table, code in zip(tables, answers, strict=True)
+        ]
+        for answers in made_up_people()
+    ]
 
 
 def take_part(
-    services: Services, survey: SurveyRecord, answers: Sequence[int], *, level: str | None = None
+    services: Services,
+    survey: SurveyRecord,
+    answers: Sequence[int],
+    *,
+    level: str | None = None,
+    reports: Sequence[int] | None = None,
 ) -> Participation:
     """Go through all steps of the protocol for one made-up person, as a device does.
 
     `answers`: a code for each question, all of which have options.
     `level` (optional): default: the first that the survey offers.
+    `reports` (optional): of a person who is made up with their masks; default: drawn here.
     """
     who, steps = services.identity(secrets.token_hex(16)), services.participations
     chosen = survey.survey.levels[0] if level is None else survey.survey.level(level)
     mechanisms = [m for m in chosen.mechanisms if isinstance(m, CategoricalMechanism)]
     begun, _ = steps.reserve(who, survey.token, chosen.name, idempotency_key=secrets.token_hex(16))
     steps.open(who, begun.id)
-    reports, salt = mask_response(answers, mechanisms), secrets.token_hex(16)
-    steps.seal(who, begun.id, commitment_of(begun.id, reports, salt))
+    sent = mask_response(answers, mechanisms) if reports is None else list(reports)
+    salt = secrets.token_hex(16)
+    steps.seal(who, begun.id, commitment_of(begun.id, sent, salt))
     done, _ = steps.respond(
-        who, begun.id, reports=reports, salt=salt, level=chosen.name, survey_hash=survey.hash
+        who, begun.id, reports=sent, salt=salt, level=chosen.name, survey_hash=survey.hash
     )
     return done
 

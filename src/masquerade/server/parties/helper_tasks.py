@@ -300,6 +300,24 @@ class HelperTasks:
             "signature": found.signature.hex(),
         }
 
+    def leader_of(self, token: str) -> str | None:
+        """Return the address of the leader of an approved survey; None where there is none.
+
+        An empty token stands for the survey that was approved last.
+        """
+        signed = HELPER_TASK.c.signature.is_not(None)
+        query = select(HELPER_TASK.c.id).where(signed).order_by(HELPER_TASK.c.day.desc())
+
+        def work(connection: Connection) -> str | None:
+            for task in connection.scalars(query).all():
+                # Read once each: neither its token nor its leader ever changes.
+                found = self._known.get(task) or self.read(connection, task)
+                if token in ("", found.split.token):
+                    return _leader(found.split)
+            return None
+
+        return self._transactions.read(work)
+
     def decide(self, task: str, *, approve: bool) -> HelperTask:
         """Approve or refuse a task; the same decision again changes nothing.
 

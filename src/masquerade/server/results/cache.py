@@ -181,7 +181,12 @@ class ResultCache:
         if record.survey.two_parties is not None:
             sums, count, refused = self._aggregation.sums(record.token)
             found = split_result(
-                record.survey, sums, token=record.token, count=count, refused=refused
+                record.survey,
+                sums,
+                token=record.token,
+                count=count,
+                refused=refused,
+                known=record.simulated_truth,
             )
             return result_bytes(found).decode()
         return result_bytes(survey_result(self.reports(record))).decode()

@@ -138,6 +138,7 @@ class Figures:
             "low": numbers.get("low"),
             "high": numbers.get("high"),
             "between": self.between(numbers),
+            "missed": _misses(numbers, more.get("known")),
             "people": self.margin(numbers.get("sampling_error")),
             "masks": self.margin(numbers.get("mechanism_error")),
             "levels": self.margin(numbers.get("level_error")),
@@ -162,3 +163,10 @@ class Figures:
         text = f"{value:.{self.digits}f}".replace("-", "−")
         # Never "−0".
         return text.removeprefix("−") if not text.strip("−0.") else text
+
+
+def _misses(numbers: Mapping[str, Any], known: float | None) -> bool:
+    """Return whether what is known of made-up people lies outside the interval."""
+    if known is None or numbers.get("low") is None:
+        return False
+    return not numbers["low"] <= known <= numbers["high"]

@@ -1,6 +1,7 @@
 """The participants' app: its page, its modules, its worker and its manifest.
 
-The page is the same for every survey and every person; what it shows comes from the API.
+The page is the same for every survey and every person; what it shows comes from the API. A helper
+serves the same files of its own, with a page that asks the survey's server (`shell`, `files`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from masquerade.server.routes.dependencies import InServices
 _FOREVER = "public, max-age=31536000, immutable"
 
 routes = APIRouter(include_in_schema=False)
+#: The app's files, the same at a survey's server and at a helper.
+files = APIRouter(include_in_schema=False)
 
 
 @routes.get("/s/{token}")
@@ -41,8 +44,8 @@ def survey_page(services: InServices, request: Request, token: str) -> Response:
     except NotFound:
         if wants_json(request):
             raise
-        return _shell(request, 404)  # which says so in the person's language
-    response = _shell(request)
+        return shell(request, status=404)  # which says so in the person's language
+    response = shell(request)
     if terms is not None:
         # The device asks the helper itself what it approved.
         response.headers["content-security-policy"] = policy_with(terms.helper)
@@ -55,10 +58,10 @@ def survey_page(services: InServices, request: Request, token: str) -> Response:
 @routes.get("/me/plain")
 @routes.get("/me/about")
 def own_page(request: Request) -> Response:
-    return _shell(request)
+    return shell(request)
 
 
-@routes.get("/app/{build_hash}/{name:path}")
+@files.get("/app/{build_hash}/{name:path}")
 def file(request: Request, build_hash: str, name: str) -> Response:
     build = app_build()
     # Only the files that are listed are served, so no path leads out of the folder.
@@ -68,7 +71,7 @@ def file(request: Request, build_hash: str, name: str) -> Response:
     return _response(request, build.files[name], media_type, cache_control=_FOREVER)
 
 
-@routes.get("/sw.js")
+@files.get("/sw.js")
 def worker() -> Response:
     """Serve the worker; its text changes with the build, so that browsers take it up."""
     build = app_build()
@@ -81,7 +84,7 @@ def worker() -> Response:
     return Response(text, media_type=MEDIA_TYPES["js"], headers={"cache-control": "no-cache"})
 
 
-@routes.get("/manifest.webmanifest")
+@files.get("/manifest.webmanifest")
 def manifest() -> Response:
     return Response(
         json.dumps(_web_manifest(app_build())),
@@ -90,14 +93,32 @@ def manifest() -> Response:
     )
 
 
-def _shell(request: Request, status: int = 200) -> Response:
-    return _response(request, _page(), "text/html; charset=utf-8", status=status)
+def shell(
+    request: Request, *, status: int = 200, leader: str | None = None, fingerprint: str = ""
+) -> Response:
+    """Return the app's page.
+
+    `leader` (optional): address of the survey's server, where a helper serves the page; it may be
+        asked then, and the page knows the helper's `fingerprint` from the helper itself.
+    """
+    response = _response(
+        request, _page(leader, fingerprint), "text/html; charset=utf-8", status=status
+    )
+    if leader is not None:
+        response.headers["content-security-policy"] = policy_with(leader)
+    return response
 
 
-@lru_cache(maxsize=1)
-def _page() -> AppFile:
+@lru_cache(maxsize=16)
+def _page(leader: str | None, fingerprint: str) -> AppFile:
     # Compressed without fear of BREACH: no secret and nothing of a request is in the page.
-    context = {"build": app_build(), "entry": ENTRY, "styles": STYLES}
+    context = {
+        "build": app_build(),
+        "entry": ENTRY,
+        "styles": STYLES,
+        "leader": leader,
+        "fingerprint": fingerprint,
+    }
     return AppFile.of(page_text("participant/app.html", context).encode())
 
 

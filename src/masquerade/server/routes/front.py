@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import RedirectResponse
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from masquerade.server.db.tables import OPEN
 from masquerade.server.demo import QUESTIONS, SHOWN_PEOPLE
+from masquerade.server.demo_parties import SecondSurvey
 from masquerade.server.http.pages import render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import actor_of
@@ -28,7 +36,8 @@ def front(request: Request) -> Response:
 @demo_routes.get("/")
 def demo(services: InServices, request: Request) -> Response:
     surveys = services.surveys.records()
-    finished = next(one for one in surveys if one.simulated_truth is not None)
+    made_up = [one for one in surveys if one.simulated_truth is not None]
+    finished = next(one for one in made_up if one.survey.two_parties is None)
     survey, definition = finished.token, finished.survey
     responses = services.reports.of_survey(survey)
     ledgers = (services.ledger.entries(person) for person in services.profiles.persons())
@@ -49,5 +58,56 @@ def demo(services: InServices, request: Request) -> Response:
         ],
         "ledger": next(entries for entries in ledgers if entries[0].charge.survey == survey),
         "people": len(responses),
+        **_second(request),
     }
-    return render(request, "result/demo.html", context)
+    response = render(request, "result/demo.html", context)
+    second = _second_survey(request)
+    if second is not None:
+        # Only now, so that nobody waits for the second party to see the first page.
+        response.background = BackgroundTask(second.begin)
+    return response
+
+
+@demo_routes.get("/second-party")
+def second_party(request: Request) -> dict[str, Any]:
+    """Return how far the survey between two parties is, for the page that waits for it."""
+    second = _second_survey(request)
+    if second is None:
+        raise HTTPException(404)
+    return second.stage()
+
+
+def attend(app: FastAPI, second: SecondSurvey) -> None:
+    """Let an application show a second survey, and end it before the application's services."""
+    app.state.second = second
+    before: Callable[[Any], Any] = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(served: Any) -> AsyncIterator[Any]:
+        async with before(served) as state:
+            try:
+                yield state
+            finally:
+                await asyncio.to_thread(second.end)
+
+    app.router.lifespan_context = lifespan
+
+
+def _second_survey(request: Request) -> SecondSurvey | None:
+    return getattr(request.app.state, "second", None)
+
+
+def _second(request: Request) -> dict[str, Any]:
+    """Return what the page shows of the survey between two parties."""
+    second = _second_survey(request)
+    record = None if second is None else second.record()
+    services = request.app.state.services
+    return {
+        "second": record,
+        "second_stage": None if second is None else second.stage(),
+        "second_helper": None if second is None else second.helper,
+        "second_summary": None if record is None else summary(record),
+        "second_view": None
+        if record is None
+        else result_view(record.survey, services.results.result(record)),
+    }

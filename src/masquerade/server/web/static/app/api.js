@@ -59,9 +59,11 @@ export async function request(method, path, options = {}) {
 
 /** The server as the app sees it; `secret` is asked for when a request needs it. */
 export class Server {
-  constructor(secret, { fetch = globalThis.fetch } = {}) {
+  /** `leader`: its address, where another party served this page. */
+  constructor(secret, { fetch = globalThis.fetch, leader = "" } = {}) {
     this.secret = secret;
     this.fetch = fetch;
+    this.base = `${leader}/api/v1`;
   }
 
   invitation(token) {
@@ -142,12 +144,12 @@ export class Server {
   }
 
   #anybody(method, path) {
-    return request(method, path, { fetch: this.fetch });
+    return request(method, path, { base: this.base, fetch: this.fetch });
   }
 
   async #own(method, path, options = {}) {
     const secret = await this.secret();
-    return request(method, path, { ...options, secret, fetch: this.fetch });
+    return request(method, path, { ...options, secret, base: this.base, fetch: this.fetch });
   }
 }
 

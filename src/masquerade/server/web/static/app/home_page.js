@@ -29,8 +29,8 @@ const BY_STATE = {
 };
 
 export class HomePage {
-  constructor({ screen, server, device, database }) {
-    Object.assign(this, { screen, server, device, database });
+  constructor({ screen, server, device, database, host }) {
+    Object.assign(this, { screen, server, device, database, host });
     this.invitations = [];
     this.cursor = "";
     this.failure = null;
@@ -145,7 +145,7 @@ export class HomePage {
       {},
       element(
         "a",
-        { className: "card invitation", href: `/s/${token}` },
+        { className: "card invitation", href: `${this.#home(invitation, record)}/s/${token}` },
         userText(title, "strong"),
         element(
           "span",
@@ -158,6 +158,12 @@ export class HomePage {
       ),
     );
     return { order, shown };
+  }
+
+  /** Return where a survey can be opened: a second party's pages have those of its own alone. */
+  #home({ two_parties: parties }, record) {
+    const { host } = this;
+    return !host || record || parties?.helper === host.address ? "" : host.leader;
   }
 
   async #more() {

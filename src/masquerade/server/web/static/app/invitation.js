@@ -94,6 +94,18 @@ export function readInvitation(data, token) {
   };
 }
 
+/**
+ * Return an invitation with the second party that served this page, which has to be the survey's;
+ * whoever opened a survey there is asked nothing that is masked, or added up with somebody else.
+ */
+export function fromHost(invitation, host) {
+  const { helper, fingerprint } = invitation.parties ?? {};
+  if (host && (helper !== host.address || fingerprint !== host.fingerprint)) {
+    throw new BrokenPromise("the survey names another second party.", "host");
+  }
+  return { ...invitation, host };
+}
+
 export const isHash = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
 
 function isGroup(group, questions) {

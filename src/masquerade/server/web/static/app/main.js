@@ -14,7 +14,9 @@ import { cannot } from "./survey_views.js";
 import { preferredLanguage, setLanguage, words } from "../words/language.js";
 
 const path = globalThis.location.pathname.replace(/(.)\/+$/, "$1");
-const build = document.documentElement.dataset.build;
+const { build, leader = "", fingerprint = "" } = document.documentElement.dataset;
+// A second party served this page itself: then it says what its key is, and who the leader is.
+const host = leader ? { leader, fingerprint, address: globalThis.location.origin } : null;
 const screen = new Screen();
 const PAGES = {
   "/me/ledger": LedgerPage,
@@ -44,14 +46,14 @@ async function start() {
     return screen.show("cannot", cannot(words().cannot.storage));
   }
   const device = new Device(database);
-  const server = new Server(() => device.secret());
+  const server = new Server(() => device.secret(), { leader });
   const prefer = async (code) => {
     setLanguage(code);
     screen.frame(path, prefer);
     await device.prefer({ language: code });
     return page.render({ focus: false });
   };
-  const page = pageOf({ screen, server, device, database, prefer, build });
+  const page = pageOf({ screen, server, device, database, prefer, build, host });
   const { language } = await device.settings();
   if (language) setLanguage(language);
   screen.frame(path, prefer);

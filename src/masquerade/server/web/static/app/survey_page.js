@@ -3,7 +3,7 @@
 
 import { epsilonOf, balanceOf } from "./budget.js";
 import { SystemCoins } from "../mechanisms/coins.js";
-import { BrokenPromise, readInvitation } from "./invitation.js";
+import { BrokenPromise, fromHost, readInvitation } from "./invitation.js";
 import { isAffordable } from "./level_view.js";
 import { maskResponse } from "../mechanisms/mask.js";
 import { Participation, checkedQuestions } from "./participation.js";
@@ -28,8 +28,9 @@ function goesOn(record) {
 }
 
 export class SurveyPage {
-  constructor({ screen, server, device, database }, token) {
+  constructor({ screen, server, device, database, host = null }, token) {
     this.screen = screen;
+    this.host = host; // the second party, where it served this page
     this.server = server;
     this.device = device;
     this.token = token;
@@ -216,9 +217,10 @@ export class SurveyPage {
     this.invitation = null;
     if (!data) return;
     try {
-      this.invitation = readInvitation(data, this.token);
-    } catch {
+      this.invitation = fromHost(readInvitation(data, this.token), this.host);
+    } catch (error) {
       this.broken = true;
+      this.reason = error.reason ?? null;
     }
   }
 

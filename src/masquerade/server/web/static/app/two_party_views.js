@@ -5,7 +5,7 @@ import { textOf } from "./answers.js";
 import { element } from "./dom.js";
 import { beliefPercent } from "../words/formats.js";
 import { chargeOf, percentOf } from "./budget.js";
-import { fold, paragraph, userText } from "./components.js";
+import { actions, fold, paragraph, userText } from "./components.js";
 import { isAffordable } from "./level_view.js";
 import { visibility } from "./conditions.js";
 import { words } from "../words/language.js";
@@ -24,19 +24,21 @@ const card = (title, ...children) =>
   element("section", { className: "card" }, element("h2", {}, title), ...children);
 
 /** Who adds up the answers, and what that costs and protects, in one screen before the questions. */
-export function partiesIntro({ parties, levels: [level], questions }, { caps, charges }) {
+export function partiesIntro(invitation, { caps, charges }) {
+  const { parties, levels: [level], questions, host } = invitation;
   const said = words().parties;
   const { losses } = level;
   const percent = words().number(percentOf(chargeOf(losses), caps, charges), 1);
   const fits = isAffordable(level, { caps, charges });
   return [
+    host && paragraph(said.ownPage(parties.operator), "notice"),
     card(
       said.title,
       paragraph(said.cut),
       element(
         "dl",
         { className: "parties" },
-        row(said.first, said.site),
+        row(said.first, host ? [said.asks, " ", address(host.leader)] : said.site),
         row(said.second, userText(parties.operator, "strong"), " ", address(parties.helper)),
       ),
       paragraph(said.trust, "warning"),
@@ -45,7 +47,7 @@ export function partiesIntro({ parties, levels: [level], questions }, { caps, ch
         said.compare,
         paragraph(said.compareWhy),
         fingerprint(parties.fingerprint),
-        paragraph(said.compareHow(parties.operator)),
+        paragraph(host ? said.ownKey : said.compareHow(parties.operator)),
         paragraph(said.checked, "hint"),
       ),
       fold(
@@ -74,8 +76,20 @@ export function partiesIntro({ parties, levels: [level], questions }, { caps, ch
       ),
     ),
     paragraph(words().intro.notHidden, "hint"),
-    fold(said.left, said.leftList.map((text) => paragraph(text))),
+    fold(said.left, left(invitation)),
   ];
+}
+
+/** Whom one has to trust whatever the two parties promise: whoever sent this page, above all. */
+function left({ token, parties, host }) {
+  const said = words().parties;
+  if (host) return said.leftThere.map((text) => paragraph(text));
+  const there = element(
+    "a",
+    { className: "button quiet", href: `${parties.helper}/s/${token}`, rel: "noreferrer" },
+    said.openThere,
+  );
+  return [...said.leftList.map((text) => paragraph(text)), actions(there)];
 }
 
 const address = (helper) =>
