@@ -188,7 +188,7 @@ def create_app(
     )
     app.add_middleware(LastResort)
     # Outside of what refuses, so that a page can read why it was refused.
-    app.add_middleware(SecondPartyPages, allowed=services.proposals.is_second_party)
+    app.add_middleware(SecondPartyPages, allowed=services.helpers.is_second_party)
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
     if metrics is not None:
         app.add_middleware(RequestMetrics, metrics=metrics)

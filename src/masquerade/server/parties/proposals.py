@@ -176,17 +176,6 @@ class Proposals:
                 "survey then."
             )
 
-    def is_second_party(self, origin: str) -> bool:
-        """Return whether the pages of an origin are those of a helper of a survey that opened."""
-        opened = SPLIT_TASK.c.state.not_in((PROPOSED, APPROVED, REFUSED))
-        query = (
-            select(SPLIT_TASK.c.id)
-            .join(HELPER, HELPER.c.id == SPLIT_TASK.c.helper)
-            .where(HELPER.c.address == origin, opened)
-            .limit(1)
-        )
-        return self._transactions.read(lambda c: c.scalar(query)) is not None
-
     def standing(self, token: str, survey: Survey) -> dict[str, Any] | None:
         """Return how the proposal of exactly this survey stands; None where it was not proposed."""
         row = self._transactions.read(lambda c: _proposal(c, token, survey))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from masquerade.aggregate.signature import fingerprint_of
 from masquerade.errors import BrokenPromise, NotFound, ParameterError, WrongState
-from masquerade.server.db.party_tables import HELPER
+from masquerade.server.db.party_tables import DRAFTED, HELPER, SPLIT_TASK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.parties.helper_client import Connect, helper_address
@@ -139,6 +139,17 @@ class Helpers:
         gone = delete(HELPER).where(HELPER.c.team == team, HELPER.c.id == helper)
         if not self._transactions.write(lambda c: c.execute(gone).rowcount):
             raise _no_helper()
+
+    def is_second_party(self, origin: str) -> bool:
+        """Return whether the pages of an origin are those of a helper of a survey that opened."""
+        opened = SPLIT_TASK.c.state.not_in(DRAFTED)
+        query = (
+            select(SPLIT_TASK.c.id)
+            .join(HELPER, HELPER.c.id == SPLIT_TASK.c.helper)
+            .where(HELPER.c.address == origin, opened)
+            .limit(1)
+        )
+        return self._transactions.read(lambda c: c.scalar(query)) is not None
 
     def at(self, connection: Connection, team: str, address: str) -> Row[Any]:
         """Return the row of a team's helper at an address.
