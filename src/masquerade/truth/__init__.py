@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from masquerade.truth.auto import Auto
     from masquerade.truth.bayesian_combination import BayesianCombination
     from masquerade.truth.bounded_reports import BoundedReport
-    from masquerade.truth.categorical import (
-        CategoricalEstimator,
-        reliability_intervals,
-        truth_share_intervals,
-    )
+    from masquerade.truth.categorical import CategoricalEstimator
     from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
     from masquerade.truth.diagnostics import Components, Remark, components
     from masquerade.truth.error_bounds import (
@@ -38,6 +34,7 @@ if TYPE_CHECKING:
     from masquerade.truth.estimator import Estimator
     from masquerade.truth.forecasts import Expected, Forecast, forecast
     from masquerade.truth.glad import GLAD
+    from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
     from masquerade.truth.level_means import LevelMean, level_mean
     from masquerade.truth.levels import Combination, Heterogeneity
     from masquerade.truth.margins import ReportVariance, expected_margin, report_variance

@@ -120,6 +120,22 @@ def as_series(table: pa.Table, frame: Frame) -> Any:
     return series.sort_index()
 
 
+def probabilities(posteriors: pa.Table) -> Any:
+    """Return a table of posteriors as a pandas frame: sorted tasks by labels, as crowd-kit's."""
+    frame = posteriors.to_pandas().set_index("task").sort_index()
+    frame.columns.name = "label"
+    return frame
+
+
+def probabilities_like(posteriors: pa.Table, data: Any) -> Any:
+    """Return posteriors as a pandas frame with the types of a pandas table of claims."""
+    frame = probabilities(posteriors)
+    if "task" in data.columns:
+        # As crowd-kit, which keeps the type of the task column.
+        frame.index = frame.index.astype(data["task"].dtype)
+    return frame
+
+
 def check_iteration(max_iterations: int, *, tolerance: float | None = None) -> None:
     """Raise `ParameterError` unless the limits of an iteration are in range."""
     if tolerance is not None and not tolerance > 0:
