@@ -41,11 +41,7 @@ def signing_key_of(key: ServerKey) -> SigningKey:
 class HelperAccess:
     """The token of leaders, and the sessions of the operator; only hashes are kept.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
+    `today`: gives the ISO date.
     """
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
@@ -134,21 +130,14 @@ class HelperServices:
     ) -> HelperServices:
         """Open a helper's database, migrating it first; see `Services.open`.
 
-        Parameters
-        ----------
-        url : str
-            SQLAlchemy URL.
-        server_key : ServerKey
-            The helper's own: its signatures follow from it, and it seals what the database keeps.
-        address : str
-            Of the helper, as it stands in surveys.
-        operator : str
-            Who runs it, in words.
+        `url`: SQLAlchemy URL.
+        `server_key`: the helper's own: its signatures follow from it, and it seals what the
+        database keeps.
+        `address`: of the helper, as it stands in surveys.
+        `operator`: who runs it, in words.
 
-        Raises
-        ------
-        OperationError
-            The database is a survey server's: one party would hold both halves of each answer.
+        Raises `OperationError` (the database is a survey server's: one party would hold both halves
+        of each answer).
         """
         engine = connect(url, key=key)
         migrate(engine)
