@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from masquerade.errors import ParameterError
+
 if TYPE_CHECKING:
     from masquerade.answers import Truths
     from masquerade.answers.claims import Duplicates
