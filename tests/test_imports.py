@@ -15,6 +15,7 @@ SOURCE = Path(masquerade.__file__).parent
 ROOMS = (
     ("errors", "lazy"),
     ("exact",),
+    ("plots",),
     ("answers",),
     ("mechanisms",),
     ("accounting",),

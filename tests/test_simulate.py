@@ -32,7 +32,7 @@ def test_a_crowd_has_the_shape_asked_for() -> None:
 def test_a_crowd_is_the_claims_that_its_table_gives() -> None:
     """Codes are those that reading the same rows from a table would give."""
     claims, _ = crowd(_rng(1), tasks=30, workers=40, answers_per_task=2, options=4)
-    again = Claims.from_frame(claims.to_table(), options=["0", "1", "2", "3"])
+    again = Claims.from_frame(claims.to_arrow(), options=["0", "1", "2", "3"])
     assert again.workers.equals(claims.workers)
     assert again.tasks.equals(claims.tasks)
     for name in ("task", "worker", "value"):
@@ -99,7 +99,7 @@ def test_truths_and_missing_answers_have_the_shares_given() -> None:
 def test_a_seed_makes_one_crowd() -> None:
     """The same generator state gives the same crowd."""
     first, second = (crowd(_rng(6), tasks=20, workers=8, answers_per_task=3) for _ in range(2))
-    assert first[0].to_table().equals(second[0].to_table())
+    assert first[0].to_arrow().equals(second[0].to_arrow())
     assert first[1].table.equals(second[1].table)
 
 

@@ -50,7 +50,7 @@ def look_at_claims(claims: Claims) -> dict[str, int]:
     """Columns, counts and tables."""
     codes: NDArray[np.int32] = claims.task
     answered: Claims = claims.answered()
-    table = answered.to_table()
+    table = answered.to_arrow()
     assert claims.kind in ("categorical", "numeric")
     return {"rows": len(claims), "first": int(codes[0]), "columns": int(table.num_columns)}
 

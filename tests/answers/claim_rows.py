@@ -15,7 +15,7 @@ ROWS = {
 
 def rows_of(claims: Claims) -> list[tuple[Any, ...]]:
     """Return the claims as rows of plain values."""
-    return [tuple(row.values()) for row in claims.to_table().to_pylist()]
+    return [tuple(row.values()) for row in claims.to_arrow().to_pylist()]
 
 
 def expected(frame: dict[str, list[Any]] | None = None) -> list[tuple[Any, ...]]:

@@ -241,7 +241,7 @@ def test_records_of_one_choice_are_known_to_depend_on_one_another() -> None:
     assert comparisons.most_records_of_a_choice() == 2
     assert comparisons.names == ("f",)
     assert Comparisons.from_frame(ROWS).most_records_of_a_choice() == 1
-    again = Comparisons.from_frame(comparisons.to_table())
+    again = Comparisons.from_frame(comparisons.to_arrow())
     assert again.most_records_of_a_choice() == 2
 
 
@@ -259,7 +259,7 @@ def test_named_items_are_coded() -> None:
     by_items = comparisons.by_items()
     assert by_items.names == ("cola", "milk", "tea")
     assert by_items.difference.tolist() == [[0, -1, 1], [-1, 0, 1], [-1, 1, 0]]
-    assert Comparisons.from_frame(comparisons.to_table()).items == comparisons.items
+    assert Comparisons.from_frame(comparisons.to_arrow()).items == comparisons.items
     with pytest.raises(ParameterError, match="name no items"):
         Comparisons.from_frame(ROWS).by_items()
 
@@ -303,7 +303,7 @@ def test_prop_nothing_is_lost_by_sorting(rows: list[tuple[int, float, float]]) -
     for code, name in enumerate(comparisons.voters.to_pylist()):
         expected = [[x, y] for v, x, y in rows if v == name]
         assert comparisons.of_voter(code).tolist() == expected
-    again = Comparisons.from_frame(to_arrow(comparisons.to_table()))
+    again = Comparisons.from_frame(to_arrow(comparisons.to_arrow()))
     np.testing.assert_array_equal(again.difference, comparisons.difference)
 
 

@@ -54,7 +54,7 @@ def test_hiding_which_tasks_were_answered_needs_the_lists_of_tasks_and_workers()
     for kept in (3, 2, 1):  # the last answers were not given
         given = {name: column[:kept] for name, column in rows.items()}
         claims = Claims.from_frame(given, tasks=["a", "b", "c"], workers=["y", "x"])
-        table = mechanism.randomize(claims, presence="hidden").to_table()
+        table = mechanism.randomize(claims, presence="hidden").to_arrow()
         shown.append((table["task"].to_pylist(), table["worker"].to_pylist()))
     assert shown[0] == shown[1] == shown[2] == (["a", "b", "c"] * 2, ["y"] * 3 + ["x"] * 3)
 

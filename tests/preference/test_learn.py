@@ -94,9 +94,9 @@ def test_standard_errors_hold_sampling_and_noise() -> None:
     assert errors is not None
     np.testing.assert_allclose(errors, [0.05, 2.5])
     np.testing.assert_allclose(published(noise=3).noise_sd, [0.03, 1.5])
-    assert published(noise=3).to_table().column_names[-1] == "noise_sd"
-    table = published(noise=3, sampling=4).to_table().to_pydict()
-    assert table["from"][1] == pytest.approx(0.5 - 1.96 * 2.5)
+    assert published(noise=3).to_arrow().column_names[-1] == "range_high"
+    table = published(noise=3, sampling=4).to_arrow().to_pydict()
+    assert table["low"][1] == pytest.approx(0.5 - 1.96 * 2.5)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_what_one_record_names_is_not_seen_in_the_shape_of_the_result(name: str,
     for rows in (ROWS, with_insulin()):
         table = Comparisons.from_frame(rows, items=DRUGS)
         learned = SocialPreference.learn(table, mechanism=named(name, unit))
-        assert learned.to_table()["feature"].to_pylist() == DRUGS
+        assert learned.to_arrow()["feature"].to_pylist() == DRUGS
         assert learned.guarantee.status == "proven"
         assert any("items" in each for each in learned.guarantee.assumptions)
         results.append(learned.to_json())
@@ -119,7 +119,7 @@ def test_an_unlisted_item_is_an_error_that_names_it_before_any_budget_is_used() 
     assert len(table) == 4
     assert table.by_items().difference.tolist() == [[1, -1, 0], [0, 1, -1], [1, 0, -1], [0, 0, 0]]
     again = Comparisons.from_frame(
-        table.to_table(), items=["zinc", "aspirin", "bromine"], unlisted="ignore"
+        table.to_arrow(), items=["zinc", "aspirin", "bromine"], unlisted="ignore"
     )
     assert np.array_equal(again.by_items().difference, table.by_items().difference)
     with pytest.raises(ParameterError, match="outside the list"):

@@ -123,13 +123,13 @@ def test_models_survive_json(grouped: Grouped) -> None:
 def test_models_are_drawn(grouped: Grouped) -> None:
     """A plot is one SVG without scripts; an unknown object is named."""
     model = fit_density(grouped([[0, 1, 2, 3, 9.0]]))
-    figure = model.plot("o0000")
+    figure = model.figure("o0000")
     assert figure.startswith("<svg")
     assert "script" not in figure
     with pytest.raises(ParameterError, match="there is no object 'x'"):
         model.evaluate("x", [0.0])
     with pytest.raises(ParameterError, match="there is no object 7"):
-        model.plot(7)
+        model.figure(7)
 
 
 def test_errors_equal_the_published_values() -> None:

@@ -54,7 +54,7 @@ def public_part(release: Release) -> dict[str, Any]:
         codebook.pop("rows")
     else:
         codebook["points of each"] = release.offset.tolist()
-        codebook["workers"] = release.table()["worker"].to_pylist()
+        codebook["workers"] = release.to_arrow()["worker"].to_pylist()
     return codebook | {"objects": release.objects.to_pylist(), "status": release.status}
 
 

@@ -30,7 +30,7 @@ from masquerade.results import (
     write_reports,
 )
 from masquerade.results.reports import SurveyReports as Reports
-from masquerade.results.result import FORMULA_STARTS, safe
+from masquerade.results.result_rows import FORMULA_STARTS, safe
 from masquerade.surveys import Choice
 from masquerade.surveys.codebook import COLUMNS
 

@@ -57,6 +57,6 @@ def test_the_table_is_tidy_and_exact() -> None:
             row = by_key["c", option["label"], estimator, "all"]
             assert float(row["value"]) == found["value"]
             assert float(row["se"]) == found["standard_error"]
-            assert (float(row["ci_lo"]), float(row["ci_hi"])) == (found["low"], found["high"])
+            assert (float(row["low"]), float(row["high"])) == (found["low"], found["high"])
             assert row["n"] == "40"
     assert {row["level"] for row in rows} == {"all", "high", "low"}

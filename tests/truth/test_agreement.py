@@ -117,7 +117,7 @@ def test_calibration_counts_labels() -> None:
     fit = MajorityVote().fit(rows)
     assert expected_calibration_error(fit, truths) == pytest.approx(1 / 6)
     (row,) = calibration_table(fit, truths, bins=2).to_pylist()
-    assert (row["low"], row["high"], row["tasks"], row["accuracy"]) == (0.5, 1.0, 2, 0.5)
+    assert (row["least"], row["most"], row["tasks"], row["accuracy"]) == (0.5, 1.0, 2, 0.5)
     with pytest.raises(ParameterError, match="bins"):
         calibration_table(fit, truths, bins=0)
     with pytest.raises(InputError, match="name tasks alike"):

@@ -10,6 +10,7 @@ from masquerade.errors import NotFitted, ParameterError
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy
 from masquerade.truth.splits import (
+    claims_among,
     fold,
     halves_by_worker,
     held_out_sparing,
@@ -90,7 +91,7 @@ def test_workers_may_be_drawn_to_their_own_accuracy(epsilon: int | None) -> None
 def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:
     """Splits follow from names: shuffled rows give the same scores to rounding."""
     claims, _ = crowd(4, misleading=0.4, tasks=120)
-    table = claims.to_table()
+    table = claims.to_arrow()
     order = np.random.default_rng(0).permutation(len(claims))
     one, other = (Auto().fit(each).selection_ for each in (claims, table.take(order)))
     assert one["chosen"] == other["chosen"]
@@ -176,7 +177,7 @@ def test_claims_stay_with_every_task() -> None:
     rows = {"task": [1, 2, 2, *[3] * 3, *[4] * 9], "worker": [*range(15)], "value": [0.5] * 15}
     claims = Claims.from_frame(rows)
     for seed in range(20):
-        kept = claims.among(~held_out_sparing(claims, seed, share=0.9))
+        kept = claims_among(claims, ~held_out_sparing(claims, seed, share=0.9))
         left = np.bincount(kept.task, minlength=4)
         assert (left >= [1, 1, 2, 2]).all()
 

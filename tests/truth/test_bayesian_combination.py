@@ -55,7 +55,7 @@ def test_it_is_as_good_as_the_right_model() -> None:
 def test_a_worker_with_one_claim_counts_as_the_crowd() -> None:
     """The fewer the claims of a worker, the nearer the reliability to everybody's."""
     claims, _ = crowd(np.random.default_rng(3), tasks=300, workers=30, accuracy=(8.0, 2.0))
-    table = claims.to_table().to_pydict()
+    table = claims.to_arrow().to_pydict()
     rows = {
         "task": [*table["task"], "t0"],
         "worker": [*table["worker"], "new"],

@@ -105,7 +105,7 @@ def test_numbers_stand_beside_the_best_constant() -> None:
     assert expected.found.mean == pytest.approx(math.sqrt(2 / math.pi / 5), abs=0.04)
     assert expected.constant.mean == pytest.approx(3 * math.sqrt(2 / math.pi), abs=0.2)
     assert expected.worth_it
-    names = expected.to_table()["predictor"].to_pylist()
+    names = expected.to_arrow()["predictor"].to_pylist()
     assert names == ["constant", "mean", "mean, unmasked"]
 
 
@@ -114,7 +114,7 @@ def test_the_table_and_the_progress_tell_all() -> None:
     told: list[tuple[int, int]] = []
     expected = forecast(SMALL, runs=3, progress=lambda done, runs: told.append((done, runs)))
     assert told == [(1, 3), (2, 3), (3, 3)]
-    table = expected.to_table()
+    table = expected.to_arrow()
     assert table["predictor"].to_pylist() == [
         "constant",
         "majority-vote",

@@ -94,7 +94,7 @@ def test_large_values_do_not_overflow() -> None:
 def test_the_order_of_rows_does_not_matter() -> None:
     """Shuffled rows give bit for bit the same values."""
     values = np.random.default_rng(4).normal(size=(30, 7))
-    table = _claims(values).to_table()
+    table = _claims(values).to_arrow()
     order = np.random.default_rng(5).permutation(table.num_rows)
     for method in (Mean, Median):
         first = method().fit(table).truths_.sort_by("task")

@@ -131,7 +131,7 @@ def test_names_and_order_do_not_matter() -> None:
     """Other names of tasks and workers, and shuffled rows, give the same values."""
     claims, _ = web(4)
     mechanism = rating(2)
-    table = masked(claims, mechanism, 4, "assigned").to_table()
+    table = masked(claims, mechanism, 4, "assigned").to_arrow()
     order = np.random.default_rng(5).permutation(table.num_rows)
     other = {
         "task": [f"t{1000 - t}" for t in table["task"].to_pylist()],
@@ -163,7 +163,7 @@ def test_ordinal_options_are_numbers_or_stand_for_some() -> None:
     mechanism = RandomizedResponse(5, epsilon=3, null=True)
     names = ["E", "A", "C", "B", "D"]  # of 1 to 5
     labels = [names[int(value) - 1] for value in claims.value]
-    table = {**claims.to_table().drop(["value"]).to_pydict(), "label": labels}
+    table = {**claims.to_arrow().drop(["value"]).to_pydict(), "label": labels}
     options = sorted(names)
     ordinal = Claims.from_frame(table, options=options)
     levels = tuple(float(names.index(option) + 1) for option in options)

@@ -120,7 +120,7 @@ def test_auto_does_not_depend_on_the_order_of_rows() -> None:
     """Splits follow from names: shuffled rows give the same values and the same choice."""
     claims, _ = crowd(6, tasks=60)
     order = np.random.default_rng(0).permutation(len(claims))
-    shuffled = Claims.from_frame(claims.to_table().take(order))
+    shuffled = Claims.from_frame(claims.to_arrow().take(order))
     one, other = NumericAuto().fit(claims), NumericAuto().fit(shuffled)
     assert one.selection_["chosen"] == other.selection_["chosen"]
     found = dict(zip(*(other.truths_[name].to_pylist() for name in ("task", "value")), strict=True))
@@ -190,7 +190,7 @@ def test_prop_moving_and_scaling_claims_moves_and_scales_values(
 @pytest.mark.parametrize("method", WEIGHTED)
 def test_the_order_of_rows_does_not_matter(method: type[NumericEstimator]) -> None:
     """Shuffled rows give the same values, bit for bit or nearly."""
-    table = crowd(5, tasks=40)[0].to_table()
+    table = crowd(5, tasks=40)[0].to_arrow()
     order = np.random.default_rng(6).permutation(table.num_rows)
     first = method().fit(table).truths_.sort_by("task")
     second = method().fit(table.take(order)).truths_.sort_by("task")
@@ -235,7 +235,7 @@ def test_constant_workers_and_separate_halves_are_flagged(method: type[NumericEs
     value = np.where(claims.worker == 0, 42.0, claims.value)
     fit = method().fit(claims.with_values(value))
     assert [r.code for r in fit.remarks_ if r.code != "CHOSEN"] == ["CONSTANT_WORKER"]
-    table = claims.to_table()
+    table = claims.to_arrow()
     both = pa.concat_tables(
         [
             table,

@@ -103,9 +103,9 @@ def test_each_component_finds_its_own_orientation() -> None:
         reports = RandomizedResponse(2, flip_probability=flip).simulate(claims, rng)
         halves.append((half, reports, truths))
     table = {
-        "task": [f"{h}{t}" for h, c, _ in halves for t in c.to_table()["task"].to_pylist()],
-        "worker": [f"{h}{w}" for h, c, _ in halves for w in c.to_table()["worker"].to_pylist()],
-        "label": [label for _, c, _ in halves for label in c.to_table()["label"].to_pylist()],
+        "task": [f"{h}{t}" for h, c, _ in halves for t in c.to_arrow()["task"].to_pylist()],
+        "worker": [f"{h}{w}" for h, c, _ in halves for w in c.to_arrow()["worker"].to_pylist()],
+        "label": [label for _, c, _ in halves for label in c.to_arrow()["label"].to_pylist()],
     }
     truth = {
         "task": [f"{h}{t}" for h, _, k in halves for t in k.table["task"].to_pylist()],

@@ -57,7 +57,7 @@ METHODS = (
 
 def write(claims: Claims, folder: Path, parts: int) -> Claims:
     """Write claims as partitions, by task, and return them as a table of all has them."""
-    table, place = claims.to_table(), claims.task * parts // claims.n_tasks
+    table, place = claims.to_arrow(), claims.task * parts // claims.n_tasks
     for part in range(parts):
         rows = table.filter(pa.array(place == part))
         pa_parquet.write_table(rows, folder / f"part-{part:03}.parquet")
@@ -157,7 +157,7 @@ def test_components_over_partitions_keep_their_own_orientation(tmp_path: Path) -
     tables, known = [], []
     for half, flip in ((0, 0.05), (1, 0.95)):
         claims, truths = crowd(rng, tasks=120, workers=10, answers_per_task=10, accuracy=(9, 1))
-        reports = RandomizedResponse(2, flip_probability=flip).simulate(claims, rng).to_table()
+        reports = RandomizedResponse(2, flip_probability=flip).simulate(claims, rng).to_arrow()
         for name in ("task", "worker"):
             named = pa.array([f"{half}{value}" for value in reports[name].to_pylist()])
             reports = reports.set_column(reports.column_names.index(name), name, named)
@@ -207,7 +207,7 @@ def test_repeated_claims_count_as_in_memory(tmp_path: Path) -> None:
 def test_split_tasks_are_refused_and_repartitioning_mends_them(tmp_path: Path) -> None:
     """A task in two partitions is named with both files; written anew, the fit is the whole's."""
     claims, truths = crowd(np.random.default_rng(31), tasks=60, workers=12, answers_per_task=5)
-    table = claims.to_table()
+    table = claims.to_arrow()
     source, mended = tmp_path / "by-worker", tmp_path / "by-task"
     source.mkdir()
     for part in range(3):

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of three partitions."""
     path = tmp_path_factory.mktemp("partitions")
     claims, truths = crowd(np.random.default_rng(40), tasks=200, workers=30, accuracy=(3, 3))
-    table = claims.to_table()
+    table = claims.to_arrow()
     for part in range(3):
         rows = table.filter(pa.array(claims.task % 3 == part))
         pa_parquet.write_table(rows, path / f"{part}.parquet")

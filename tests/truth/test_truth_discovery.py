@@ -81,7 +81,7 @@ def test_halves_that_share_nothing_are_solved_alone(weights: Weights) -> None:
     tables = []
     for half in (0, 1):
         claims, _ = crowd(np.random.default_rng(half), tasks=40, workers=8, answers_per_task=5)
-        table = claims.to_table().to_pydict()
+        table = claims.to_arrow().to_pydict()
         tables.append(
             {
                 "task": [f"{half}{task}" for task in table["task"]],

@@ -63,7 +63,11 @@ if TYPE_CHECKING:
         rho_of_response,
     )
     from masquerade.accounting.storage import MemoryStorage, Storage
-    from masquerade.accounting.trade_off import largest_power, largest_power_together
+    from masquerade.accounting.trade_off import (
+        largest_power,
+        largest_power_together,
+        trade_off_curve,
+    )
     from masquerade.accounting.words import (
         Explanation,
         blur_in_words,
@@ -134,6 +138,7 @@ __all__ = [
     "spent",
     "spent_together",
     "total",
+    "trade_off_curve",
     "verify_chain",
     "what_a_cap_buys",
 ]

@@ -12,6 +12,7 @@ from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
 from masquerade.accounting.rho import rho_of_cap
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.number import largest_whole
@@ -22,7 +23,7 @@ _MOST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Result):
     """The number of equal answers that a cap allows.
 
     Attributes

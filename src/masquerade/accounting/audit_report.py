@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from masquerade.answers.result import Result
 from masquerade.exact import Loss
 
 
@@ -32,7 +33,7 @@ Verdict = Literal["holds", "not refuted", "refuted"]
 
 
 @dataclass(frozen=True, slots=True)
-class AuditReport:
+class AuditReport(Result):
     """The result of an audit.
 
     Attributes

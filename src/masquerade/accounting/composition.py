@@ -12,6 +12,7 @@ from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedNumber, kinds_of, pure_of, rho_of
 from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact import NO_LOSS, Guarantee, Loss
 from masquerade.exact.epsilon_at_delta import epsilon_of_reports
@@ -62,7 +63,7 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Result):
     """The total of a list of losses, by the smallest of all sound bounds.
 
     Attributes

@@ -25,6 +25,7 @@ from fractions import Fraction
 from functools import reduce
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import ndtr
 
 from masquerade.accounting.kinds import (
@@ -34,6 +35,7 @@ from masquerade.accounting.kinds import (
     MaskedNumber,
     rho_of,
 )
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats
@@ -51,7 +53,7 @@ _HALVINGS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LossDistribution:
+class LossDistribution(Result):
     """Probabilities of losses on a grid.
 
     Attributes
@@ -72,6 +74,11 @@ class LossDistribution:
     probability: Floats
     infinite: float
     error: float
+
+    def to_arrow(self) -> pa.Table:
+        """Return ``loss`` (in epsilon) and ``probability`` of each point of the grid."""
+        loss = (self.start + np.arange(len(self.probability))) * self.step
+        return pa.table({"loss": loss, "probability": self.probability})
 
     def delta(self, epsilon: float) -> float:
         """Return delta at `epsilon`, rounded up."""

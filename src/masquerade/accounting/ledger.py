@@ -28,6 +28,7 @@ from masquerade.accounting.composition import Spent
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.statement import spent_by, statement
 from masquerade.accounting.storage import Change, Storage
+from masquerade.answers.result import Result
 from masquerade.errors import BrokenChain, KeyConflict, NotReserved, ParameterError
 from masquerade.exact import NO_LOSS, Coins
 
@@ -36,7 +37,7 @@ _NOTHING = Cost("", (), NO_LOSS, NO_LOSS)
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerStatistics:
+class LedgerStatistics(Result):
     """A ledger in numbers.
 
     Attributes

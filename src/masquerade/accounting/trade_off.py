@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
+import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
 from masquerade.accounting.distribution import LossDistribution, composed
@@ -21,7 +22,7 @@ from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, pure_of, rho_of
 from masquerade.accounting.rho import NO_RHO
 from masquerade.exact import NO_LOSS, Loss
-from masquerade.exact.number import in_range
+from masquerade.exact.number import in_range, whole
 
 NO_CHANCE = Fraction(0)
 _ERROR = 1e-12  # relative, above what rounding does to the few operations of each bound
@@ -54,6 +55,28 @@ def largest_power(rate: float, *, loss: Loss, delta: Fraction = NO_CHANCE) -> fl
     if loss == NO_LOSS and not delta:
         return rate
     return _of_pair(rate, loss.epsilon, float(delta))
+
+
+def trade_off_curve(*, loss: Loss, delta: Fraction = NO_CHANCE, points: int = 101) -> pa.Table:
+    """Return the largest power at evenly spaced false-positive rates: ``rate``, ``power``.
+
+    Parameters
+    ----------
+    loss, delta
+        As in `largest_power`.
+    points : int
+        At least 2.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> trade_off_curve(loss=Loss(1_000_000), points=3)["power"].to_pylist()[::2]
+    [0.0, 1.0]
+    """
+    whole(points, "points", low=2)
+    rates = [place / (points - 1) for place in range(points)]
+    power = [largest_power(rate, loss=loss, delta=delta) for rate in rates]
+    return pa.table({"rate": rates, "power": power})
 
 
 def largest_power_together(charges: Iterable[Kind]) -> Callable[[float], float]:

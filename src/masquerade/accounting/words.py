@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from masquerade.accounting.trade_off import NO_CHANCE
+from masquerade.answers.result import Result
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Loss
 from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
@@ -24,7 +25,7 @@ _NEARLY_ALWAYS = 0.999
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Result):
     """A guarantee for a reader without formulas.
 
     Attributes

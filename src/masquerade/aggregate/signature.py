@@ -33,7 +33,10 @@ def fingerprint_of(public_key: bytes) -> str:
 class SigningKey:
     """The lasting key of a helper, by which it is known.
 
-    `private_key`: 32; whoever has them speaks for the helper.
+    Parameters
+    ----------
+    private_key : bytes
+        32; whoever has them speaks for the helper.
     """
 
     def __init__(self, private_key: bytes) -> None:
@@ -69,7 +72,10 @@ def check_approval(
 ) -> None:
     """Check that the helper of this fingerprint approved a task.
 
-    Raises `BrokenPromise` (the key has another fingerprint, or did not sign this configuration).
+    Raises
+    ------
+    BrokenPromise
+        The key has another fingerprint, or did not sign this configuration.
     """
     if fingerprint_of(public_key) != fingerprint:
         raise BrokenPromise(

@@ -24,6 +24,7 @@ from masquerade.answers.frames import (
     to_arrow,
     write_table,
 )
+from masquerade.answers.result import Result
 from masquerade.errors import (
     DuplicateClaim,
     EmptyTable,
@@ -45,7 +46,7 @@ MOST_OPTIONS_WHEN_GUESSING = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Claims:
+class Claims(Result):
     """A table of claims, coded as integers over dictionaries of names.
 
     Build one with `from_frame` or `read`, which check every row.
@@ -150,7 +151,9 @@ class Claims:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
         claims = cls(task, worker, value, known_tasks, known_workers, names, null, read_off)
         kept = kept_rows(claims, duplicates)
-        return claims if kept is None else claims.among(kept)
+        if kept is None:
+            return claims
+        return replace(claims, task=task[kept], worker=worker[kept], value=value[kept])
 
     @classmethod
     def read(
@@ -222,13 +225,18 @@ class Claims:
         )
         return missing
 
-    def among(self, rows: Flags) -> Claims:
-        """Return some of the claims, with all names of tasks and workers."""
-        return replace(self, task=self.task[rows], worker=self.worker[rows], value=self.value[rows])
-
     def answered(self) -> Claims:
         """Return the claims that are not "no answer"."""
-        return replace(self.among(~self.unanswered()), null=False) if self.null else self
+        if not self.null:
+            return self
+        kept = ~self.unanswered()
+        return replace(
+            self,
+            task=self.task[kept],
+            worker=self.worker[kept],
+            value=self.value[kept],
+            null=False,
+        )
 
     def all_cells(self) -> Claims:
         """Return one claim for every worker and task, "no answer" where there was none.
@@ -263,7 +271,7 @@ class Claims:
             null=True,
         )
 
-    def to_table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Return an Arrow table with columns ``task``, ``worker`` and ``label`` or ``value``."""
         mask = self.unanswered() if self.null else None
         if self.options is None:
@@ -281,7 +289,7 @@ class Claims:
 
     def write(self, path: str | Path) -> None:
         """Write the claims as CSV (also .gz) or Parquet, by the ending of `path`."""
-        write_table(self.to_table(), path)
+        write_table(self.to_arrow(), path)
 
 
 def _label_column(table: pa.Table) -> str:

@@ -32,6 +32,7 @@ from masquerade.answers.frames import (
     to_arrow,
     write_table,
 )
+from masquerade.answers.result import Result
 from masquerade.errors import (
     DuplicateVoter,
     EmptyTable,
@@ -44,7 +45,7 @@ from masquerade.exact.number import in_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparisons:
+class Comparisons(Result):
     """A table of pairwise choices; the records of one voter stand together.
 
     Build one with `from_frame`, `read` or `from_pairs`, which check every row.
@@ -366,7 +367,7 @@ class Comparisons:
         features = tuple(Feature(str(name), 0, 1) for name in self.items.to_pylist())
         return replace(self, difference=difference, features=features)
 
-    def to_table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Return an Arrow table that `from_frame` reads."""
         columns: dict[str, Any] = {VOTER: self.voters.take(pa.array(self.voter, pa.int64()))}
         if self.choice is not None:
@@ -380,7 +381,7 @@ class Comparisons:
 
     def write(self, path: str | Path) -> None:
         """Write the comparisons as CSV (also .gz) or Parquet, by the ending of `path`."""
-        write_table(self.to_table(), path)
+        write_table(self.to_arrow(), path)
 
     def __len__(self) -> int:
         return len(self.difference)

@@ -23,6 +23,7 @@ from masquerade.errors import (
     UnreadableFile,
 )
 from masquerade.exact.arrays import Integers
+from masquerade.lazy import suggestion
 
 #: A pandas, polars, pyarrow or duckdb table, or a dict of arrays.
 Frame = Any
@@ -127,6 +128,8 @@ def missing_column(name: str, found: list[str], *, table: str = "the table") -> 
     alike = [other for other in found if other.strip().lower() == name]
     if alike:
         hint = f"Rename {alike[0]!r} to {name!r}."
+    elif suggestion(name, found):
+        hint += suggestion(name, found)
     elif len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
         hint = "Separate the columns by commas."
     return SchemaError(f"column {name!r} is missing; {table} has {found}. {hint}")

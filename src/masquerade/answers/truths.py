@@ -18,6 +18,7 @@ from masquerade.answers.frames import (
     read_table,
     to_arrow,
 )
+from masquerade.answers.result import Result
 from masquerade.errors import (
     DuplicateClaim,
     EmptyTable,
@@ -29,7 +30,7 @@ from masquerade.exact.arrays import Codes, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Truths:
+class Truths(Result):
     """Known truths: a table with columns ``task`` and ``truth``.
 
     Attributes
@@ -39,6 +40,10 @@ class Truths:
     """
 
     table: pa.Table
+
+    def to_arrow(self) -> pa.Table:
+        """Return ``task`` and ``truth``."""
+        return self.table
 
     @classmethod
     def from_frame(cls, frame: Frame) -> Truths:

@@ -140,7 +140,7 @@ def prefer(
             "--test as they are",
         }
     if out is not None:
-        write_table(learned.to_table(), out)
+        write_table(learned.to_arrow(), out)
         result["out"] = str(out)
     show(result if json else _for_people(result, learned), as_json=json, title="Preference")
 

@@ -12,12 +12,12 @@ from masquerade.cli.options import (
     ClaimsFile,
     DuplicatesChoice,
     OptionNames,
+    read_claims,
     read_column,
 )
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
-    from masquerade.answers.claims import Duplicates
     from masquerade.mechanisms import Presence
 
 
@@ -61,23 +61,22 @@ def randomize(
     """
     import pyarrow.compute as pc
 
-    from masquerade.answers import Claims
     from masquerade.answers.frames import write_table
     from masquerade.mechanisms import parse_mechanism
 
     chosen = parse_mechanism(mechanism)
-    table = Claims.read(
+    table = read_claims(
         claims,
         kind=chosen.kind,
         options=options,
         null=chosen.null,
-        duplicates=cast("Duplicates", duplicates),
+        duplicates=duplicates,
         tasks=None if tasks is None else read_column(tasks, "task"),
         workers=None if workers is None else read_column(workers, "worker"),
     )
     reports = chosen.randomize(table, presence=cast("Presence | None", presence))
     # In the order of names: that of CLAIMS may follow the answers, and would show them.
-    masked = reports.to_table()
+    masked = reports.to_arrow()
     keys = [("task", "ascending"), ("worker", "ascending")]
     write_table(masked.take(pc.sort_indices(masked, sort_keys=keys)), out)
     # Hiding which tasks were answered adds answers; question sampling reports some of them only.

@@ -20,6 +20,7 @@ from masquerade.answers import Claims, Comparisons, Truths
 from masquerade.answers.claims import Duplicates, Kind
 from masquerade.answers.frames import read_table
 from masquerade.errors import DatasetUnavailable, ParameterError, UnreadableFile
+from masquerade.lazy import suggestion
 
 #: Environment variable: the folder that has one folder for each data set.
 DATA_VARIABLE = "MASQUERADE_DATA"
@@ -218,6 +219,7 @@ def dataset_named(name: str) -> Dataset:
     if name not in DATASETS:
         raise ParameterError(
             f"there is no data set {name!r}; expected one of {', '.join(sorted(DATASETS))}."
+            f"{suggestion(name, DATASETS)}"
         )
     return DATASETS[name]
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from scipy.special import expit
 
 from masquerade.answers import Claims, Truths
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.number import one_of
@@ -43,7 +44,7 @@ class SimulatedClaims:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SimulatedRatings:
+class SimulatedRatings(Result):
     """Ratings of questions, those asked before the survey and those of the survey.
 
     Attributes

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from masquerade.errors import ParameterError
+from masquerade.lazy import suggestion
 
 NumberLike = Fraction | int | float | str | decimal.Decimal
 
@@ -96,7 +97,8 @@ def one_of(value: object, name: str, choices: Iterable[object]) -> None:
     known = list(choices)
     if value not in known:
         names = ", ".join(map(repr, known))
-        raise ParameterError(f"{name} is {value!r}, expected one of {names}.", field=name)
+        hint = suggestion(str(value), [one for one in known if isinstance(one, str)])
+        raise ParameterError(f"{name} is {value!r}, expected one of {names}.{hint}", field=name)
 
 
 def text_of(number: Fraction | float) -> str:

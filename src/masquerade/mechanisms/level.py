@@ -15,6 +15,7 @@ from functools import lru_cache
 from masquerade.errors import ParameterError
 from masquerade.exact.loss import MICRO
 from masquerade.exact.number import largest_whole
+from masquerade.lazy import suggestion
 from masquerade.mechanisms.bitwise_response import BitwiseResponse, changed_bits
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 
@@ -76,6 +77,7 @@ def level_named(name: str) -> Level:
             return level
     raise ParameterError(
         f"level is {name!r}, expected one of {', '.join(level.name for level in LEVELS)}."
+        f"{suggestion(name, (level.name for level in LEVELS))}"
     )
 
 

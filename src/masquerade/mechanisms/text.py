@@ -13,6 +13,7 @@ from typing import Any
 
 from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.exact.number import exact, text_of
+from masquerade.lazy import suggestion
 
 
 def text_fields(value: Any) -> dict[str, str]:
@@ -62,6 +63,7 @@ def read_text_form(
     if name not in known:
         raise MechanismSyntaxError(
             f"{what} {name!r} is unknown; expected one of {', '.join(sorted(known))}."
+            f"{suggestion(name, known)}"
         )
     texts: dict[str, str] = {}
     for part in filter(None, rest.split(",")):
@@ -71,6 +73,7 @@ def read_text_form(
         if key not in known[name]:
             raise MechanismSyntaxError(
                 f"{name} has no parameter {key!r}; it has {', '.join(known[name])}."
+                f"{suggestion(key, known[name])}"
             )
         if key in texts:
             raise MechanismSyntaxError(f"{key!r} stands twice in {text!r}; give it once.")

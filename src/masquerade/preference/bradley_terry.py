@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from masquerade.answers import Comparisons
+from masquerade.answers.result import Result
 from masquerade.errors import DisconnectedItems, ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.number import in_range
@@ -20,8 +21,21 @@ from masquerade.exact.number import in_range
 _MOST_HALVINGS = 60
 
 
+def strength_table(items: Any, strengths: Floats, errors: Floats) -> pa.Table:
+    """Return items with their strengths, standard errors and 95 % intervals."""
+    return pa.table(
+        {
+            "item": items,
+            "strength": strengths,
+            "standard_error": errors,
+            "low": strengths - 1.96 * errors,
+            "high": strengths + 1.96 * errors,
+        }
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class BradleyTerryFit:
+class BradleyTerryFit(Result):
     """Strengths of items.
 
     Attributes
@@ -34,6 +48,8 @@ class BradleyTerryFit:
     covariance : float array, shape (n_items, n_items)
         Of `strengths` under drawing other voters, clustered by voter.
     """
+
+    drawing: ClassVar[str] = "rankings"
 
     items: pa.Array
     strengths: Floats
@@ -48,16 +64,18 @@ class BradleyTerryFit:
         errors: Floats = np.sqrt(np.diag(self.covariance))
         return errors
 
+    def to_arrow(self) -> pa.Table:
+        """Return `rank`."""
+        return self.rank()
+
     def rank(self) -> pa.Table:
-        """Return the items, the strongest first: item, strength, standard_error."""
+        """Return the items, the strongest first: item, strength, standard_error, low, high.
+
+        The ends are those of the 95 % interval.
+        """
         order = np.argsort(-self.strengths, kind="stable")
-        return pa.table(
-            {
-                "item": self.items.take(pa.array(order)),
-                "strength": self.strengths[order],
-                "standard_error": self.standard_errors[order],
-            }
-        )
+        names = self.items.take(pa.array(order))
+        return strength_table(names, self.strengths[order], self.standard_errors[order])
 
     def probability(self, first: str, second: str) -> float:
         """Return the probability that `first` is preferred to `second`."""
@@ -235,7 +253,10 @@ def _meat(
 def require_connected(wins: Floats, items: pa.Array) -> None:
     """Refuse wins, of row over column, from which some strengths cannot be told.
 
-    Raises `DisconnectedItems` (with the names of a few of the items).
+    Raises
+    ------
+    DisconnectedItems
+        With the names of a few of the items.
     """
     # Ford (1957): a maximum exists exactly where the graph of wins is strongly connected.
     count, group = connected_components(coo_array(wins), directed=True, connection="strong")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Comparisons, Feature
 from masquerade.answers.features import widths
+from masquerade.answers.result import Result
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
@@ -35,7 +36,7 @@ UNSTABLE_BELOW = 1.64
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Result):
     """A decision between two alternatives by the published weights, and how firm it is.
 
     Attributes
@@ -60,7 +61,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SocialPreference:
+class SocialPreference(Result):
     """Weights of the features of alternatives, learned from a crowd's pairwise choices.
 
     Build one with `learn`.
@@ -234,24 +235,24 @@ class SocialPreference:
         utility: Floats = np.stack([self._vector(one) for one in alternatives]) @ self.weights
         return utility
 
-    def to_table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Return the weights as a table.
 
-        Columns: feature, low and high (the public range), weight, noise_sd, and where it is known
-        standard_error with the ends of the 95 % interval.
+        Columns: feature, weight, noise_sd, range_low and range_high (the public range), and where
+        they are known standard_error with low and high, the ends of the 95 % interval.
         """
         columns: dict[str, Any] = {
             "feature": [feature.name for feature in self.features],
-            "low": [feature.low for feature in self.features],
-            "high": [feature.high for feature in self.features],
             "weight": self.weights,
             "noise_sd": self.noise_sd,
+            "range_low": [feature.low for feature in self.features],
+            "range_high": [feature.high for feature in self.features],
         }
         errors = self.standard_errors
         if errors is not None:
             columns["standard_error"] = errors
-            columns["from"] = self.weights - 1.96 * errors
-            columns["to"] = self.weights + 1.96 * errors
+            columns["low"] = self.weights - 1.96 * errors
+            columns["high"] = self.weights + 1.96 * errors
         return pa.table(columns)
 
     def to_json(self) -> dict[str, Any]:
@@ -340,10 +341,17 @@ def charge_voters(
     Who has no record pays nothing where numbers of records are public. Gaussian noise has no
     epsilon that adds up and is charged as zero-concentrated loss.
 
-    `name`: of the result, as it stands in each voter's account.
+    Parameters
+    ----------
+    name : str
+        Of the result, as it stands in each voter's account.
 
-    Raises `NoGuarantee` (the mechanism promises nothing that could be counted; nobody was charged)
-    or `InsufficientBudget` (a voter has too little left; what had been reserved was given back).
+    Raises
+    ------
+    NoGuarantee
+        The mechanism promises nothing that could be counted; nobody was charged.
+    InsufficientBudget
+        A voter has too little left; what had been reserved was given back.
     """
     if not isinstance(mechanism, PrivateMechanism):
         raise NoGuarantee(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from masquerade.answers import Comparisons
 from masquerade.answers.features import Feature
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
@@ -39,7 +40,7 @@ MOMENT_IS_PUBLIC = "the second moment of the directions comes from the public pa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearFit:
+class LinearFit(Result):
     """The direction that the linear statistic points to.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from masquerade.answers import Comparisons
+from masquerade.answers.result import Result
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
@@ -44,7 +45,7 @@ _AGAINST = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Release:
+class Release(Result):
     """The weights that a mechanism publishes, with their guarantee.
 
     Attributes

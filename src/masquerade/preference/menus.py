@@ -18,6 +18,7 @@ from masquerade.answers.comparison_columns import (
 )
 from masquerade.answers.features import Feature, Ranges, declare_features, widths
 from masquerade.answers.frames import Frame, plain_column, to_arrow
+from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, InvalidRecord, SchemaError
 from masquerade.exact.arrays import Floats, Integers
 
@@ -26,7 +27,7 @@ ALTERNATIVE = "alternative"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MenuChoices:
+class MenuChoices(Result):
     """Choices from menus of two or more alternatives; build one with `from_frame`.
 
     Each menu stands in an order of its own, by the features of its alternatives, so that neither

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.answers import Comparisons
+from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range, one_of
@@ -28,7 +29,7 @@ REFERENCES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class Score(Result):
     """A share of agreement, with what it agrees.
 
     Attributes

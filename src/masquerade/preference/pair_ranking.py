@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
+from masquerade.preference.bradley_terry import strength_table
 
 #: Precision of a strength before anything is known: a standard deviation of 2 in logits.
 PRIOR = 0.25
@@ -26,7 +30,7 @@ _CLOSE = 1e-12  # largest move of a strength at which Newton's method ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairRanking:
+class PairRanking(Result):
     """Items on one scale.
 
     Attributes
@@ -43,10 +47,17 @@ class PairRanking:
         say nothing of each other.
     """
 
+    drawing: ClassVar[str] = "rankings"
+
     items: tuple[str, ...]
     strengths: Floats
     covariance: Floats
     group: Codes
+
+    def to_arrow(self) -> pa.Table:
+        """Return ``item``, ``group``, ``strength``, ``standard_error``, ``low`` and ``high``."""
+        table = strength_table(self.items, self.strengths, self.standard_errors)
+        return table.add_column(1, "group", pa.array(self.group))
 
     @property
     def standard_errors(self) -> Floats:

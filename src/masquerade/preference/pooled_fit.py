@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from masquerade.answers import Comparisons
+from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
 from masquerade.preference.l1_ball import gap, maximise_quadratic
@@ -22,7 +23,7 @@ _UNIDENTIFIED = 1e-10  # curvature in a direction, relative to the largest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PooledFit:
+class PooledFit(Result):
     """One weight vector for everybody.
 
     Attributes

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,11 @@ from scipy.sparse import coo_array
 from scipy.special import softmax
 from scipy.stats import rankdata
 
+from masquerade.answers.result import Result
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import in_range
-from masquerade.preference.bradley_terry import require_connected
+from masquerade.preference.bradley_terry import require_connected, strength_table
 
 _MOST_STEPS = 200
 _MOST_HALVINGS = 60
@@ -30,7 +31,7 @@ _CLOSE = 1e-9  # derivative a choice at which a fit ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ItemStrengths:
+class ItemStrengths(Result):
     """Strengths of items, which sum to 0.
 
     Attributes
@@ -44,6 +45,8 @@ class ItemStrengths:
         is than a win between items of equal strength.
     """
 
+    drawing: ClassVar[str] = "rankings"
+
     items: tuple[str, ...]
     strengths: Floats
     covariance: Floats
@@ -55,16 +58,18 @@ class ItemStrengths:
         errors: Floats = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return errors
 
+    def to_arrow(self) -> pa.Table:
+        """Return `rank`."""
+        return self.rank()
+
     def rank(self) -> pa.Table:
-        """Return the items, the strongest first: item, strength, standard_error."""
+        """Return the items, the strongest first: item, strength, standard_error, low, high.
+
+        The ends are those of the 95 % interval.
+        """
         order = np.argsort(-self.strengths, kind="stable")
-        return pa.table(
-            {
-                "item": [self.items[i] for i in order],
-                "strength": self.strengths[order],
-                "standard_error": self.standard_errors[order],
-            }
-        )
+        names = [self.items[i] for i in order]
+        return strength_table(names, self.strengths[order], self.standard_errors[order])
 
     def probabilities(self, menu: Sequence[str]) -> dict[str, float]:
         """Return with which probability each item of a menu is taken from it, ties aside."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr
 
 from masquerade.answers import Comparisons
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.number import in_range
@@ -32,7 +33,7 @@ _FAR = -300.0  # further out, r + z has lost its digits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VoterFits:
+class VoterFits(Result):
     """One weight vector a voter.
 
     Attributes

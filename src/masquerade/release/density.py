@@ -77,7 +77,7 @@ class DensityModel:
         """Return the density of one object at some values, shape of `at`."""
         return self.mixtures().density(self.index(name), at)
 
-    def plot(self, name: Any) -> str:
+    def figure(self, name: Any) -> str:
         """Return a figure of one object's density and claims, as SVG text."""
         index = self.index(name)
         values = self.claims.value[self.claims.rows_of(index)]

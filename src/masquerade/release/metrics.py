@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
@@ -16,7 +17,7 @@ from masquerade.release.release import Release
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Errors:
+class Errors(Result):
     """Errors of densities against reference densities.
 
     Attributes

@@ -123,7 +123,7 @@ class Mixtures:
         bump = np.clip(bump, self.offset[of], self.offset[of + 1] - 1)
         return np.asarray(self.location[bump] + self.width[bump] * normals(source, len(of)))
 
-    def to_json(self, index: int) -> dict[str, Any]:
+    def bumps(self, index: int) -> dict[str, Any]:
         """Return one object's bumps as a JSON object."""
         bumps = slice(int(self.offset[index]), int(self.offset[index + 1]))
         return {

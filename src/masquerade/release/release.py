@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers.frames import csv_bytes, write_table
+from masquerade.answers.result import UNPUBLISHED, Result
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.release.density import index_of
@@ -28,7 +29,7 @@ STATUSES = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Release:
+class Release(Result):
     """Synthetic claims about each object.
 
     Attributes
@@ -59,7 +60,7 @@ class Release:
     densities: Mixtures
     guarantee: Guarantee
     parameters: Mapping[str, Any]
-    collector: Mapping[str, int] = field(default_factory=dict)
+    collector: Mapping[str, int] = field(default_factory=dict, metadata=UNPUBLISHED)
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -71,7 +72,7 @@ class Release:
         index = index_of(self.objects, name)
         return self.points[self.offset[index] : self.offset[index + 1]]
 
-    def table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Return the points as a table of claims: ``task``, ``worker``, ``value``.
 
         The workers are made up, ``s1``, ``s2``, ...: they stand for nobody.
@@ -90,7 +91,7 @@ class Release:
 
     def csv(self) -> bytes:
         """Return the points as the content of a CSV file."""
-        return csv_bytes(self.table())
+        return csv_bytes(self.to_arrow())
 
     def density_table(self) -> pa.Table:
         """Return the bumps of the densities: ``task``, ``location``, ``weight``, ``width``."""
@@ -123,4 +124,4 @@ class Release:
 
     def write(self, path: str | Path) -> None:
         """Write the points as CSV (also .gz) or Parquet, by the ending of `path`."""
-        write_table(self.table(), path)
+        write_table(self.to_arrow(), path)

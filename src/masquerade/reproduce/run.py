@@ -19,6 +19,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from masquerade.answers.frames import write_table
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.number import in_range
 from masquerade.reproduce.figures import NO_DRAWING, can_draw, draw, write_numbers
@@ -44,7 +45,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduction:
+class Reproduction(Result):
     """The outcome of a run."""
 
     rows: dict[str, tuple[Row, ...]]  # by paper
@@ -53,6 +54,13 @@ class Reproduction:
     taken_up: int  # parts that were there already
     done: int  # parts that were measured now
     remarks: tuple[str, ...] = ()
+
+    def to_arrow(self) -> pa.Table:
+        """Return a row for each number that a paper prints, with ours beside it."""
+        rows = [
+            {"of": paper, **row_json(row)} for paper, found in self.rows.items() for row in found
+        ]
+        return pa.Table.from_pylist(rows)
 
 
 def reproduce(
@@ -65,12 +73,20 @@ def reproduce(
 ) -> Reproduction:
     """Measure what the papers print, and write tables and figures.
 
-    `papers`: keys of `PAPERS`.
-    `out`: a folder; made where it is not there. Parts that an earlier run finished with the same
-    parameters are taken up from it.
-    `processes`: at least 1; with 1 everything happens in this process.
+    Parameters
+    ----------
+    papers : sequence of str
+        Keys of `PAPERS`.
+    out : path
+        A folder; made where it is not there. Parts that an earlier run finished with the same
+        parameters are taken up from it.
+    processes : int
+        At least 1; with 1 everything happens in this process.
 
-    Raises `ParameterError` (a name is unknown or a number out of range).
+    Raises
+    ------
+    ParameterError
+        A name is unknown or a number out of range.
     """
     unknown = [name for name in papers if name not in PAPERS]
     if unknown or not papers:

@@ -197,7 +197,7 @@ def _some_tasks(claims: Claims, truth: Floats, tasks: int) -> tuple[Claims, Floa
     known = ~np.isnan(truth)
     others = np.flatnonzero(~known)[: max(0, tasks - int(known.sum()))]
     kept = np.sort(np.concatenate((np.flatnonzero(known), others)))
-    table = claims.to_table()
+    table = claims.to_arrow()
     rows = np.isin(claims.task, kept)
     some = Claims.from_frame(table.filter(rows), kind="numeric")
     # the filtered table has an order of tasks of its own

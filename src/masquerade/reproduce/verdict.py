@@ -21,6 +21,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from masquerade.answers.result import Result
+
 Verdict = Literal["reproduced", "in shape", "not reproduced"]
 
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "in shape", "not reproduced")
@@ -38,7 +40,7 @@ NO_TEXTS: Texts = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Result):
     """A mean and its standard error; NaN for one trial, 0 for a formula."""
 
     mean: float
@@ -57,7 +59,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Result):
     """One published value or statement beside what came out."""
 
     artifact: str  # ``"table 2"``, ``"figure 4"``, ``"text"``
@@ -77,7 +79,7 @@ Outcome = Literal["better", "worse", "no clear difference"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Result):
     """A method of ours beside one of the paper, at the same honestly computed loss."""
 
     # artifact, quantity, data: see `Row`; the quantity says what is subtracted from what.

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
         write_reports,
     )
     from masquerade.results.reports import SurveyReports
-    from masquerade.results.result import result_bytes, result_table, survey_result
+    from masquerade.results.result import result_bytes, survey_result
+    from masquerade.results.result_rows import SurveyResult, result_table
     from masquerade.results.two_party_result import split_codebook, split_result
     from masquerade.surveys.codebook import Codebook
 else:
@@ -31,6 +32,7 @@ __all__ = [
     "Codebook",
     "CrossTable",
     "SurveyReports",
+    "SurveyResult",
     "bibliography",
     "cross_table",
     "feature_weights",

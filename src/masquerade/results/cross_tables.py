@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import ndtri
 
+from masquerade.answers.result import UNPUBLISHED, Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism, RandomizedResponse
@@ -23,7 +25,7 @@ _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class CrossTable:
+class CrossTable(Result):
     """Shares of people by their answers to two questions.
 
     Attributes
@@ -43,9 +45,25 @@ class CrossTable:
     rows: list[str]
     columns: list[str]
     n: int
-    reported: Integers
-    share: Floats
-    error: Floats
+    # Cells of few reports are in nothing that is written.
+    reported: Integers = field(metadata=UNPUBLISHED)
+    share: Floats = field(metadata=UNPUBLISHED)
+    error: Floats = field(metadata=UNPUBLISHED)
+
+    def to_arrow(self) -> pa.Table:
+        """Return a row for each pair of answers: both, its share with its interval, the reports.
+
+        The numbers of cells with fewer than 20 reports are null.
+        """
+        nothing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "reports"))
+        cells = self.to_json()["cells"]
+        return pa.Table.from_pylist(
+            [
+                {"row": name, "column": other} | {key: (cell or nothing)[key] for key in nothing}
+                for name, line in zip(self.rows, cells, strict=True)
+                for other, cell in zip(self.columns, line, strict=True)
+            ]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the table as a JSON object; cells with fewer than 20 reports are null."""

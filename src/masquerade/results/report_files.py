@@ -18,7 +18,7 @@ import pyarrow.parquet as pa_parquet
 
 from masquerade.errors import ParameterError, SchemaError, UnreadableFile
 from masquerade.results.reports import SurveyReports
-from masquerade.results.result import safe
+from masquerade.results.result_rows import safe
 from masquerade.surveys.codebook import COLUMNS, Codebook
 
 #: A person's pseudonym, level and reports, the last as the JSON text of a list.

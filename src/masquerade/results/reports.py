@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from masquerade.errors import SchemaError
@@ -144,13 +146,12 @@ def _matrix(reports: Sequence[Sequence[int]] | Sequence[str], n: int, questions:
         if odd.size:
             raise SchemaError(f"row {odd[0] + 1}: there are not {questions} reports.")
         try:
-            values = np.fromstring(",".join(bare), dtype=np.int64, sep=",")
-        except ValueError as error:
+            cells = pc.split_pattern(pa.array(bare, pa.string()), ",").flatten()
+            cells = pc.utf8_trim_whitespace(cells)
+            values: Integers = cells.cast(pa.int64()).to_numpy().reshape(n, questions)
+        except pa.ArrowInvalid as error:
             raise SchemaError("the reports are not all whole numbers.") from error
-        # `fromstring` may stop at what is no number instead of raising.
-        if len(values) != n * questions:
-            raise SchemaError("the reports are not all whole numbers.")
-        return values.reshape(n, questions)
+        return values
     lists: list[Sequence[int]] = list(reports)  # type: ignore[arg-type]
     for row, one in enumerate(lists, start=1):
         if len(one) != questions:

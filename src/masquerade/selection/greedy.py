@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.selection.history import History
@@ -28,7 +29,7 @@ UNKNOWN = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class GroupError:
+class GroupError(Result):
     """Expected squared error of a group's plain mean, in squared widths of the question.
 
     Attributes

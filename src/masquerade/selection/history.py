@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import one_of
@@ -18,7 +19,7 @@ _TURNS = 4  # of the weights of the moment estimates; they change little after t
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceComponents:
+class VarianceComponents(Result):
     """Variances that make up the errors of a crowd, in squared widths of a question's range.
 
     Attributes
@@ -34,7 +35,7 @@ class VarianceComponents:
 
 
 @dataclass(frozen=True, slots=True)
-class Biases:
+class Biases(Result):
     """Posterior mean and variance of each person's bias.
 
     Attributes

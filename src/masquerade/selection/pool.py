@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.exact.number import in_range
@@ -18,7 +19,7 @@ LEAST_SCORE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class Pool(Result):
     """People who are eligible and willing.
 
     Parameters

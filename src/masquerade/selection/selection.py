@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
@@ -42,7 +44,7 @@ MOST_WAVES = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(Result):
     """People who are asked, and why.
 
     Attributes
@@ -72,6 +74,11 @@ class Selection:
     score: Floats
     precision: Floats
     inputs: str
+
+    def to_arrow(self) -> pa.Table:
+        """Return who is asked, in the order of choice: ``person``, ``score``, ``precision``."""
+        columns = {"person": self.people, "score": self.score, "precision": self.precision}
+        return pa.table(columns)
 
     def explain(self, person: str) -> str:
         """Return a sentence for somebody who was chosen or not."""

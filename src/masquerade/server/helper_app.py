@@ -33,8 +33,10 @@ _DAP_ERROR = "urn:ietf:params:ppm:dap:error:"
 def open_helper(settings: Settings, *, rewrites: bool = True) -> HelperServices:
     """Return the services of the helper that settings describe.
 
-    Raises `OperationError` (there is no key, or it is not said how the helper is reached or who
-    runs it).
+    Raises
+    ------
+    OperationError
+        There is no key, or it is not said how the helper is reached or who runs it.
     """
     if settings.server_key is None or not settings.public_url or not settings.helper_operator:
         raise OperationError(
@@ -56,9 +58,13 @@ def create_helper_app(
 ) -> FastAPI:
     """Return the application; its services are ``app.state.services``.
 
-    `sweeps`: whether it forgets tasks that expired; of several processes on one database one is
-    enough.
-    `limits` (optional): not used: who has no token is refused before anything is done.
+    Parameters
+    ----------
+    settings : Settings
+    sweeps : bool
+        Whether it forgets tasks that expired; of several processes on one database one is enough.
+    limits : LimitTable, optional
+        Not used: who has no token is refused before anything is done.
     """
     services = open_helper(settings, rewrites=sweeps)
 

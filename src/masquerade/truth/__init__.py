@@ -14,11 +14,15 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.surveys.survey import ESTIMATORS
-    from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha
+    from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha, pairwise_agreement
     from masquerade.truth.auto import Auto
     from masquerade.truth.bayesian_combination import BayesianCombination
     from masquerade.truth.bounded_reports import BoundedReport
-    from masquerade.truth.categorical import CategoricalEstimator
+    from masquerade.truth.categorical import (
+        CategoricalEstimator,
+        reliability_intervals,
+        truth_share_intervals,
+    )
     from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
     from masquerade.truth.diagnostics import Components, Remark, components
     from masquerade.truth.error_bounds import (
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from masquerade.truth.estimator import Estimator
     from masquerade.truth.forecasts import Expected, Forecast, forecast
     from masquerade.truth.glad import GLAD
-    from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
+    from masquerade.truth.inference import Inference
     from masquerade.truth.level_means import LevelMean, level_mean
     from masquerade.truth.levels import Combination, Heterogeneity
     from masquerade.truth.margins import ReportVariance, expected_margin, report_variance
@@ -100,6 +104,7 @@ __all__ = [
     "GaussianTruth",
     "HeavyTail",
     "Heterogeneity",
+    "Inference",
     "LevelMean",
     "LevelShares",
     "MajorityVote",
@@ -141,6 +146,7 @@ __all__ = [
     "mean_absolute_error",
     "method_named",
     "number_plausibility",
+    "pairwise_agreement",
     "published_error_formula",
     "published_laplace_mae",
     "published_response_mae",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyarrow as pa
+from scipy import sparse
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
@@ -142,3 +144,45 @@ def _per_task(votes_by_label: LabelVotes, of_worker: Floats) -> Floats:
 
 def _read(data: Claims | Frame) -> Claims:
     return data if isinstance(data, Claims) else Claims.from_frame(data)
+
+
+def pairwise_agreement(data: Claims | Frame) -> pa.Table:
+    """Return how often each two workers gave the same label where both answered.
+
+    Parameters
+    ----------
+    data : Claims or table
+        Of categories, one claim of a worker about a task. See `Claims.from_frame`.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``first``, ``second``, ``tasks`` (that both answered), ``agreement`` (0 to 1); pairs without
+        a common task are left out.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "b", "b"], "worker": ["x", "y", "x", "y"],
+    ...          "label": ["no", "no", "yes", "no"]}
+    >>> pairwise_agreement(table).to_pylist()
+    [{'first': 'x', 'second': 'y', 'tasks': 2, 'agreement': 0.5}]
+    """
+    claims = _read(data).answered()
+    if claims.options is None:
+        raise ParameterError("the claims are numbers; pairs of workers agree on labels only.")
+    ones = np.ones(len(claims), dtype=np.int64)
+    shape = (claims.n_workers, claims.n_tasks)
+    answered = sparse.csr_array((ones, (claims.worker, claims.task)), shape=shape)
+    column = claims.task.astype(np.int64) * claims.n_options + claims.value
+    shape = (claims.n_workers, claims.n_tasks * claims.n_options)
+    given = sparse.csr_array((ones, (claims.worker, column)), shape=shape)
+    both = sparse.triu(answered @ answered.T, k=1).tocoo()
+    same = (given @ given.T).tocsr()[both.row, both.col]
+    return pa.table(
+        {
+            "first": claims.workers.take(pa.array(both.row)),
+            "second": claims.workers.take(pa.array(both.col)),
+            "tasks": both.data,
+            "agreement": np.asarray(same).ravel() / both.data,
+        }
+    )

@@ -9,13 +9,14 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from masquerade.answers import Claims
+from masquerade.answers.result import Result
 from masquerade.exact.arrays import Codes, Integers
 
 _ENOUGH_TO_BE_CONSTANT = 5  # answers of a worker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Components:
+class Components(Result):
     """The connected components of the graph that joins a worker to every task answered.
 
     Inference cannot compare workers of different components, so each is solved on its own.
@@ -53,7 +54,7 @@ def components(claims: Claims) -> Components:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Result):
     """A limit to what an estimate can be trusted with.
 
     Attributes

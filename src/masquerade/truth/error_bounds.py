@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaincc, gammainccinv
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(Result):
     """The value of a formula for an error, with what the formula is worth.
 
     Attributes

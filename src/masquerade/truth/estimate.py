@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
-from masquerade.exact.arrays import on_simplex
+from masquerade.answers.result import Result
+from masquerade.exact.arrays import Floats, on_simplex
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Result):
     """A number with its uncertainty.
 
     Attributes
@@ -110,4 +112,13 @@ def shown_shares(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
     return tuple(
         replace(one, shown=share, low=min(one.low, share), high=max(one.high, share))
         for one, share in zip(estimates, held, strict=True)
+    )
+
+
+def share_table(estimates: Sequence[Estimate], reported: Floats) -> pa.Table:
+    """Return a row for each option: its code, its estimated share and what was reported."""
+    rows = pa.Table.from_pylist([asdict(estimate) for estimate in estimates])
+    codes = pa.array([str(code) for code in range(len(rows))])
+    return rows.add_column(0, "option", codes).append_column(
+        "reported", pa.array(reported[: len(rows)])
     )

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import Field, fields
+from html import escape
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.claims import LABEL_COLUMNS
 from masquerade.answers.frames import is_pandas
-from masquerade.errors import ParameterError
+from masquerade.errors import NotFitted, ParameterError
+from masquerade.lazy import suggestion
+from masquerade.truth.diagnostics import Remark
+from masquerade.truth.inference import Inference
 
 Kind = Literal["categorical", "numeric"]
 
@@ -87,6 +92,75 @@ class Estimator(ABC):
 
     @property
     @abstractmethod
+    def reliability_(self) -> pa.Table:
+        """What is known of workers: ``worker``, ``claims`` and more."""
+
+    @property
+    @abstractmethod
+    def remarks_(self) -> tuple[Remark, ...]:
+        """Limits of the result that a reader should know."""
+
+    @property
+    def result_(self) -> Inference:
+        """Everything that was found, as one result: table, figure, file."""
+        return Inference(
+            self.name,
+            self._truth_table(),
+            self.reliability_,
+            self.converged_,
+            self.iterations_,
+            self.remarks_,
+        )
+
+    @abstractmethod
+    def _truth_table(self) -> pa.Table:
+        """Return the truths, and how sure they are."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor by name, as scikit-learn asks for them.
+
+        Parameters
+        ----------
+        deep : bool
+            For scikit-learn; no parameter has parameters of its own.
+        """
+        return {field.name: getattr(self, field.name) for field in self._parameters()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters of the constructor, and return the method itself.
+
+        Raises
+        ------
+        ParameterError
+            One is unknown or out of range; nothing is changed then.
+        """
+        known = self.get_params()
+        for name in parameters:
+            if name not in known:
+                raise ParameterError(
+                    f"{type(self).__name__} has no parameter {name!r}, expected one of "
+                    f"{sorted(known)}.{suggestion(name, known)}"
+                )
+        type(self)(**(known | parameters))
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def _parameters(self) -> list[Field[Any]]:
+        return [field for field in fields(cast(Any, self)) if field.init]
+
+    def _repr_html_(self) -> str:
+        return self.result_._repr_html_() if self._is_fitted else f"<p>{escape(repr(self))}</p>"
+
+    @property
+    def _is_fitted(self) -> bool:
+        try:
+            return self.claims_ is not None
+        except NotFitted:
+            return False
+
+    @property
+    @abstractmethod
     def converged_(self) -> bool:
         """Whether the result stopped changing before the last iteration allowed."""
 
@@ -118,22 +192,6 @@ def as_series(table: pa.Table, frame: Frame) -> Any:
     if table.column_names[1] == "label" and table.column(1).null_count == 0:
         series = series.astype(frame[label].dtype)
     return series.sort_index()
-
-
-def probabilities(posteriors: pa.Table) -> Any:
-    """Return a table of posteriors as a pandas frame: sorted tasks by labels, as crowd-kit's."""
-    frame = posteriors.to_pandas().set_index("task").sort_index()
-    frame.columns.name = "label"
-    return frame
-
-
-def probabilities_like(posteriors: pa.Table, data: Any) -> Any:
-    """Return posteriors as a pandas frame with the types of a pandas table of claims."""
-    frame = probabilities(posteriors)
-    if "task" in data.columns:
-        # As crowd-kit, which keeps the type of the task column.
-        frame.index = frame.index.astype(data["task"].dtype)
-    return frame
 
 
 def check_iteration(max_iterations: int, *, tolerance: float | None = None) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Truths
+from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism
@@ -30,7 +31,7 @@ Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Result):
     """A score over the runs of a forecast.
 
     Attributes
@@ -55,7 +56,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Result):
     """Expected score of a method, beside those of no survey and of no method.
 
     Attributes
@@ -93,7 +94,7 @@ class Forecast:
         """Whether the method is better than the baselines by more than two standard errors."""
         return bool(self.gain.mean > 2 * self.gain.standard_error)
 
-    def to_table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Return ``predictor``, ``mean``, ``standard_error``, ``low``, ``high``.
 
         Rows: constant, majority vote (of categories), the method, the method without masks.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
+from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Lattice
@@ -34,7 +36,7 @@ _LEAST = 1e-9  # of what people differ by, in squared widths
 
 
 @dataclass(frozen=True, eq=False)
-class LevelMean:
+class LevelMean(Result):
     """The mean of a number over all levels, by every estimator.
 
     Attributes
@@ -93,6 +95,12 @@ class LevelMean:
         """Return the mean of nobody."""
         nothing = Heterogeneity.of(0.0, 0)
         return cls(names, confidence, nothing, {}, None, None, np.zeros(0), low, high)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the mean over all levels, then that of each level."""
+        rows = [{"level": "all", **asdict(self.estimate())}]
+        rows += [{"level": name, **asdict(self.at_level(name))} for name in self.names]
+        return pa.Table.from_pylist(rows)
 
     def estimate(self, estimator: str = EB) -> Estimate:
         """Return the mean by one of `ESTIMATORS`, with Student's t for its interval."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.surveys.survey import EB, IVW, RESPONDENT
@@ -50,7 +51,7 @@ class LevelValues:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Combination:
+class Combination(Result):
     """The numbers over all levels, by one estimator.
 
     Attributes
@@ -101,7 +102,7 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True)
-class Heterogeneity:
+class Heterogeneity(Result):
     """A test of whether people at different levels answer differently.
 
     Attributes

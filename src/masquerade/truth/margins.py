@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
@@ -30,7 +31,7 @@ _SPREAD = 0.25  # standard deviation of answers, in widths of the range
 
 
 @dataclass(frozen=True, slots=True)
-class ReportVariance:
+class ReportVariance(Result):
     """Variance of what one report adds to an unbiased estimate.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from masquerade.errors import ParameterError
+from masquerade.lazy import suggestion
 from masquerade.truth.auto import Auto
 from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
@@ -98,6 +99,7 @@ def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
         raise ParameterError(
             f"method {text!r} is unknown; expected one of "
             f"auto, {', '.join(method.name for method in METHODS)}."
+            f"{suggestion(text, ['auto', *(method.name for method in METHODS)])}"
         )
     return known[wanted]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrc, chdtr, ndtr, pdtrc
 
+from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.truth.channel_view import SymbolChannel
@@ -30,7 +31,7 @@ _COUNTED_STEPS = 200.0  # noise of so many steps a sigma is summed step by step,
 
 
 @dataclass(frozen=True, slots=True)
-class Plausibility:
+class Plausibility(Result):
     """Probability that honest devices send reports as odd as these.
 
     Attributes

@@ -25,6 +25,9 @@ from masquerade.truth.numeric import NumericEstimator
 #: A fitted estimator, or a table with columns ``task`` and ``label`` or ``value``.
 Answers = Estimator | Frame
 
+#: Standard errors on each side of a 95 % interval.
+_REACH = 1.959963984540054
+
 
 def accuracy(answers: Answers, truths: Truths) -> float:
     """Return the share of tasks whose label is the truth.
@@ -207,7 +210,8 @@ def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 
     Returns
     -------
     pyarrow.Table
-        ``low``, ``high`` (the range), ``tasks``, ``mean_posterior``, ``accuracy``.
+        ``least``, ``most`` (the range of posteriors), ``tasks``, ``mean_posterior``, ``accuracy``,
+        ``low``, ``high`` (95 % interval of the accuracy, of Wilson, 1927).
     """
     bins = whole(bins, "bins", low=1)
     sure, right = _sureness(fit, truths)
@@ -215,13 +219,19 @@ def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 
     place = np.minimum((sure * bins).astype(np.int64), bins - 1)
     count = np.bincount(place, minlength=bins)
     some = np.flatnonzero(count)
+    n, share = count[some], np.bincount(place, right, bins)[some] / count[some]
+    middle = (share + _REACH**2 / (2 * n)) / (1 + _REACH**2 / n)
+    reach = _REACH * np.sqrt(share * (1 - share) / n + (_REACH / (2 * n)) ** 2)
+    reach /= 1 + _REACH**2 / n
     return pa.table(
         {
-            "low": some / bins,
-            "high": (some + 1) / bins,
-            "tasks": count[some],
-            "mean_posterior": np.bincount(place, sure, bins)[some] / count[some],
-            "accuracy": np.bincount(place, right, bins)[some] / count[some],
+            "least": some / bins,
+            "most": (some + 1) / bins,
+            "tasks": n,
+            "mean_posterior": np.bincount(place, sure, bins)[some] / n,
+            "accuracy": share,
+            "low": np.maximum(middle - reach, 0.0),
+            "high": np.minimum(middle + reach, 1.0),
         }
     )
 

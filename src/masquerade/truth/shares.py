@@ -5,22 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import ndtri
 
+from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.channel_view import SymbolChannel
-from masquerade.truth.estimate import Estimate, shown_shares
+from masquerade.truth.estimate import Estimate, share_table, shown_shares
 from masquerade.truth.estimator import check_proper_share
 
 _MOST_STEPS = 60  # of Newton's iteration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class Shares(Result):
     """Estimated shares of people who hold each answer to one question.
 
     Attributes
@@ -35,12 +38,18 @@ class Shares:
         Of each interval.
     """
 
+    drawing: ClassVar[str] = "shares"
+
     n: int
     reported: Floats
     estimates: tuple[Estimate, ...]
     confidence: float
     _channel: SymbolChannel
     _options: int
+
+    def to_arrow(self) -> pa.Table:
+        """Return a row for each option: its code, its estimated share and what was reported."""
+        return share_table(self.estimates, self.reported)
 
     def mean(self, scores: Sequence[float]) -> Estimate:
         """Return the mean of `scores` over the people, one score for each option.

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import ndtri
 
+from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.channel_view import SymbolChannel
-from masquerade.truth.estimate import Estimate, shown_shares
+from masquerade.truth.estimate import Estimate, share_table, shown_shares
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.levels import (
@@ -34,7 +37,7 @@ BOOTSTRAP_SEED = 20141
 
 
 @dataclass(frozen=True, eq=False)
-class LevelShares:
+class LevelShares(Result):
     """Estimated shares of people who hold each answer, over all levels.
 
     Attributes
@@ -51,6 +54,8 @@ class LevelShares:
         ``eb``, allowing for twice the differences between levels.
     """
 
+    drawing: ClassVar[str] = "shares"
+
     names: tuple[str, ...]
     counts: Floats
     confidence: float
@@ -60,6 +65,10 @@ class LevelShares:
     _groups: tuple[tuple[Sequence[int], CategoricalMechanism], ...]
     _levels: LevelValues
     _held: Floats
+
+    def to_arrow(self) -> pa.Table:
+        """Return a row for each option: its code, its share over all levels, what was reported."""
+        return share_table(self.estimates(), self.reported)
 
     @property
     def n(self) -> int:

@@ -157,7 +157,7 @@ def test_every_number_of_the_table_is_possible(name: str, people: int) -> None:
     shares: dict[tuple[str, str, str], float] = {}
     for row in csv.DictReader(io.StringIO(result_table(result), newline="")):
         if row["shown"]:
-            assert float(row["ci_lo"]) <= float(row["shown"]) <= float(row["ci_hi"])
+            assert float(row["low"]) <= float(row["shown"]) <= float(row["high"])
             if row["option"] != "(mean)":
                 key = (row["question"], row["estimator"], row["level"])
                 shares[key] = shares.get(key, 0.0) + float(row["shown"])

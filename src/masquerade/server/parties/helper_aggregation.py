@@ -51,8 +51,14 @@ class _Checked:
 class HelperAggregation:
     """The helper's half of checking and adding up.
 
-    `clock`: gives seconds since 1970.
-    `today`: gives the ISO date.
+    Parameters
+    ----------
+    transactions : Transactions
+    tasks : HelperTasks
+    clock : callable
+        Gives seconds since 1970.
+    today : callable
+        Gives the ISO date.
 
     Privacy
     -------
@@ -77,7 +83,9 @@ class HelperAggregation:
     def withdraw(self, task: str, ids: Sequence[bytes]) -> int:
         """Refuse reports that were taken back; return how many had been answered before.
 
-        Raises `NotFound`, `AggregationRefused`.
+        Raises
+        ------
+        NotFound, AggregationRefused
         """
 
         def work(connection: Connection) -> int:
@@ -97,10 +105,20 @@ class HelperAggregation:
     def check(self, task: str, body: bytes) -> tuple[str, bytes]:
         """Check the reports of a job; the same body again gives the same answer.
 
-        Returned are the job's name and an ``AggregationJobResp``; `body` is an
-        ``AggregationJobInitReq``.
+        Parameters
+        ----------
+        task : str
+        body : bytes
+            An ``AggregationJobInitReq``.
 
-        Raises `NotFound`, `AggregationRefused`.
+        Returns
+        -------
+        str, bytes
+            Name of the job, and an ``AggregationJobResp``.
+
+        Raises
+        ------
+        NotFound, AggregationRefused
         """
         digest = hashlib.sha256(body).hexdigest()
 
@@ -164,7 +182,9 @@ class HelperAggregation:
     def job(self, task: str, name: str) -> bytes:
         """Return the answer to a job that was checked.
 
-        Raises `NotFound`, `AggregationRefused`.
+        Raises
+        ------
+        NotFound, AggregationRefused
         """
 
         def work(connection: Connection) -> bytes:
@@ -181,9 +201,20 @@ class HelperAggregation:
     def collect(self, task: str, body: bytes) -> bytes:
         """Return the sum with its noise, encrypted to the collector: one for ever.
 
-        An ``AggregateShare`` answers an ``AggregateShareReq``.
+        Parameters
+        ----------
+        task : str
+        body : bytes
+            An ``AggregateShareReq``.
 
-        Raises `NotFound`, `AggregationRefused`.
+        Returns
+        -------
+        bytes
+            An ``AggregateShare``.
+
+        Raises
+        ------
+        NotFound, AggregationRefused
         """
         return self._transactions.write(partial(self._collect, task, body))
 

@@ -34,9 +34,16 @@ _LONGEST_ANSWER = 4 * 2**20
 def helper_address(url: str, *, private: bool) -> str:
     """Return the address of a helper in the form that surveys have.
 
-    `private`: whether it may lead to this computer, there also without TLS, and to its network.
+    Parameters
+    ----------
+    url : str
+    private : bool
+        Whether it may lead to this computer, there also without TLS, and to its network.
 
-    Raises `ParameterError` (it is none).
+    Raises
+    ------
+    ParameterError
+        It is none.
     """
     plain = url.strip().rstrip("/")
     require_origin(plain)
@@ -47,8 +54,13 @@ def helper_address(url: str, *, private: bool) -> str:
 class HelperClient:
     """Asks one helper.
 
-    `token`: by which the helper knows this server.
-    `private`: as in `helper_address`.
+    Parameters
+    ----------
+    address : str
+    token : str
+        By which the helper knows this server.
+    private : bool
+        As in `helper_address`.
     """
 
     def __init__(self, address: str, token: str, *, private: bool) -> None:

@@ -41,7 +41,11 @@ def signing_key_of(key: ServerKey) -> SigningKey:
 class HelperAccess:
     """The token of leaders, and the sessions of the operator; only hashes are kept.
 
-    `today`: gives the ISO date.
+    Parameters
+    ----------
+    transactions : Transactions
+    today : callable
+        Gives the ISO date.
     """
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
@@ -130,14 +134,21 @@ class HelperServices:
     ) -> HelperServices:
         """Open a helper's database, migrating it first; see `Services.open`.
 
-        `url`: SQLAlchemy URL.
-        `server_key`: the helper's own: its signatures follow from it, and it seals what the
-        database keeps.
-        `address`: of the helper, as it stands in surveys.
-        `operator`: who runs it, in words.
+        Parameters
+        ----------
+        url : str
+            SQLAlchemy URL.
+        server_key : ServerKey
+            The helper's own: its signatures follow from it, and it seals what the database keeps.
+        address : str
+            Of the helper, as it stands in surveys.
+        operator : str
+            Who runs it, in words.
 
-        Raises `OperationError` (the database is a survey server's: one party would hold both halves
-        of each answer).
+        Raises
+        ------
+        OperationError
+            The database is a survey server's: one party would hold both halves of each answer.
         """
         engine = connect(url, key=key)
         migrate(engine)

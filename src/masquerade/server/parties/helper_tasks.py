@@ -108,10 +108,19 @@ class HelperTask:
 class HelperTasks:
     """The tasks of a helper.
 
-    `address`: of this helper, as it stands in surveys.
-    `operator`: who runs it.
-    `clock`: gives seconds since 1970.
-    `today`: gives the ISO date.
+    Parameters
+    ----------
+    transactions : Transactions
+    signing_key : SigningKey
+    address : str
+        Of this helper, as it stands in surveys.
+    operator : str
+        Who runs it.
+    seals : Seals
+    clock : callable
+        Gives seconds since 1970.
+    today : callable
+        Gives the ISO date.
     """
 
     def __init__(
@@ -146,8 +155,12 @@ class HelperTasks:
     def propose(self, proposal: Proposal) -> HelperTask:
         """Keep a proposal for the operator; the same one again gives the same task.
 
-        Raises `ParameterError` (it is not for this helper, or nothing that could be approved) or
-        `WrongState` (too many wait already).
+        Raises
+        ------
+        ParameterError
+            It is not for this helper, or nothing that could be approved.
+        WrongState
+            Too many wait already.
         """
         survey = self._checked(proposal)
         assert survey.two_parties is not None
@@ -210,7 +223,9 @@ class HelperTasks:
     def task(self, task: str) -> HelperTask:
         """Return a task.
 
-        Raises `NotFound`.
+        Raises
+        ------
+        NotFound
         """
         return self._transactions.read(lambda c: self.read(c, task))
 
@@ -232,7 +247,10 @@ class HelperTasks:
     def secrets(self, connection: Connection, task: str) -> HelperSecrets:
         """Return the secrets of a task that is approved.
 
-        Raises `WrongState` (they are gone).
+        Raises
+        ------
+        WrongState
+            They are gone.
         """
         row = _row(connection, task)
         if row.secrets is None:
@@ -265,8 +283,11 @@ class HelperTasks:
     def approval(self, task: str) -> dict[str, Any]:
         """Return what participants' devices may ask the helper itself: what it approved.
 
-        Raises `NotFound` (there is no such task, or its answers are not added up: it was not
-        approved, or it has stopped, ended or expired).
+        Raises
+        ------
+        NotFound
+            There is no such task, or its answers are not added up: it was not approved, or it has
+            stopped, ended or expired.
         """
         found = self.task(task)
         # A signature outlives the state: nobody is to answer a survey that gives no sum any more.
@@ -300,7 +321,11 @@ class HelperTasks:
     def decide(self, task: str, *, approve: bool) -> HelperTask:
         """Approve or refuse a task; the same decision again changes nothing.
 
-        Raises `NotFound` or `WrongState` (it was decided otherwise, or has ended).
+        Raises
+        ------
+        NotFound
+        WrongState
+            It was decided otherwise, or has ended.
         """
 
         def work(connection: Connection) -> HelperTask:

@@ -24,6 +24,10 @@ from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask
 class SplitReports:
     """The sealed reports of all surveys, within transactions of the caller.
 
+    Parameters
+    ----------
+    seals : Seals
+
     Privacy
     -------
     A report holds one share that this server can open, which is uniform by itself, and one that
@@ -37,7 +41,10 @@ class SplitReports:
     def task(self, connection: Connection, survey: str) -> tuple[SplitTask, LeaderSecrets]:
         """Return the task that a survey was opened with, and this party's keys.
 
-        Raises `WrongState` (it has ended).
+        Raises
+        ------
+        WrongState
+            It has ended.
         """
         known = self._known.get(survey)
         if known is None:
@@ -56,8 +63,10 @@ class SplitReports:
     def check(self, connection: Connection, survey: str, data: bytes) -> Report:
         """Return a sealed report whose form is right, so that a damaged one is sent again.
 
-        Raises `InvalidReport` (it is of another task, form or time, or this party's share cannot be
-        opened).
+        Raises
+        ------
+        InvalidReport
+            It is of another task, form or time, or this party's share cannot be opened.
         """
         split, keys = self.task(connection, survey)
         report = Report.decode(data)
@@ -90,7 +99,10 @@ class SplitReports:
     def keep(self, connection: Connection, row: Row[Any], report: Report) -> None:
         """Keep the report of a participation whose survey is held.
 
-        Raises `InvalidReport` (another participation sent a report of this id).
+        Raises
+        ------
+        InvalidReport
+            Another participation sent a report of this id.
         """
         id_ = report.report_metadata.report_id.hex()
         mine = (SPLIT_REPORT.c.survey == row.survey) & (SPLIT_REPORT.c.report_id == id_)

@@ -17,6 +17,7 @@ from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
+from masquerade.truth.splits import claims_among
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +70,7 @@ class NumericEstimator(Estimator):
         claims = self._as_claims(data, masks)
         if isinstance(masks, ReportMechanisms):
             for each, rows in masks.rows():
-                check_reports(claims.among(rows), each, rows=np.flatnonzero(rows))
+                check_reports(claims_among(claims, rows), each, rows=np.flatnonzero(rows))
         elif masks is not None:
             check_reports(claims, masks)
         self._solution = self.solve(claims, masks)
@@ -134,6 +135,9 @@ class NumericEstimator(Estimator):
         counted = np.bincount(claims.answered().task, minlength=claims.n_tasks)
         value = arrays.pop("value")
         return pa.table({"task": claims.tasks, "value": value, "claims": counted, **arrays})
+
+    def _truth_table(self) -> pa.Table:
+        return self.intervals_
 
     @property
     def reliability_(self) -> pa.Table:

@@ -1,0 +1,150 @@
+"""Figures of curves: accuracy by privacy, a ledger over time, trade-offs of tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from masquerade.plots.look import (
+    DASHES,
+    MARKERS,
+    axes_for,
+    finish,
+    numbers,
+    palette,
+    series_of,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Points of a curve that are still marked one by one.
+_MARKED = 40
+
+
+def privacy_against_accuracy(
+    data: Any,
+    *,
+    axes: Axes | None = None,
+    theme: str = "light",
+    title: str = "Accuracy by privacy loss",
+) -> Axes:
+    """Draw how accurate results are at each epsilon.
+
+    Parameters
+    ----------
+    data : result or table
+        ``epsilon``, ``accuracy`` (0 to 1); optionally ``low``, ``high``, ``series``.
+    axes : matplotlib Axes, optional
+        Default: a new figure.
+    theme : {"light", "dark"}
+        Of a new figure.
+    title : str
+    """
+    table = table_of(data, ("epsilon", "accuracy"), drawing="privacy_against_accuracy")
+    axes = _curves(table, "epsilon", "accuracy", axes, theme)
+    axes.set_xscale("log")
+    ticks = sorted({x for x in numbers(table, "epsilon") if x > 0})
+    if len(ticks) <= 12:
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    return finish(
+        axes,
+        title=title,
+        x="epsilon of one person (less is more private)",
+        y="tasks found right",
+        legend="series" in table.column_names,
+    )
+
+
+def ledger_over_time(
+    data: Any,
+    *,
+    cap: float | None = None,
+    axes: Axes | None = None,
+    theme: str = "light",
+    title: str = "Privacy spent",
+) -> Axes:
+    """Draw what a ledger has spent, entry after entry, below its cap.
+
+    Parameters
+    ----------
+    data : result or table
+        ``spent`` (the total after each entry, in epsilon or rho); optionally ``time`` and
+        ``series`` (of one person each).
+    cap : float, optional
+        The most that may be spent.
+    axes, theme, title
+        As in `privacy_against_accuracy`.
+    """
+    table = table_of(data, ("spent",), drawing="ledger_over_time")
+    axes = axes_for(axes, theme)
+    colours = palette(theme, axes)
+    timed = "time" in table.column_names
+    for number, (label, part) in enumerate(series_of(table)):
+        when = part["time"].to_pylist() if timed else list(range(1, len(part) + 1))
+        colour, dashes = colours[number % len(colours)], DASHES[number % len(DASHES)]
+        spent = numbers(part, "spent")
+        axes.step(when, spent, dashes, where="post", color=colour, label=label or "spent")
+        axes.plot(when, spent, "o", markersize=3, color=colour)
+    if cap is not None:
+        ink = axes.xaxis.label.get_color()
+        axes.axhline(cap, color=ink, linewidth=1, linestyle=":", label=f"cap {cap:g}")
+    axes.set_ylim(bottom=0)
+    if timed and hasattr(axes.figure, "autofmt_xdate") and not isinstance(when[0], int | float):
+        axes.figure.autofmt_xdate()
+    return finish(
+        axes, title=title, x="time" if timed else "entry of the ledger", y="epsilon", legend=True
+    )
+
+
+def trade_off(
+    data: Any,
+    *,
+    axes: Axes | None = None,
+    theme: str = "light",
+    title: str = "What the best test can tell",
+) -> Axes:
+    """Draw the power of the best test of two answers against its false-positive rate.
+
+    Parameters
+    ----------
+    data : result or table
+        ``rate``, ``power`` (0 to 1); optionally ``series``. `masquerade.accounting.trade_off_curve`
+        makes it.
+    axes, theme, title
+        As in `privacy_against_accuracy`.
+    """
+    table = table_of(data, ("rate", "power"), drawing="trade_off")
+    axes = _curves(table, "rate", "power", axes_for(axes, theme, (5.2, 4.8)), theme)
+    ink = axes.xaxis.label.get_color()
+    axes.plot([0, 1], [0, 1], ":", color=ink, linewidth=1, label="guessing")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1.01)
+    axes.set_aspect("equal")
+    return finish(axes, title=title, x="false-positive rate", y="power at most", legend=True)
+
+
+def _curves(table: pa.Table, x: str, y: str, axes: Axes | None, theme: str) -> Axes:
+    axes = axes_for(axes, theme)
+    colours = palette(theme, axes)
+    for number, (label, part) in enumerate(series_of(table.sort_by(x))):
+        colour = colours[number % len(colours)]
+        across = numbers(part, x)
+        axes.plot(
+            across,
+            numbers(part, y),
+            DASHES[number % len(DASHES)],
+            marker=MARKERS[number % len(MARKERS)] if len(part) <= _MARKED else None,
+            markersize=4,
+            color=colour,
+            label=label or None,
+        )
+        if {"low", "high"} <= set(part.column_names):
+            low, high = np.array(numbers(part, "low")), np.array(numbers(part, "high"))
+            axes.fill_between(across, low, high, color=colour, alpha=0.18, linewidth=0)
+    return axes
