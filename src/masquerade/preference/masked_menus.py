@@ -2,7 +2,7 @@
 
 An alternative with utility x.b is chosen with probability ``pi = exp(x.b) / sum exp(x_j.b)`` (Luce
 1959, McFadden 1974) and reported with probability ``P = q + (p - q) pi``: kept with p, each other
-reported with q.
+reported with q. Alternatives may be reported in groups; pi is then that of the group.
 """
 
 from __future__ import annotations
@@ -41,13 +41,36 @@ class MaskedMenus:
 
     values: Floats  # shape (n_alternatives, n_features)
     offsets: Integers  # shape (n_choices + 1,)
-    reports: Integers  # place of the reported alternative in its menu, shape (n_choices,)
+    reports: Integers  # the reported group's number in its menu, shape (n_choices,)
     keep: Floats  # probability p of keeping a choice, shape (n_choices,)
     other: Floats  # probability q of each other report, shape (n_choices,)
+    # First alternative of each group, ascending, shape (n_groups,): alternatives of a menu stand
+    # group by group. None: each alternative is a group.
+    groups: Integers | None = None
+
+    @classmethod
+    def grouped(
+        cls,
+        values: Floats,
+        offsets: Integers,
+        group: Integers,
+        reports: Integers,
+        keep: Floats,
+        other: Floats,
+    ) -> MaskedMenus:
+        """Return masked choices from alternatives in any order; `group` of each, in its menu."""
+        menu = np.repeat(np.arange(len(reports)), np.diff(offsets))
+        order = np.lexsort((group, menu))
+        new = np.diff(menu, prepend=-1) + np.abs(np.diff(group[order], prepend=-1))
+        return cls(values[order], offsets, reports, keep, other, np.flatnonzero(new))
 
     @property
     def _menu(self) -> Integers:
         return np.repeat(np.arange(len(self.reports)), np.diff(self.offsets))
+
+    @property
+    def _groups(self) -> Integers:
+        return np.arange(len(self.values)) if self.groups is None else self.groups
 
     def _sum(self, of_alternatives: Floats) -> Floats:
         """Return sums over each menu."""
@@ -62,23 +85,42 @@ class MaskedMenus:
 
     def value(self, weights: Floats) -> float:
         """Return the log-likelihood of the reports."""
-        pi = self.chances(weights)[self.offsets[:-1] + self.reports]
-        return float(np.log(self.other + (self.keep - self.other) * pi).sum())
+        starts = self._groups
+        pi = np.add.reduceat(self.chances(weights), starts)
+        own = pi[np.searchsorted(starts, self.offsets[:-1]) + self.reports]
+        return float(np.log(self.other + (self.keep - self.other) * own).sum())
 
     def at(self, weights: Floats) -> MenuPoint:
         """Return the likelihood, its score and information at `weights`."""
-        menu, pi = self._menu, self.chances(weights)
+        menu, each, starts = self._menu, self.chances(weights), self._groups
+        mean = self._sum(each[:, None] * self.values)
+        slope = each[:, None] * (self.values - mean[menu])  # d pi / d b
+        # From here on a row is a group: its pi is the sum over its alternatives, and so its slope.
+        pi, slope = np.add.reduceat(each, starts), np.add.reduceat(slope, starts, axis=0)
+        first = np.searchsorted(starts, self.offsets[:-1])
+        menu = menu[starts]
         contrast = (self.keep - self.other)[menu]
         reported = self.other[menu] + contrast * pi
-        mean = self._sum(pi[:, None] * self.values)
-        slope = pi[:, None] * (self.values - mean[menu])  # d pi / d b
         scores = contrast[:, None] * slope / reported[:, None]  # of each report there could be
-        own = self.offsets[:-1] + self.reports
+        own = first + self.reports
         information = (scores * reported[:, None]).T @ scores
         # E[score | answer r] = (p - q) s_r + q sum s_j; the rest of the information is the mask's.
-        given = contrast[:, None] * scores + (self.other[:, None] * self._sum(scores))[menu]
+        every = np.add.reduceat(scores, first, axis=0)
+        given = contrast[:, None] * scores + (self.other[:, None] * every)[menu]
         noise = information - (given * pi[:, None]).T @ given
         return MenuPoint(float(np.log(reported[own]).sum()), scores[own], information, noise)
+
+    def ridge(self, margin: float) -> float:
+        """Return the ridge of a prior under which the typical margin has this size."""
+        sizes = np.diff(self.offsets)[:, None]
+        centre = self._sum(self.values) / sizes
+        apart = float(((self.values - centre[self._menu]) ** 2).sum(axis=1).mean())
+        # A difference of two alternatives has twice the square of one from the menu's mean.
+        return (2 * apart if apart > 0 else 1.0) / margin**2
+
+    def fit_narrow(self) -> Floats:
+        """Return the weights that are published: those of the narrow prior, from 0."""
+        return self.fit(np.zeros(self.values.shape[1]), self.ridge(TYPICAL_MARGIN))
 
     def fit(self, start: Floats, ridge: float) -> Floats:
         """Return the weights of the greatest ``likelihood - ridge / 2 |b|**2`` near `start`.
@@ -113,14 +155,8 @@ def fit_masked_menus(masked: MaskedMenus, voter: Integers) -> MaskedChoicesFit:
     their errors, with the gap between the two (rule H of the specification's page on intervals).
     """
     d = masked.values.shape[1]
-    menu = np.repeat(np.arange(len(masked.reports)), np.diff(masked.offsets))
-    sizes = np.diff(masked.offsets)[:, None]
-    centre = np.add.reduceat(masked.values, masked.offsets[:-1], axis=0) / sizes
-    apart = float(((masked.values - centre[menu]) ** 2).sum(axis=1).mean())
-    # A difference of two alternatives has twice the square of one from the menu's mean.
-    typical = 2 * apart if apart > 0 else 1.0
-    narrow, wide = typical / TYPICAL_MARGIN**2, typical / WIDE_MARGIN**2
-    weights = masked.fit(np.zeros(d), narrow)
+    weights = masked.fit_narrow()
+    narrow, wide = masked.ridge(TYPICAL_MARGIN), masked.ridge(WIDE_MARGIN)
     wider = masked.fit(weights, wide)
     point = masked.at(wider)
     bread = np.linalg.inv(point.information + wide * np.eye(d))

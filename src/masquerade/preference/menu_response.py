@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import Guarantee, Loss
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins, uniform_below
+from masquerade.exact.number import one_of
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.mechanisms.text import text_form
 from masquerade.preference.learn import SocialPreference
 from masquerade.preference.masked_menus import MaskedMenus, fit_masked_menus
 from masquerade.preference.mechanism import Release
+from masquerade.preference.menu_groups import plan_groups
 from masquerade.preference.menus import MenuChoices
 from masquerade.preference.personal_epsilon import Epsilon, epsilons_of, read_epsilon
 from masquerade.preference.private_mechanism import (
@@ -33,6 +36,10 @@ MENUS_ARE_PUBLIC = (
     "answers"
 )
 CHOICES_ARE_PUBLIC = "how many choices each voter made is public"
+Grouping = Literal["planned", "single"]
+
+_FEWEST_IN_WAVES = 64  # choices below which reports say too little to plan by
+
 NEIGHBOURS_OF_MENUS = "one choice of one voter is another alternative of the same public menu"
 
 
@@ -47,18 +54,22 @@ class MenuResponse:
     ----------
     epsilon : number or sequence of numbers
         Of one choice; one for all, or one a voter.
+    groups : {"planned", "single"}
+        ``"planned"``: alternatives of a menu are put into two or more groups, and the group of the
+        chosen one is masked; groups are planned from public menus and earlier reports, so that
+        weights come out as sharp as can be. ``"single"``: each alternative by itself.
 
     Privacy
     -------
     Protects each choice from everybody but the voter's own device; a voter with n choices is
     protected at n times epsilon. Neighbours: one choice is another of the same menu; menus are
-    public, and none was made by looking at raw answers. A choice is kept with probability at most
-    ``e**epsilon / (e**epsilon + k - 1)``, a fraction, and drawn from whole numbers; so the loss is
-    at most epsilon, exactly.
+    public, and none was made by looking at raw answers. One of m groups is kept with probability at
+    most ``e**epsilon / (e**epsilon + m - 1)``, a fraction, and drawn from whole numbers; so the
+    loss is at most epsilon, exactly, whatever the groups are.
 
     References
     ----------
-    Kairouz, Bonawitz and Ramage (2016) for k-ary randomized response.
+    Kairouz, Bonawitz and Ramage (2016) for k-ary randomized response; `plan_groups` for the groups.
 
     Examples
     --------
@@ -73,21 +84,42 @@ class MenuResponse:
     """
 
     epsilon: Epsilon
+    groups: Grouping = "planned"
 
     name: ClassVar[str] = "menu-response"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        one_of(self.groups, "groups", get_args(Grouping))
 
-    def report(self, menus: MenuChoices, *, coins: Coins | None = None) -> MenuChoices:
+    def report(
+        self, menus: MenuChoices, *, weights: ArrayLike | None = None, coins: Coins | None = None
+    ) -> MenuChoices:
         """Return the same menus with every choice masked: the half of voters' devices.
+
+        They carry the groups in which alternatives were reported.
+
+        Parameters
+        ----------
+        weights : float array, shape (n_features,), optional
+            Weights of the scaled features by reports of other voters, from `collect`, to plan
+            groups by; never by raw answers. Default: all alternatives are equally liked.
 
         Raises
         ------
         InsecureRandomness
             `coins` is anything but `Coins`: a seed never makes a report.
         """
-        return self._mask(menus, require_coins(coins))
+        source = require_coins(coins)
+        if weights is None:
+            return self._mask(menus, source)
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != (len(menus.features),) or not np.isfinite(given).all():
+            raise ParameterError(
+                f"weights have shape {given.shape}, expected {len(menus.features)} finite numbers, "
+                "one a feature."
+            )
+        return self._mask(menus, source, given)
 
     def collect(self, reported: MenuChoices) -> Release:
         """Return what masked choices say together: the server's half, which costs nothing more.
@@ -101,20 +133,18 @@ class MenuResponse:
         """
         if len(reported) == 0:
             raise ParameterError("there are no choices, so there is nothing to learn.")
-        if ((reported.chosen < 0) | (reported.chosen >= reported.sizes)).any():
+        group = _groups_of(reported)
+        many = np.maximum.reduceat(group, reported.offsets[:-1]) + 1
+        if ((reported.chosen < 0) | (reported.chosen >= many)).any():
             raise InvalidRecord("a report names a place outside its menu; leave it out.")
         epsilons = self._epsilons(reported)
-        keep, other = np.zeros(len(reported)), np.zeros(len(reported))
-        losses = {}
-        for (size, epsilon), some in self._groups(reported, epsilons).items():
-            response = RandomizedResponse(size, epsilon=epsilon)
-            keep[some] = float(response.keep_probability)
-            other[some] = (1 - keep[some]) / (size - 1)
-            losses[size, epsilon] = response.guarantee().epsilon_single
-        masked = MaskedMenus(reported.values, reported.offsets, reported.chosen, keep, other)
+        single = max(
+            RandomizedResponse(size, epsilon=epsilon).guarantee().epsilon_single
+            for size, epsilon in self._channels(reported, many, epsilons)
+        )
+        masked = self._masked(reported)
         fit = fit_masked_menus(masked, reported.voter)
         counts = reported.choices_per_voter().tolist()
-        single = max(losses.values())
         most = max(Loss.of_amount(e * n) for e, n in zip(epsilons, counts, strict=True))
         guarantee = Guarantee(
             epsilon_single=single,
@@ -138,7 +168,7 @@ class MenuResponse:
             mechanism=str(self),
             sampling_covariance=fit.sampling,
             shrinkage_covariance=fit.shrinkage,
-            details={"model": "logit", "worth": self._worth(keep, other)},
+            details={"model": "logit", "worth": _worth(masked, fit.weights)},
         )
 
     def learn(
@@ -177,12 +207,12 @@ class MenuResponse:
             else charge_all(ledger, costs, result="preference", name=name)
         )
         with paid:
-            reported = self._mask(menus, source)
+            reported = self._in_waves(menus, source)
         return self._learned(self.collect(reported), menus)
 
     def simulate(self, menus: MenuChoices, rng: np.random.Generator) -> SocialPreference:
         """Learn with masks of a seeded generator, for studies; it protects nobody."""
-        release = self.collect(self._mask(menus, SimulatedCoins(rng)))
+        release = self.collect(self._in_waves(menus, SimulatedCoins(rng)))
         guarantee = replace(
             release.guarantee,
             status="none",
@@ -191,36 +221,113 @@ class MenuResponse:
         return self._learned(replace(release, guarantee=guarantee), menus)
 
     def __str__(self) -> str:
-        return text_form(self.name, {"epsilon": text_of_value(self.epsilon)})
+        fields = {"epsilon": text_of_value(self.epsilon)}
+        return text_form(
+            self.name, fields | ({} if self.groups == "planned" else {"groups": self.groups})
+        )
 
     def _epsilons(self, menus: MenuChoices) -> Sequence[Fraction]:
         return epsilons_of(read_epsilon(self.epsilon), menus.n_voters)
 
-    def _groups(
-        self, menus: MenuChoices, epsilons: Sequence[Fraction]
+    def _channels(
+        self, menus: MenuChoices, many: Integers, epsilons: Sequence[Fraction]
     ) -> Mapping[tuple[int, Fraction], Any]:
-        """Return the choices of each size of menu and epsilon: these share a channel."""
-        pairs = list(zip(menus.sizes.tolist(), (epsilons[v] for v in menus.voter), strict=True))
+        """Return the choices of each number of groups and epsilon: these share a channel."""
+        pairs = list(zip(many.tolist(), (epsilons[v] for v in menus.voter), strict=True))
         number = {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
-        group = np.array([number[pair] for pair in pairs], dtype=np.int64)
-        return {pair: np.flatnonzero(group == place) for pair, place in number.items()}
+        channel = np.array([number[pair] for pair in pairs], dtype=np.int64)
+        return {pair: np.flatnonzero(channel == place) for pair, place in number.items()}
 
-    def _mask(self, menus: MenuChoices, source: WordSource) -> MenuChoices:
-        chosen = _among_alike(menus, source)
+    def _masked(self, reported: MenuChoices) -> MaskedMenus:
+        """Return reports with the channel that each went through."""
+        group = _groups_of(reported)
+        many = np.maximum.reduceat(group, reported.offsets[:-1]) + 1
+        keep, other = np.zeros(len(reported)), np.zeros(len(reported))
+        for (size, epsilon), some in self._channels(
+            reported, many, self._epsilons(reported)
+        ).items():
+            keep[some] = float(RandomizedResponse(size, epsilon=epsilon).keep_probability)
+            other[some] = (1 - keep[some]) / (size - 1)
+        return MaskedMenus.grouped(
+            reported.values, reported.offsets, group, reported.chosen, keep, other
+        )
+
+    def _in_waves(self, menus: MenuChoices, source: WordSource) -> MenuChoices:
+        """Return masked choices, those of later voters in groups planned by earlier reports.
+
+        Each choice is masked once, at its epsilon, whatever reports it was planned by: the losses
+        of adaptive rounds add up as any others do (Dwork and Roth 2014, theorem 3.16).
+        """
+        if self.groups == "single" or len(menus) < _FEWEST_IN_WAVES:
+            return self._mask(menus, source)
+        # Voters come whole, an eighth of the choices first, then as many as there are, twice.
+        ends = np.searchsorted(menus.voter, menus.voter[[len(menus) >> left for left in (3, 2, 1)]])
+        reported, weights, start = [], None, 0
+        for end in (*ends.tolist(), len(menus)):
+            if end > start:
+                part = self._mask(_choices(menus, start, end), source, weights)
+                reported.append(part)
+                together = _joined(menus, reported)
+                weights = self._masked(together).fit_narrow() if end < len(menus) else None
+            start = end
+        return together
+
+    def _mask(
+        self, menus: MenuChoices, source: WordSource, weights: Floats | None = None
+    ) -> MenuChoices:
+        epsilons = self._epsilons(menus)
+        # The plan reads menus, epsilons and earlier reports, never what was chosen.
+        group = _groups_of(menus)
+        if self.groups == "planned" and len(menus):
+            own = [float(epsilons[voter]) for voter in menus.voter]
+            group = plan_groups(menus.values, menus.offsets, own, weights)
+        chosen = group[menus.offsets[:-1] + _among_alike(menus, source)]
+        many = np.maximum.reduceat(group, menus.offsets[:-1]) + 1 if len(menus) else chosen
         reports = chosen.copy()
-        for (size, epsilon), some in self._groups(menus, self._epsilons(menus)).items():
+        for (size, epsilon), some in self._channels(menus, many, epsilons).items():
             answers = chosen[some].astype(np.int32)
             response = RandomizedResponse(size, epsilon=epsilon)
             reports[some] = response.mask(answers, np.zeros_like(answers), source)
-        return replace(menus, chosen=reports)
-
-    def _worth(self, keep: Floats, other: Floats) -> float:
-        """Return how many unmasked choices one masked choice is worth at indifference."""
-        # The expected information at b = 0 is (p - q)**2 of that without masks.
-        return float(((keep - other) ** 2).mean())
+        return replace(menus, chosen=reports, groups=group)
 
     def _learned(self, release: Release, menus: MenuChoices) -> SocialPreference:
         return SocialPreference(release, menus.features, menus.n_voters, len(menus))
+
+
+def _choices(menus: MenuChoices, start: int, end: int) -> MenuChoices:
+    """Return some of the choices, of the same voters."""
+    rows = slice(int(menus.offsets[start]), int(menus.offsets[end]))
+    return replace(
+        menus,
+        values=menus.values[rows],
+        offsets=menus.offsets[start : end + 1] - rows.start,
+        chosen=menus.chosen[start:end],
+        voter=menus.voter[start:end],
+    )
+
+
+def _joined(menus: MenuChoices, reported: Sequence[MenuChoices]) -> MenuChoices:
+    """Return the first so many choices as they were reported."""
+    chosen = np.concatenate([part.chosen for part in reported])
+    first = _choices(menus, 0, len(chosen))
+    groups = np.concatenate([_groups_of(part) for part in reported])
+    return replace(first, chosen=chosen, groups=groups)
+
+
+def _groups_of(menus: MenuChoices) -> Integers:
+    """Return the group of each alternative in its menu: its place, where there are no groups."""
+    if menus.groups is not None:
+        return menus.groups
+    return np.arange(len(menus.values)) - np.repeat(menus.offsets[:-1], menus.sizes)
+
+
+def _worth(masked: MaskedMenus, weights: Floats) -> float:
+    """Return how many unmasked choices one masked choice is worth at these weights."""
+    one = np.ones(len(masked.reports))
+    plain = MaskedMenus(masked.values, masked.offsets, np.zeros_like(masked.reports), one, 0 * one)
+    kept, all_of_it = (each.at(weights).information for each in (masked, plain))
+    rank = max(int(np.linalg.matrix_rank(all_of_it, hermitian=True)), 1)
+    return float(np.trace(np.linalg.pinv(all_of_it, hermitian=True) @ kept) / rank)
 
 
 def _among_alike(menus: MenuChoices, source: WordSource) -> Integers:

@@ -45,6 +45,9 @@ class MenuChoices(Result):
         Codes into `voters`, ascending.
     voters : pyarrow.Array
     features : tuple of Feature
+    groups : int array, shape (n_alternatives,), or None
+        Of masked choices: alternatives of a menu with the same number were reported as one, and
+        `chosen` is the number that was reported. Public.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class MenuChoices(Result):
     voter: Integers
     voters: pa.Array
     features: tuple[Feature, ...]
+    groups: Integers | None = None
 
     @classmethod
     def from_frame(
