@@ -7,7 +7,7 @@ import pytest
 
 from masquerade.answers import Comparisons
 from masquerade.preference import LocalFunctional, SocialPreference, made_up_voters
-from masquerade.preference.directions import direction
+from masquerade.preference.other_voters import direction
 
 RELEASES = 60
 DECISIONS = np.random.default_rng(6).normal(size=(30, 5))

@@ -189,5 +189,6 @@ def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, 
             text += f" (noise {learned.noise_sd[i]:.2g})"
         lines[feature.name] = text
     summary = {"statement": learned.release.statement, "weights": lines}
-    raw = ("weights", "features", "noise_sd", "standard_errors")
+    covariances = (f"{part}_covariance" for part in ("noise", "sampling", "shrinkage"))
+    raw = {"weights", "features", "noise_sd", "standard_errors", *covariances}
     return summary | {key: value for key, value in result.items() if key not in raw}

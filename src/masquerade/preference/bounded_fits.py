@@ -20,7 +20,9 @@ from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
 from masquerade.exact.number import NumberLike, finite, in_range
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.l1_ball import STEPS, on_grid
+from masquerade.preference.masked_choices import at_least_zero
 from masquerade.preference.mechanism import Release
+from masquerade.preference.other_voters import reports_show_spread, spread_of_reports
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.secure_sum import SecureSum, SecureTrust, SimulatedSecureSum
@@ -89,9 +91,18 @@ class BoundedFit:
         bound = float(read_bound(self.bound))
         # Of the mean: Laplace noise of scale 2 B / (N epsilon) (Wang et al. 2019, Algorithm 1).
         step = bound / STEPS / reports.voters
+        noise = np.eye(reports.features) * (reports.total_variance * step**2)
+        if reports_show_spread(reports):
+            spread = spread_of_reports(reports.rows * step, reports.shares)
+            sampling = at_least_zero(spread - noise)
+        else:
+            # The bound of `spread`, over the voters: how their fits differ is private.
+            between = bound**2 / reports.features / reports.voters
+            sampling = between * float(reports.shares @ reports.shares) * np.eye(reports.features)
         return Estimate(
             reports.total * step,
-            np.eye(reports.features) * (reports.total_variance * step**2),
+            noise,
+            sampling,
             details={"bound": bound},
         )
 

@@ -23,9 +23,18 @@ from masquerade.preference.composition import (
     Sensitivity,
     Unit,
 )
-from masquerade.preference.directions import direction
 from masquerade.preference.item_counts import pairs_met, perturbed_strengths, require_item_records
-from masquerade.preference.masked_choices import MaskedChoicesFit, fit_masked_choices
+from masquerade.preference.masked_choices import (
+    MaskedChoicesFit,
+    at_least_zero,
+    fit_masked_choices,
+)
+from masquerade.preference.other_voters import (
+    FEWEST_REPORTS,
+    DirectionSpread,
+    spread_of_direction,
+    spread_of_reports,
+)
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting, voter_weights
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import Device
@@ -83,8 +92,8 @@ class Choices:
         differences = pairs.scaled() * orientation(pairs.difference)[:, None]
         contrast = reports.contrast[voter]
         if self.estimator == "linear":
-            weights, covariance = _linear(signs, differences, reports.shares[voter], contrast)
-            return Estimate(weights, covariance, direction_only=True)
+            found = _linear(signs, differences, reports.shares[voter], contrast, voter)
+            return Estimate(*found, direction_only=True)
         # The likelihood itself gives voters inverse-variance weights, so a record counts by how far
         # its voter's share is from that.
         between, noise = self.spread(reports.variance, reports.records, reports.features)
@@ -136,9 +145,9 @@ class ChoiceNoise:
 
 
 def _linear(
-    signs: Integers, differences: Floats, share: Floats, contrast: Floats
-) -> tuple[Floats, Floats]:
-    """Return the direction of the weighted sum of directions, and its noise."""
+    signs: Integers, differences: Floats, share: Floats, contrast: Floats, voter: Integers
+) -> DirectionSpread:
+    """Return the direction of the weighted sum of directions, and its covariances."""
     d = differences.shape[1]
     length = np.sqrt((differences**2).sum(axis=1, keepdims=True))
     units = differences / np.where(length > 0, length, 1)
@@ -151,8 +160,15 @@ def _linear(
     ridge = float(np.sqrt(spread.mean())) / records
     inverse = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
     middle = (units * (share**2 * (1 / contrast**2 - 1))[:, None]).T @ units
-    weights, covariance = direction(inverse @ total, inverse @ middle @ inverse)
-    return weights, covariance
+    # Masked choices of a voter add to a report; what these differ by holds the noise.
+    each = np.zeros((int(voter.max(initial=0)) + 1, d))
+    np.add.at(each, voter, units * (signs * share / contrast)[:, None])
+    sampling = np.zeros((d, d))
+    if len(each) >= FEWEST_REPORTS:
+        sampling = at_least_zero(spread_of_reports(each, np.ones(len(each))) - middle)
+    raw = inverse @ total
+    bias = ridge**2 * float(raw @ raw) / d * inverse @ inverse
+    return spread_of_direction(raw, inverse @ middle @ inverse, inverse @ sampling @ inverse, bias)
 
 
 def _strengths(signs: Integers, pairs: Comparisons, emphasis: Floats, contrast: Floats) -> Estimate:

@@ -22,6 +22,12 @@ from masquerade.preference.composition import (
     Sensitivity,
     Unit,
 )
+from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.other_voters import (
+    reports_show_spread,
+    spread_of_direction,
+    spread_of_reports,
+)
 
 #: Length of a direction: its squares add to at most ``UNIT**2``.
 UNIT = 1 << 12
@@ -85,33 +91,6 @@ def sums_by_voter(rows: Integers, offsets: NDArray[np.int64]) -> Integers:
     return sums
 
 
-def direction(raw: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return the direction of a noisy vector, of length 1, and the covariance of its noise.
-
-    Both covariances have shape (n_features, n_features); the direction is zeros where `raw` is.
-
-    Notes
-    -----
-    Where noise is small, a direction has none along itself: `covariance` divided by the squared
-    length, without the part along the weights (the delta method). Where noise is all there is, that
-    part counts in full: a decision between alternatives that differ along the weights is then as
-    uncertain as any other, which only the vector of its own length can tell (Fieller, 1954). In
-    between, the part along the weights counts by the share of noise in the squared length,
-    ``(1 + 1 / n_features) trace(covariance) / length**2``, at most 1.
-    """
-    squared = float(raw @ raw)
-    d = len(raw)
-    if squared == 0:
-        return np.zeros(d), np.zeros((d, d))
-    weights = raw / np.sqrt(squared)
-    along = np.outer(weights, weights)
-    # How much of the length is noise's own; its expected square is the trace.
-    share = min(1.0, (1 + 1 / d) * float(np.trace(covariance)) / squared)
-    # The projection off the weights at share 0 (delta method), none at share 1.
-    across = np.eye(d) - (1 - np.sqrt(share)) * along
-    return weights, across @ covariance @ across / squared
-
-
 @dataclass(frozen=True, slots=True)
 class VoterDirection:
     """The direction of the sum of a voter's chosen directions: all of the voter's records at once.
@@ -142,8 +121,14 @@ class VoterDirection:
         units = reports.rows / np.where(length > 0, length, 1)
         factor = reports.shares / reports.contrast
         spread = _spread_around_directions(units, factor, reports.contrast, reports.mean_square)
-        weights, covariance = direction(factor @ units, spread)
-        return Estimate(weights, covariance, direction_only=True)
+        if reports_show_spread(reports):
+            each = units / reports.contrast[:, None]
+            sampling = at_least_zero(spread_of_reports(each, reports.shares) - spread)
+        else:  # directions of length 1, however they are spread
+            d = reports.features
+            sampling = float(reports.shares @ reports.shares) / d * np.eye(d)
+        found = spread_of_direction(factor @ units, spread, sampling)
+        return Estimate(*found, direction_only=True)
 
 
 def _spread_around_directions(

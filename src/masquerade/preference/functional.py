@@ -28,6 +28,12 @@ from masquerade.exact.number import NumberLike, finite, one_of, positive
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.l1_ball import project
+from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.other_voters import (
+    explained_share,
+    reports_show_spread,
+    spread_of_reports,
+)
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import Aggregator, Device
@@ -226,7 +232,30 @@ class QuadraticSum:
         deviation = in_coefficients(np.sqrt([reports.total_variance]))
         maximum, inverse = maximise(linear, matrix, RIDGE_DEVIATIONS * deviation)
         covariance = noise_covariance(maximum, inverse, deviation**2)
-        return Estimate(self._project(maximum)[0], covariance[0])
+        weights, bread, bend = maximum[0], inverse[0], matrix[0]
+        noise, d = covariance[0], reports.features
+        if reports_show_spread(reports):
+            # What a voter adds to the slope of the sum at its maximum, noise and all.
+            slopes, bends = linear_and_matrix(reports.rows.astype(np.float64), d)
+            each = slopes / 2 - bends @ weights
+            every = bread @ spread_of_reports(each, reports.shares) @ bread
+            sampling = at_least_zero(every - noise)
+        else:
+            # l is sqrt(2 / pi) times the sum of directions, M 1 / pi times that of their products,
+            # so the maximum is a regression of signs on directions, and l / 2 has variance M / 2.
+            explained = explained_share(
+                linear[0] * math.sqrt(math.pi / 2),
+                bread / math.pi,
+                deviation[0] ** 2 * math.pi / 2 * np.eye(d),
+                reports.total_records,
+            )
+            repeated = float(reports.shares**2 @ reports.records) / max(reports.total_records, 1e-9)
+            sampling = (1 - explained) / 2 * repeated * at_least_zero(bread @ bend @ bread)
+        # What the ridge takes, and directions that were dropped, of weights that point any way.
+        taken = np.eye(d) - bread @ bend
+        kept = max(int(np.linalg.matrix_rank(bread, hermitian=True)), 1)
+        shrinkage = float(weights @ weights) / kept * taken @ taken.T
+        return Estimate(self._project(maximum)[0], noise, sampling, shrinkage)
 
     def _mean_of_maxima(self, reports: Reports) -> Estimate:
         rows = reports.rows.astype(np.float64)
@@ -246,7 +275,10 @@ class QuadraticSum:
         parts = shares[:, None] * (maxima - centre)
         spread = parts.T @ parts * (len(parts) / max(len(parts) - 1, 1))
         smaller = len(parts) > 1 and np.trace(spread) < np.trace(noise)
-        return Estimate(shares @ maxima, spread if smaller else noise)
+        if smaller:
+            noise = spread
+        # Maxima of single voters' noisy quadratics are far from the voters' own, all alike.
+        return Estimate(shares @ maxima, noise, at_least_zero(spread - noise))
 
     def _project(self, weights: Floats) -> Floats:
         return weights if self.bound is None else project(weights, float(finite(self.bound, "")))

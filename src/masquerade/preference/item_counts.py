@@ -20,6 +20,8 @@ from masquerade.exact.number import one_of, whole
 from masquerade.preference.bradley_terry import maximise_strengths
 from masquerade.preference.composition import Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import UNIT, integer_root, sums_by_voter
+from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.other_voters import reports_show_spread, spread_of_reports
 
 Design = Literal["unknown", "balanced"]
 
@@ -195,7 +197,16 @@ class NetWins:
             scale * reports.total, scale**2 * reports.total_variance, items=k
         )
         if self.design == "unknown":
-            return _scores(net, variance, meetings=2 * records / k)
+            if reports_show_spread(reports):
+                spread = scale**2 * spread_of_reports(
+                    _of_all_items(reports.rows, k), reports.shares
+                )
+                between = at_least_zero(spread - variance * (np.eye(k) - 1 / k))
+            else:
+                # n records of items that meet evenly, at indifference: 2 n / (k - 1) off the mean.
+                repeated = scale**2 * float(reports.shares**2 @ reports.records)
+                between = 2 * repeated / (k - 1) * (np.eye(k) - 1 / k)
+            return _scores(net, variance, between, meetings=2 * records / k)
         met = np.full((k, k), 2 * records / (k * (k - 1)))
         np.fill_diagonal(met, 0)
         # Wins are half the net wins and the meetings, which the plan tells.
@@ -263,7 +274,11 @@ class VoterNetWins:
             net, variance = on_all_items(mean, variance, items=k)
         else:
             net = mean - mean.mean()
-        return _scores(net, variance, meetings=2 * (self.records or 1) / k)
+        # Squares of a voter's vector add to at most so much, whichever way voters differ.
+        longest = 2.0 if self.records is None else (self.longest / UNIT) ** 2
+        repeated = float(reports.shares @ reports.shares) / reports.voters
+        between = repeated * longest / max(k - 1, 1) * (np.eye(k) - 1 / k)
+        return _scores(net, variance, between, meetings=2 * (self.records or 1) / k)
 
 
 def _published(counts: Integers) -> Integers:
@@ -271,8 +286,18 @@ def _published(counts: Integers) -> Integers:
     return counts[:, :1] if counts.shape[1] == 2 else counts
 
 
-def _scores(net: Floats, variance: float, *, meetings: float) -> Estimate:
-    """Return net wins a meeting, -1 to 1 where items meet equally often; noise alone is known."""
+def _of_all_items(rows: Floats, items: int) -> Floats:
+    """Return rows with a column an item, where of two items the first alone was published."""
+    every: Floats = np.concatenate([rows, -rows], axis=1) if items == 2 else rows
+    return every - every.mean(axis=1, keepdims=True)
+
+
+def _scores(net: Floats, variance: float, between: Floats, *, meetings: float) -> Estimate:
+    """Return net wins a meeting, -1 to 1 where items meet equally often.
+
+    `between`: the covariance of the net wins under other voters.
+    """
     k = len(net)
     centre = np.eye(k) - 1 / k
-    return Estimate(net / meetings, variance / meetings**2 * centre)
+    noise = variance / meetings**2 * centre
+    return Estimate(net / meetings, noise, between / meetings**2)

@@ -185,19 +185,35 @@ class SocialPreference(Result):
         return noise
 
     @property
-    def standard_errors(self) -> Floats | None:
-        """Standard errors of `weights`: sampling, noise and shrinkage, shape (n_features,).
+    def covariance(self) -> Floats | None:
+        """Covariance of `weights`: sampling, noise and shrinkage, shape (n_features, n_features).
 
-        None where the sampling error is not known: computing it from the raw choices would need a
-        privacy budget of its own.
+        None where the sampling error is not known.
         """
         sampling = self.release.sampling_covariance
         if sampling is None:
             return None
-        variance = np.diag(sampling) + np.diag(self.release.noise_covariance)
+        together = sampling + self.release.noise_covariance
         if self.release.shrinkage_covariance is not None:
-            variance = variance + np.diag(self.release.shrinkage_covariance)
-        errors: Floats = np.sqrt(variance) / widths(self.features)
+            together = together + self.release.shrinkage_covariance
+        return self._in_own_units(together)
+
+    @property
+    def standard_errors(self) -> Floats | None:
+        """Standard errors of `weights`: sampling, noise and shrinkage, shape (n_features,).
+
+        None where the sampling error is not known.
+
+        Notes
+        -----
+        How voters differ is private where their sum is masked. Its sampling error is then that of
+        like-minded voters, or, where whole voters are protected, the largest that their bounded
+        parts can have. Reports of ten or more devices show how voters differ, with their noise.
+        """
+        covariance = self.covariance
+        if covariance is None:
+            return None
+        errors: Floats = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         return errors
 
     def decide(self, first: Alternative, second: Alternative) -> Decision:
@@ -221,6 +237,19 @@ class SocialPreference(Result):
             in_sd,
             in_sd < UNSTABLE_BELOW,
         )
+
+    def interval(self, first: Alternative, second: Alternative) -> tuple[float, float] | None:
+        """Return the ends of the 95 % interval of the margin between two alternatives.
+
+        It holds what noise, other voters and shrinkage may change; None where that is not known.
+        """
+        covariance = self.covariance
+        if covariance is None:
+            return None
+        apart = self._vector(first) - self._vector(second)
+        margin, error = float(apart @ self.weights), float(apart @ covariance @ apart)
+        reach = 1.96 * math.sqrt(max(error, 0.0))
+        return margin - reach, margin + reach
 
     def rank(self, alternatives: Mapping[str, Alternative]) -> list[str]:
         """Return the names of the alternatives, the most preferred first; ties as given."""
@@ -258,12 +287,21 @@ class SocialPreference(Result):
     def to_json(self) -> dict[str, Any]:
         """Return everything that is published, as a JSON object."""
         errors = self.standard_errors
+        parts = {
+            "noise_covariance": self.release.noise_covariance,
+            "sampling_covariance": self.release.sampling_covariance,
+            "shrinkage_covariance": self.release.shrinkage_covariance,
+        }
         return {
             "mechanism": self.release.mechanism,
             "features": [feature.name for feature in self.features],
             "weights": self.weights.tolist(),
             "noise_sd": self.noise_sd.tolist(),
             "standard_errors": None if errors is None else errors.tolist(),
+            **{
+                name: None if part is None else self._in_own_units(part).tolist()
+                for name, part in parts.items()
+            },
             "direction_only": self.release.direction_only,
             "voters": self.voters,
             "records": self.records,
@@ -277,6 +315,11 @@ class SocialPreference(Result):
             f"SocialPreference({len(self.features)} features, learned from {of}{self.voters} "
             f"voters by {self.release.mechanism}. {self.release.statement})"
         )
+
+    def _in_own_units(self, covariance: Floats) -> Floats:
+        """Return a covariance of scaled weights as one of the weights of the features."""
+        own: Floats = covariance / np.outer(widths(self.features), widths(self.features))
+        return own
 
     def _vector(self, alternative: Alternative) -> Floats:
         names = [feature.name for feature in self.features]

@@ -23,10 +23,16 @@ from masquerade.exact.number import NumberLike, in_range
 from masquerade.preference.composition import Composition, Estimate, Reports, Sensitivity, Unit
 from masquerade.preference.directions import (
     UNIT,
-    direction,
     direction_sensitivity,
     sums_by_voter,
     whole_directions,
+)
+from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.other_voters import (
+    explained_share,
+    reports_show_spread,
+    spread_of_direction,
+    spread_of_reports,
 )
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
@@ -184,12 +190,25 @@ class LinearSum:
         # deviation of the noise a record (the specification, section 5.4 a).
         ridge = math.sqrt(variance) / max(reports.total_records, 1e-9)
         inverse = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
-        weights, covariance = direction(
-            inverse @ (reports.total / UNIT), variance * inverse @ inverse
+        total = reports.total / UNIT
+        raw = inverse @ total
+        noise = variance * np.eye(d)
+        if reports_show_spread(reports):
+            sampling = at_least_zero(spread_of_reports(reports.rows / UNIT, reports.shares) - noise)
+        else:
+            # Of the sum of n directions: n M, less what the weights explain where M is that of the
+            # very pairs (regression of choices on them); M itself where these are drawn too.
+            records = max(reports.total_records, 1e-9)
+            explained = explained_share(total, inverse / records, noise, records)
+            share = 0.0 if pairs is None else explained
+            sampling = (1 - share) * float(reports.shares**2 @ reports.records) * moment
+        # The ridge takes `ridge (M + ridge)^-1` of the weights, whichever way these point.
+        bias = ridge**2 * float(raw @ raw) / d * inverse @ inverse
+        found = spread_of_direction(
+            raw, inverse @ noise @ inverse, inverse @ sampling @ inverse, bias
         )
         return Estimate(
-            weights,
-            covariance,
+            *found,
             direction_only=True,
             assumptions=() if pairs is None or self.moment is not None else (MOMENT_IS_PUBLIC,),
             details={"ridge": ridge},

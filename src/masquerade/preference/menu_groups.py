@@ -107,7 +107,8 @@ def _best_partitions(slope: Floats, chance: Floats, epsilon: float) -> Integers:
         for m in range(2, k + 1):
             other, contrast = _channel(np.array(m), epsilon)
             gains.append((contrast**2 * squares / (other + contrast * reported)) @ parts[m - 2])
-        return partitions[np.argmax(np.concatenate(gains, axis=1), axis=1)]
+        most: Integers = partitions[np.argmax(np.concatenate(gains, axis=1), axis=1)]
+        return most
     # Along each of the two longest axes of a menu, in groups of nearly equal numbers.
     _, axes = np.linalg.eigh(slope @ slope.transpose(0, 2, 1))
     best, gain = np.tile(np.arange(k), (n, 1)), np.full(n, -np.inf)

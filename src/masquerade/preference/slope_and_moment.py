@@ -30,12 +30,18 @@ from masquerade.preference.composition import (
 )
 from masquerade.preference.directions import (
     UNIT,
-    direction,
     direction_sensitivity,
     sums_by_voter,
     whole_directions,
 )
+from masquerade.preference.masked_choices import at_least_zero
 from masquerade.preference.norm_noise import MOST_DIMENSIONS
+from masquerade.preference.other_voters import (
+    explained_share,
+    reports_show_spread,
+    spread_of_direction,
+    spread_of_reports,
+)
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import whose_noise
@@ -128,14 +134,34 @@ class SlopeAndMoment:
         spread = slope_variance * np.eye(d) + moment_variance * (
             float(raw @ raw) * np.eye(d) + np.outer(raw, raw) - np.diag(raw**2)
         )
-        weights, covariance = direction(raw, inverse @ spread @ inverse)
+        noise = inverse @ spread @ inverse
+        if reports_show_spread(reports):
+            # What a voter adds to ``t - M w``, noise and all.
+            triangles = reports.rows[:, d:] / UNIT**2
+            moments = np.zeros((len(triangles), d, d))
+            moments[:, *upper_triangle(d)] = triangles
+            moments += np.triu(moments, 1).transpose(0, 2, 1)
+            each = reports.rows[:, :d] / UNIT - moments @ raw
+            every = inverse @ spread_of_reports(each, reports.shares) @ inverse
+            sampling = at_least_zero(every - noise)
+        else:
+            # Least squares of signs on directions: what is left of their variance, over the moment.
+            slope_noise = slope_variance * np.eye(d)
+            records = max(reports.total_records, 1e-9)
+            explained = explained_share(slope, inverse, slope_noise, records)
+            repeated = float(reports.shares**2 @ reports.records) / records
+            sampling = (1 - explained) * repeated * inverse
+        # Along axes that were raised the weights are too small, by how much nothing tells.
+        raised = axes[:, values < floor]
+        typical = float(raw @ raw) / max(d - floored, 1)
+        found = spread_of_direction(raw, noise, sampling, typical * raised @ raised.T)
         details: dict[str, object] = {"floored": floored}
         if floored:
             details["remark"] = (
                 f"in {floored} of {d} directions pairs vary less than the noise shows; weights "
                 "along these are too small, and the stated noise is not all of their error"
             )
-        return Estimate(weights, covariance, direction_only=True, details=details)
+        return Estimate(*found, direction_only=True, details=details)
 
     def _moment_variance(self, features: int) -> float:
         """Return the moment's variance over the slope's, in steps, the same for all epsilons."""
