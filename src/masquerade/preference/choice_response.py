@@ -188,7 +188,7 @@ def _on_shrinkage(fit: MaskedChoicesFit) -> dict[str, Any]:
     bias = np.diag(fit.shrinkage)
     every = np.diag(fit.noise) + np.diag(fit.sampling) + bias
     share = float((bias / np.where(every > 0, every, 1)).max(initial=0))
-    details: dict[str, Any] = {"shrinkage_share": share}
+    details: dict[str, Any] = {"model": "probit", "shrinkage_share": share}
     # The remark of the specification's page on intervals, section 3.5.
     if share > 0.5:
         details["remark"] = (

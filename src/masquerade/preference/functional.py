@@ -251,10 +251,12 @@ class QuadraticSum:
             )
             repeated = float(reports.shares**2 @ reports.records) / max(reports.total_records, 1e-9)
             sampling = (1 - explained) / 2 * repeated * at_least_zero(bread @ bend @ bread)
-        # What the ridge takes, and directions that were dropped, of weights that point any way.
-        taken = np.eye(d) - bread @ bend
-        kept = max(int(np.linalg.matrix_rank(bread, hermitian=True)), 1)
-        shrinkage = float(weights @ weights) / kept * taken @ taken.T
+        # As for masked choices (`fit_masked_choices`): what a ninth of the ridge, and dropped
+        # directions, take of weights that point any way, and the gap to that maximum.
+        wider, wide = maximise(linear, matrix, RIDGE_DEVIATIONS * deviation / 9)
+        taken, gap = np.eye(d) - wide[0] @ bend, wider[0] - weights
+        kept = max(int(np.linalg.matrix_rank(wide[0], hermitian=True)), 1)
+        shrinkage = float(wider[0] @ wider[0]) / kept * taken @ taken.T + np.outer(gap, gap)
         return Estimate(self._project(maximum)[0], noise, sampling, shrinkage)
 
     def _mean_of_maxima(self, reports: Reports) -> Estimate:

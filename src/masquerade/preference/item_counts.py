@@ -111,7 +111,7 @@ def perturbed_strengths(
         lift @ (variance * centre if noise is None else noise) @ lift,
         lift @ found.information @ lift,
         ridge**2 * lift @ lift,
-        details={"ridge": ridge},
+        details={"model": "bradley-terry", "ridge": ridge},
     )
 
 
@@ -289,7 +289,8 @@ def _published(counts: Integers) -> Integers:
 def _of_all_items(rows: Floats, items: int) -> Floats:
     """Return rows with a column an item, where of two items the first alone was published."""
     every: Floats = np.concatenate([rows, -rows], axis=1) if items == 2 else rows
-    return every - every.mean(axis=1, keepdims=True)
+    centred: Floats = every - every.mean(axis=1, keepdims=True)
+    return centred
 
 
 def _scores(net: Floats, variance: float, between: Floats, *, meetings: float) -> Estimate:

@@ -93,6 +93,8 @@ class SocialPreference(Result):
     features: tuple[Feature, ...]
     voters: int
     records: int | None
+    #: Whether features are the items themselves, 1 for the one that is taken.
+    named_items: bool = False
 
     @classmethod
     def learn(
@@ -150,7 +152,8 @@ class SocialPreference(Result):
         paid = nullcontext() if ledger is None else charge_voters(ledger, mechanism, table, name)
         with paid:
             release = mechanism.release(table, coins=source)
-        return cls(release, table.features, table.n_voters, _public_records(mechanism, table))
+        records, named = _public_records(mechanism, table), table.items is not None
+        return cls(release, table.features, table.n_voters, records, named)
 
     @classmethod
     def simulate(
@@ -165,7 +168,8 @@ class SocialPreference(Result):
         """Learn with the noise of a seeded generator, for studies; the result protects nobody."""
         mechanism, table = _prepare(comparisons, mechanism, epsilon, unit)
         release = mechanism.simulate(table, rng)
-        return cls(release, table.features, table.n_voters, _public_records(mechanism, table))
+        records, named = _public_records(mechanism, table), table.items is not None
+        return cls(release, table.features, table.n_voters, records, named)
 
     @property
     def weights(self) -> Floats:
@@ -224,7 +228,7 @@ class SocialPreference(Result):
         first, second : mapping of str to float, or array of shape (n_features,)
             In the features' own units.
         """
-        scaled = (self._vector(first) - self._vector(second)) / widths(self.features)
+        scaled = (self.vector(first) - self.vector(second)) / widths(self.features)
         margin = float(scaled @ self.release.weights)
         # The noise in exactly this margin: v' C v for the difference v of the alternatives.
         variance = float(scaled @ self.release.noise_covariance @ scaled)
@@ -246,7 +250,7 @@ class SocialPreference(Result):
         covariance = self.covariance
         if covariance is None:
             return None
-        apart = self._vector(first) - self._vector(second)
+        apart = self.vector(first) - self.vector(second)
         margin, error = float(apart @ self.weights), float(apart @ covariance @ apart)
         reach = 1.96 * math.sqrt(max(error, 0.0))
         return margin - reach, margin + reach
@@ -261,7 +265,7 @@ class SocialPreference(Result):
         """Return the utility of each alternative, shape (n_alternatives,)."""
         if not len(alternatives):
             return np.zeros(0)
-        utility: Floats = np.stack([self._vector(one) for one in alternatives]) @ self.weights
+        utility: Floats = np.stack([self.vector(one) for one in alternatives]) @ self.weights
         return utility
 
     def to_arrow(self) -> pa.Table:
@@ -321,7 +325,8 @@ class SocialPreference(Result):
         own: Floats = covariance / np.outer(widths(self.features), widths(self.features))
         return own
 
-    def _vector(self, alternative: Alternative) -> Floats:
+    def vector(self, alternative: Alternative) -> Floats:
+        """Return an alternative as an array, shape (n_features,), in the features' own units."""
         names = [feature.name for feature in self.features]
         if isinstance(alternative, Mapping):
             for name in alternative:

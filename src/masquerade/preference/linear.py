@@ -189,7 +189,7 @@ class LinearSum:
         # Where the noise is large, the correction must not blow it up: a ridge of one standard
         # deviation of the noise a record (the specification, section 5.4 a).
         ridge = math.sqrt(variance) / max(reports.total_records, 1e-9)
-        inverse = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
+        inverse: Floats = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
         total = reports.total / UNIT
         raw = inverse @ total
         noise = variance * np.eye(d)
@@ -199,7 +199,7 @@ class LinearSum:
             # Of the sum of n directions: n M, less what the weights explain where M is that of the
             # very pairs (regression of choices on them); M itself where these are drawn too.
             records = max(reports.total_records, 1e-9)
-            explained = explained_share(total, inverse / records, noise, records)
+            explained = explained_share(total, np.asarray(inverse / records), noise, records)
             share = 0.0 if pairs is None else explained
             sampling = (1 - share) * float(reports.shares**2 @ reports.records) * moment
         # The ridge takes `ridge (M + ridge)^-1` of the weights, whichever way these point.

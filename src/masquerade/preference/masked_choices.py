@@ -119,10 +119,13 @@ class MaskedChoices:
         density = self.contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
         return Point(margin, self._probability(margin), self._probability(-margin), density)
 
-    def fit(self, start: Floats, ridge: float) -> Floats:
-        """Return the weights that maximise the likelihood less a ridge, from `start`."""
+    def fit(self, start: Floats, ridge: float, *, steps: int = _MOST_STEPS) -> Floats:
+        """Return the weights that maximise the likelihood less a ridge, from `start`.
+
+        Fewer `steps` may end before the maximum, higher than the start.
+        """
         weights = start
-        for _ in range(_MOST_STEPS):
+        for _ in range(steps):
             point = self.at(weights)
             # Fisher scoring: the score is a sum of e (D / P) V, the expected information one of
             # e D**2 / (P Q) V V', with e the emphasis of a record.

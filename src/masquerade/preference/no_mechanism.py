@@ -127,6 +127,7 @@ class NoMechanism:
             pooled.weights,
             pooled.covariance,
             {
+                "model": "probit",
                 "converged": pooled.converged,
                 "gap": pooled.gap,
                 "identified": pooled.identified,

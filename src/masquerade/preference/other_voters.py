@@ -45,14 +45,16 @@ def spread_of_reports(values: Floats, shares: Floats) -> Floats:
 
 
 def explained_share(total: Floats, inverse: Floats, noise: Floats, records: float) -> float:
-    """Return the share of choices' variance that a linear fit explains, 0 to 2 / pi.
+    """Return how much smaller than the sum of products the variance of chosen directions is.
 
     `total`: the sum of chosen directions, with noise of covariance `noise`. `inverse`: of the sum
     of the directions' products. Choices are signs, whose regression on a normal margin explains
-    2 / pi at most.
+    2 / pi of their variance at most. Across the weights less of it counts, by ``d / (d + 2)`` (the
+    fourth moments of a sphere): directions have length 1, so those across have small margins.
     """
+    d = len(total)
     found = float(total @ inverse @ total) - float(np.trace(inverse @ noise))
-    return min(max(found / max(records, 1e-9), 0.0), 2 / np.pi)
+    return min(max(found / max(records, 1e-9), 0.0), 2 / np.pi) * d / (d + 2)
 
 
 def direction(raw: Floats, covariance: Floats) -> tuple[Floats, Floats]:
