@@ -171,7 +171,7 @@ def new_key(
         typer.Option(
             "--forget",
             help="The key is lost: give up what it sealed. Nobody is asked for one-time codes any "
-            "more, and all webhooks are removed.",
+            "more, all webhooks are removed, and surveys between two parties without a result end.",
         ),
     ] = False,
     data_dir: DataDir = None,
