@@ -11,6 +11,7 @@ import sys
 import typer
 
 from masquerade.cli.answer import answer, caps, me
+from masquerade.cli.collect import collect
 from masquerade.cli.helper_party import helper
 from masquerade.cli.operate import backup, doctor, migrate, new_key, restore
 from masquerade.cli.prefer import prefer
@@ -57,6 +58,7 @@ _GROUPS = {
 for _group, _commands in _GROUPS.items():
     for _command in _commands:
         app.command(rich_help_panel=_group)(_command)
+app.add_typer(collect, name="collect", rich_help_panel="Analyse")
 app.add_typer(user, name="user", rich_help_panel="Operate")
 app.add_typer(helper, name="helper", rich_help_panel="Operate")
 app.add_typer(simulate, name="simulate", rich_help_panel="Study")

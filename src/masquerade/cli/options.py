@@ -100,7 +100,6 @@ def claims_and_masks(
     """
     from masquerade.answers import Claims
     from masquerade.errors import ParameterError
-    from masquerade.mechanisms import parse_mechanism
     from masquerade.truth import ReportMechanisms
 
     names = None if options is None else [name.strip() for name in options.split(",")]
@@ -116,10 +115,7 @@ def claims_and_masks(
             duplicates=kept,
         )
         return claims, mechanism
-    masked_by = None
-    if levels is not None:
-        texts = zip(read_column(levels, "level"), read_column(levels, "mechanism"), strict=True)
-        masked_by = {str(name): parse_mechanism(text) for name, text in texts}
+    masked_by = None if levels is None else read_levels(levels)
     claims, masks = ReportMechanisms.with_claims(frame, masked_by, options=names, duplicates=kept)
     if kind is not None and kind != claims.kind:
         raise ParameterError(
@@ -127,6 +123,14 @@ def claims_and_masks(
             "a method for them, or drop --kind."
         )
     return claims, masks
+
+
+def read_levels(path: Path) -> dict[str, Mechanism]:
+    """Return the mechanism of each level of a table."""
+    from masquerade.mechanisms import parse_mechanism
+
+    texts = zip(read_column(path, "level"), read_column(path, "mechanism"), strict=True)
+    return {str(name): parse_mechanism(text) for name, text in texts}
 
 
 def read_column(path: Path, name: str) -> list[Any]:

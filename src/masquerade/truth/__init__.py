@@ -23,6 +23,15 @@ if TYPE_CHECKING:
         reliability_intervals,
         truth_share_intervals,
     )
+    from masquerade.truth.collection.fitted_crowd import FittedCrowd
+    from masquerade.truth.collection.label_collection import Collection
+    from masquerade.truth.collection.stopping import (
+        GainStop,
+        PosteriorStop,
+        StoppingRule,
+        TotalStop,
+    )
+    from masquerade.truth.collection.worker_advice import worker_advice
     from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
     from masquerade.truth.diagnostics import Components, Remark, components
     from masquerade.truth.error_bounds import (
@@ -91,6 +100,7 @@ __all__ = [
     "BoundedReport",
     "CategoricalEstimator",
     "ChannelEM",
+    "Collection",
     "Combination",
     "Components",
     "ConfidenceAware",
@@ -98,9 +108,11 @@ __all__ = [
     "Estimate",
     "Estimator",
     "Expected",
+    "FittedCrowd",
     "FlipProduct",
     "Forecast",
     "Formula",
+    "GainStop",
     "GaussianTruth",
     "HeavyTail",
     "Heterogeneity",
@@ -116,13 +128,16 @@ __all__ = [
     "OneCoin",
     "OneCoinDawidSkene",
     "Plausibility",
+    "PosteriorStop",
     "QualityWeighted",
     "Reliability",
     "Remark",
     "ReportMechanisms",
     "ReportVariance",
     "Shares",
+    "StoppingRule",
     "Subtypes",
+    "TotalStop",
     "TruthDiscovery",
     "TwoCoin",
     "WeightedVote",
@@ -158,4 +173,5 @@ __all__ = [
     "shown_shares",
     "truth_share_intervals",
     "weighted_vote_bound",
+    "worker_advice",
 ]

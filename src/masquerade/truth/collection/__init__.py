@@ -1,0 +1,16 @@
+"""Labels while they are collected: which task next, whom to ask, when to stop, whom to doubt."""
+
+from masquerade.truth.collection.fitted_crowd import FittedCrowd
+from masquerade.truth.collection.label_collection import Collection
+from masquerade.truth.collection.stopping import GainStop, PosteriorStop, StoppingRule, TotalStop
+from masquerade.truth.collection.worker_advice import worker_advice
+
+__all__ = [
+    "Collection",
+    "FittedCrowd",
+    "GainStop",
+    "PosteriorStop",
+    "StoppingRule",
+    "TotalStop",
+    "worker_advice",
+]

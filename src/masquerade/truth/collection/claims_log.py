@@ -1,0 +1,164 @@
+"""A growing table of claims, with the mechanism of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from masquerade.answers import Claims, Frame
+from masquerade.errors import DuplicateClaim, MixedTypes, ParameterError
+from masquerade.exact.arrays import Codes, Flags
+from masquerade.mechanisms import Mechanism
+from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimsLog:
+    """Claims on declared tasks, in the order in which they came.
+
+    Attributes
+    ----------
+    claims : Claims
+        Over all declared tasks; workers in order of first appearance.
+    mechanisms : tuple of Mechanism
+        What masked them; empty where nothing did.
+    mechanism_of : int32 array, shape (n_claims,)
+        Place of each claim's mechanism; 0 where there is none.
+    """
+
+    claims: Claims
+    mechanisms: tuple[Mechanism, ...]
+    mechanism_of: Codes
+
+    @classmethod
+    def begun(cls, tasks: Sequence[Any], options: Sequence[Any], *, null: bool) -> Self:
+        """Return an empty log on these tasks.
+
+        Raises
+        ------
+        ParameterError, MissingValue
+            A task or an option is there twice or missing, or there are none.
+        """
+        names = {"task": pa.array(tasks), "label": pa.array(options)}
+        for name, column in names.items():
+            twice = len(pc.unique(column)) < len(column)
+            if not len(column) or column.null_count or twice:
+                raise ParameterError(f"give some {name}s, each once, none of them missing.")
+        empty = np.zeros(0, dtype=np.int32)
+        return cls(
+            Claims(empty, empty, empty, names["task"], pa.array([]), names["label"], null),
+            (),
+            empty,
+        )
+
+    @property
+    def masks(self) -> Masks:
+        """What masked the claims, as methods take it."""
+        if len(self.mechanisms) > 1:
+            return ReportMechanisms(self.mechanisms, self.mechanism_of)
+        return self.mechanisms[0] if self.mechanisms else None
+
+    def with_batch(self, data: Frame, mechanism: AnyMechanism) -> Self:
+        """Return the log with more claims; see `Collection.partial_fit` for errors."""
+        log, masks = self.claims, mechanisms_of(data, mechanism)
+        assert log.options is not None
+        tasks, options = log.tasks.to_pylist(), log.options.to_pylist()
+        batch = Claims.from_frame(
+            data, kind="categorical", options=options, null=log.null, tasks=tasks
+        )
+        mechanisms, place = self._with_masks(batch, masks)
+        workers, code = self._with_workers(batch.workers)
+        worker = code[batch.worker]
+        key = batch.task.astype(np.int64) * len(workers) + worker
+        again = np.flatnonzero(np.isin(key, log.task.astype(np.int64) * len(workers) + log.worker))
+        if len(again):
+            row = int(again[0])
+            raise DuplicateClaim(
+                f"row {row + 1}: worker {batch.workers[batch.worker[row]].as_py()!r} has answered "
+                f"task {batch.tasks[batch.task[row]].as_py()!r} in an earlier batch; a second "
+                "report on a task tells more of a person than the promise says. Remove the row."
+            )
+        joined = replace(
+            log,
+            task=np.concatenate([log.task, batch.task]),
+            worker=np.concatenate([log.worker, worker]),
+            value=np.concatenate([log.value, batch.value]),
+            workers=workers,
+        )
+        return replace(
+            self,
+            claims=joined,
+            mechanisms=mechanisms,
+            mechanism_of=np.concatenate([self.mechanism_of, place]),
+        )
+
+    def answered_by(self, worker: Any) -> Flags:
+        """Return which tasks a worker has answered, shape (n_tasks,)."""
+        code = self.code_of(worker)
+        done = np.zeros(self.claims.n_tasks, dtype=np.bool_)
+        done[self.claims.task[self.claims.worker == code]] = True
+        return done
+
+    def code_of(self, worker: Any) -> int:
+        """Return a worker's place among the workers, -1 where the worker is new."""
+        if not len(self.claims.workers):
+            return -1
+        wanted = ids_like(pa.array([worker]), self.claims.workers.type, "workers")[0]
+        return int(pc.index(self.claims.workers, wanted).as_py())
+
+    def _with_masks(self, batch: Claims, masks: Masks) -> tuple[tuple[Mechanism, ...], Codes]:
+        """Return the mechanisms, the batch's among them, and the place of each of its claims."""
+        if len(self.claims) and bool(self.mechanisms) != (masks is not None):
+            raise ParameterError(
+                "some batches are masked and others are not; give every claim its mechanism."
+            )
+        if masks is None:
+            return (), np.zeros(len(batch), dtype=np.int32)
+        if isinstance(masks, ReportMechanisms):
+            masks.check(batch)
+            mine, of_claim = masks.mechanisms, masks.of_claim
+        else:
+            masks.check(batch)
+            mine, of_claim = (masks,), np.zeros(len(batch), dtype=np.int32)
+        known = list(self.mechanisms)
+        known += [one for one in mine if one not in known]
+        ReportMechanisms(tuple(known), np.zeros(0, dtype=np.int32))  # all mask one question
+        place = np.array([known.index(one) for one in mine], dtype=np.int32)
+        return tuple(known), place[of_claim]
+
+    def _with_workers(self, more: pa.Array) -> tuple[pa.Array, Codes]:
+        """Return all names of workers, and the codes of the new batch's."""
+        before = self.claims.workers
+        if not len(before):
+            return more, np.arange(len(more), dtype=np.int32)
+        more = ids_like(more, before.type, "workers")
+        code = pc.index_in(more, value_set=before)
+        new = code.is_null().to_numpy(zero_copy_only=False)
+        codes = code.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        codes[new] = len(before) + np.arange(new.sum())
+        return pa.concat_arrays([before, more.filter(pa.array(new))]), codes
+
+
+def ids_like(ids: pa.Array, kind: pa.DataType, what: str) -> pa.Array:
+    """Return ids in the type of earlier ones: text stays text, and numbers stay numbers.
+
+    Raises
+    ------
+    MixedTypes
+        They are of another kind.
+    """
+    alike = (
+        pa.types.is_integer(ids.type) == pa.types.is_integer(kind)
+        and pa.types.is_floating(ids.type) == pa.types.is_floating(kind)
+    ) or not len(ids)
+    try:
+        if alike:
+            return ids.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass
+    raise MixedTypes(f"{what} are {ids.type} where earlier ones are {kind}; give ids of one type.")
