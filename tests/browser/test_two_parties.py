@@ -179,12 +179,20 @@ def test_a_survey_is_answered_on_a_phone_and_added_up(
     assert len({len(json.loads(body)["report"]) for body in sent}) == 1
     wire = "".join(str(one.post_data) for each in visitors for one in each.requests)
     assert not any(name in wire for name in (*SENTINELS, "answers", '"reports"'))
+    # The account says both truths: what was sent to whom, and what both together could read.
+    visitors[0].page.goto(f"{leader.url}/me/ledger")
+    account = visitors[0].page.locator("main")
+    expect(account).to_contain_text("1 response lies with two parties")
+    expect(account).to_contain_text(f"one for this website and one for {OPERATOR}")
+    expect(account).to_contain_text("Until the survey closes you can take it back")
     # One more, who takes it back.
     visitor = new_visitor()
     visitor.page.goto(f"{leader.url}/s/{record.token}")
     Person(visitor.page, (2, 1, 0), "two-parties").finish()
     confirm(visitor.page, "Take it back", "Take my answers out")
     see(visitor.page, "ended")
+    visitor.page.goto(f"{leader.url}/me/ledger")
+    expect(visitor.page.locator("main")).to_contain_text("You took your halves back")
     leader.services.surveys.close(record)
     databases = [Path(str(leader.services.engine.url.database)), helper.database]
     for database in databases:

@@ -283,3 +283,33 @@ def test_the_command_line_names_both_parties(parties: Parties, tmp_path: Path) -
     done = CliRunner().invoke(app, ["answer", parties.url, *other])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["sealed_bytes"] > 500
+
+
+def test_the_account_says_both_truths(parties: Parties, tmp_path: Path) -> None:
+    """What was sent to whom, what it costs, till when it can be undone, what both could read."""
+    home = tmp_path / "home"
+    with Client(parties.url, home=home) as me:
+        part = me.begin(parties.record.token)
+        [begun] = [one["two_parties"] for one in me.ledger()]
+        assert (begun["bytes"], begun["take_back"]) == (None, None)
+        receipt = part.answer({"lunch": "soup", "mood": 4})
+        paid = me.ledger()[-1]
+        assert paid["two_parties"] == {
+            "leader": parties.server.url,
+            "helper": parties.record.survey.two_parties.helper,
+            "operator": OPERATOR,
+            "bytes": receipt.sealed_bytes,
+            "take_back": "until the survey closes",
+        }
+        assert (paid["kind"], paid["rho"]) == ("commit", 0.5)
+        assert me.me()["split_responses"] == 1
+        for account in (me.me(), me.me_on_server()):
+            assert any("as if sent in clear" in one for one in account["statement"])
+        done = CliRunner().invoke(app, ["me", parties.url, "--home", str(home)])
+        said = " ".join(done.output.split())
+        assert f"{receipt.sealed_bytes} bytes together" in said
+        assert "take them back until the survey closes" in said
+        part.withdraw()
+        assert me.ledger()[-1]["two_parties"]["bytes"] is None
+        # What was once sent stays counted: nobody knows who keeps a copy.
+        assert me.me()["split_responses"] == 1

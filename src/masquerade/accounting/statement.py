@@ -18,6 +18,9 @@ from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import NO_LOSS, Loss
 from masquerade.mechanisms import parse_mechanism
 
+# How the mechanism of a response begins that two parties add up.
+_TWO_PARTIES = "two-parties:"
+
 _METHODS = {
     "pure": "That is the sum of what each response cost, and holds outright.",
     "concentrated": "That is added up in rho, as if your responses had been fixed beforehand.",
@@ -44,12 +47,30 @@ def statement(balance: Balance, entries: Sequence[Entry]) -> tuple[str, ...]:
         f"this app has ever sent is limited by epsilon = {so_far.epsilon}, delta = "
         f"{float(so_far.delta):g}. It does not cover answers you sent in clear "
         f"({balance.spent_clear}), nor the fact that you took part.",
+        *_split_in_words(split_responses(entries)),
         power_in_words(_power(so_far, entries)),
         risk_in_words(so_far.epsilon, delta=so_far.delta),
         _METHODS[so_far.method],
         _cap_in_words(balance),
         f"At least {percent_left(balance)} % of it is left, {balance.open} reserved responses "
         f"counted as spent; you may send {balance.residual_clear} more answers in clear.",
+    )
+
+
+def split_responses(entries: Sequence[Entry]) -> int:
+    """Return how many committed responses are split between two parties."""
+    paid = [entry.charge.mechanisms for entry in entries if entry.charge.kind in PAID]
+    return sum(any(one.startswith(_TWO_PARTIES) for one in used) for used in paid)
+
+
+def _split_in_words(count: int) -> tuple[str, ...]:
+    # Both truths: the amounts above hold while one party of each pair is honest.
+    if not count:
+        return ()
+    responses = "1 response lies" if count == 1 else f"{count} responses lie"
+    return (
+        f"{responses} with two parties, in halves. That holds as long as one of the two is honest: "
+        "should both put their halves together, they read these answers as if sent in clear.",
     )
 
 

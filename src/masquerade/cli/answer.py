@@ -168,6 +168,7 @@ def me(
             for entry in entries
         ]
         show_rows(console, ("day", "what", "survey", "epsilon", "rho", "in clear"), rows)
+        _say_halves(console, entries)
 
 
 def caps(
@@ -336,12 +337,30 @@ def _say_parties(console: Console, parties: dict[str, Any]) -> None:
     say(console, f"  {groups}", style="bold")
 
 
+def _say_halves(console: Console, entries: list[dict[str, Any]]) -> None:
+    """Say of each response between two parties what was sent to whom, and when it can be undone."""
+    for entry in entries:
+        parties = entry.get("two_parties")
+        if entry["kind"] != "commit" or parties is None:
+            continue
+        if parties["bytes"] is None:
+            say(console, f"{entry['title']}: between two parties; nothing of it is there now.")
+            continue
+        say(
+            console,
+            f"{entry['title']}: two sealed halves were sent, {parties['bytes']} bytes together, "
+            f"one for {parties['leader']}, the other for {parties['operator']} at "
+            f"{parties['helper']}. You can take them back {parties['take_back']}.",
+        )
+
+
 def _show_reports(console: Console, part: Participation, given: dict[str, Answer]) -> None:
     if part.sealed_bytes is not None:
         say(
             console,
             f"Sent are two sealed halves of your answers, one for each party: {part.sealed_bytes} "
-            "bytes together, whatever anybody answers. Each half alone is pure chance.",
+            "bytes together, whatever anybody answers. Each half alone is pure chance. Until the "
+            "survey closes they can be taken back; masquerade me lists them.",
         )
         return
     rows = []

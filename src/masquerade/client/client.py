@@ -14,7 +14,7 @@ from masquerade.client.device_ledger import DeviceLedger, entry_json
 from masquerade.client.identity import Identity
 from masquerade.client.offer import Offer
 from masquerade.client.participation import Participation
-from masquerade.client.records import Record, Records, first_record
+from masquerade.client.records import Record, Records, first_record, halves_of
 from masquerade.errors import AlreadyParticipated, BrokenPromise, NotFound, ParameterError
 
 if TYPE_CHECKING:
@@ -227,13 +227,27 @@ class Client:
         return self.device.account(self.url)
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Return what this device has spent on the server, step by step, oldest first."""
-        titles = {}
+        """Return what this device has spent on the server, step by step, oldest first.
+
+        Each has the survey's ``title``, and ``two_parties`` where its answers were split between
+        two: ``leader`` and ``helper`` (addresses), ``operator``, ``bytes`` of both sealed halves
+        and ``take_back`` (until when); the last two are None unless the halves were sent.
+        """
+        titles: dict[str, Any] = {}
+        parties: dict[str, Any] = {}
         for token in self._records.surveys():
             record = self._records.read(token)
-            titles[token] = None if record is None else record.get("title")
+            if record is not None:
+                titles[token], parties[token] = record["title"], halves_of(record, self.url)
         entries = map(entry_json, self.device.entries(self.url))
-        return [{**entry, "title": titles.get(entry["survey"])} for entry in entries]
+        return [
+            {
+                **entry,
+                "title": titles.get(entry["survey"]),
+                "two_parties": parties.get(entry["survey"]),
+            }
+            for entry in entries
+        ]
 
     def me_on_server(self) -> dict[str, Any]:
         """Return where this person stands by the server's word.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.accounting import Balance, Caps, Cost, Entry, Ledger, Rho, Spent
-from masquerade.accounting.statement import percent_left, spent_by, statement
+from masquerade.accounting.statement import percent_left, spent_by, split_responses, statement
 from masquerade.client.ledger_file import LedgerFile
 from masquerade.errors import (
     ClearDisclosureRefused,
@@ -200,7 +200,8 @@ class DeviceLedger:
         """Return where an account stands as a JSON object, in numbers and sentences.
 
         ``battery`` is what is left of all, whatever server it was spent on; ``here`` and
-        ``everywhere`` what was spent on the server and on all.
+        ``everywhere`` what was spent on the server and on all. ``split_responses`` counts those on
+        the server that two parties could read if both put their halves together.
         """
         here, everywhere = self.spent(server), self.spent()
         caps, balance = self.caps(server), self.balance()
@@ -226,6 +227,7 @@ class DeviceLedger:
             },
             "caps": _caps_json(caps),
             "open_reservations": self.balance(server).open,
+            "split_responses": split_responses(self._paid(server)),
             "statement": [*sentences, KEPT_BY_BOTH],
         }
 

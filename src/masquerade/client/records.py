@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import secrets
@@ -79,6 +80,9 @@ END_REASONS = {
     "elsewhere": "it was answered elsewhere with the same identity.",
 }
 
+#: Till when sealed halves can be taken back; nobody adds them up before.
+UNTIL_CLOSED = "until the survey closes"
+
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -114,6 +118,25 @@ def after_reservation(record: Record, answer: dict[str, Any]) -> Record:
     # The same person has got further elsewhere, or given up.
     reason = "elsewhere" if state in ELSEWHERE else state
     return {**without(record, *CONTENT), "id": name, "step": "ended", "reason": reason}
+
+
+def halves_of(record: Record, leader: str) -> dict[str, Any] | None:
+    """Return who got a half of the answers of a participation between two parties; else None.
+
+    ``leader`` and ``helper`` (addresses), ``operator``, and once they were sent ``bytes`` of both
+    and ``take_back``, till when that can be undone; both None before, and once it was.
+    """
+    agreed = record["offer"].get("two_parties")
+    if agreed is None:
+        return None
+    report = record.get("report") if record["step"] == "sent" else None
+    return {
+        "leader": leader,
+        "helper": agreed["helper"],
+        "operator": agreed["operator"],
+        "bytes": None if report is None else len(base64.b64decode(report)),
+        "take_back": None if report is None else UNTIL_CLOSED,
+    }
 
 
 def require_done(answer: dict[str, Any], record: Record, states: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ import {
   reasonOf,
   userText,
 } from "./components.js";
+import { isSplit } from "./two_party_views.js";
 import { randomName } from "../mechanisms/coins.js";
 import { wallets } from "./reward_view.js";
 import { words } from "../words/language.js";
@@ -31,6 +32,24 @@ function line(facts) {
     { className: "facts-line muted" },
     facts.filter(Boolean).map((fact) => element("span", {}, fact)),
   );
+}
+
+/** Return how many of the responses that were charged are split between two parties. */
+function split(charges, begun) {
+  const records = charges.map(({ token }) => begun.get(token));
+  return records.filter((record) => record && isSplit(record)).length;
+}
+
+/** What was sent of a survey between two parties, to whom, and till when it can be taken back. */
+function halvesOf({ token, step, reason, bytes, parties }) {
+  const said = words().ledger;
+  if (reason === "withdrawn") return paragraph(said.halvesBack, "muted");
+  if (!["sent", "finished"].includes(step)) return paragraph(said.halvesUnsent, "muted");
+  const { operator } = parties ?? {};
+  return [
+    operator && paragraph(said.halvesSent(words().number(bytes), operator), "muted"),
+    element("p", {}, element("a", { href: `/s/${token}` }, said.halvesUndo)),
+  ];
 }
 
 export class LedgerPage {
@@ -71,7 +90,7 @@ export class LedgerPage {
     const { me, failure, device } = this;
     const records = await this.database.readAll("participations");
     const titles = new Map(records.map(({ token, title }) => [token, title]));
-    const strengths = new Map(records.map(({ token, strength }) => [token, strength]));
+    const begun = new Map(records.map((record) => [record.token, record]));
     const charges = await device.charges();
     const caps = await device.caps();
     const own = await device.ownCaps();
@@ -83,9 +102,9 @@ export class LedgerPage {
         failure?.status === 0
           ? element("p", { className: "notice", role: "status" }, words().common.offline)
           : failureNotice(failure),
-        shown ? this.#standing(balanceOf(charges, caps)) : paragraph(said.empty, "lead"),
+        shown ? this.#standing(balanceOf(charges, caps), split(charges, begun)) : paragraph(said.empty, "lead"),
         shown && [
-          card(said.timeline, this.#counted(charges, { titles, strengths, caps })),
+          card(said.timeline, this.#counted(charges, { begun, caps })),
           card(said.theirs, this.#theirs(charges, titles)),
           this.#owed(),
           card(said.caps, this.#caps(me?.caps, own)),
@@ -102,7 +121,7 @@ export class LedgerPage {
     );
   }
 
-  #standing(standing) {
+  #standing(standing, halves) {
     const said = words().ledger;
     const { amount, number } = words();
     const { epsilon_spent: spent, delta, clear } = standing;
@@ -112,13 +131,15 @@ export class LedgerPage {
         "section",
         { className: "level-card" },
         paragraph(said.statement(amount(spent), number(delta, 9), clear)),
+        // Both truths: the amount holds while one of two parties is honest.
+        halves > 0 && paragraph(said.bothParties(halves)),
       ),
       paragraph(said.kept, "muted"),
     ];
   }
 
   /** What this device charged, newest first. */
-  #counted(charges, { titles, strengths, caps }) {
+  #counted(charges, { begun, caps }) {
     const said = words().ledger;
     if (!charges.length) return paragraph(said.empty, "muted");
     const { amount, number } = words();
@@ -129,15 +150,15 @@ export class LedgerPage {
         user !== null && said.cost(amount(user / 1e6)),
         said.rho(amount(rho / 1e6)),
       ];
-      const strength = !(clear > 0) && levelName(strengths.get(token));
+      const record = begun.get(token);
+      const strength = !(clear > 0) && levelName(record?.strength);
       return element(
         "li",
         { className: clear > 0 ? "clear" : "commit" },
-        titles.has(token)
-          ? userText(titles.get(token), "strong")
-          : element("strong", {}, said.unnamed),
+        record ? userText(record.title, "strong") : element("strong", {}, said.unnamed),
         strength && line([strength]),
         costs && line(costs),
+        record && isSplit(record) && halvesOf(record),
         clear > 0 && element("span", { className: "warning" }, said.clear(clear)),
       );
     };

@@ -97,7 +97,9 @@ export class Participation {
     const promise = promiseOf(invitation);
     const losses = costOf({ promise, level });
     const strength = strengthOf(losses);
-    const about = { token: this.token, title, reveal, hash, topic, level, strength };
+    const { helper, operator } = invitation.parties ?? {};
+    const parties = operator ? { parties: { helper, operator } } : {};
+    const about = { token: this.token, title, reveal, hash, topic, level, strength, ...parties };
     requireThat(losses.clear === 0 || consent === true, "that answers are sent as they are");
     const caps = await this.caps();
     const key = randomName();

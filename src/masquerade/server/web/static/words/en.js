@@ -317,6 +317,7 @@ export const ENGLISH = {
   ledger: {
     title: "Your privacy",
     statement: (epsilon, delta, clear) => `For the answers you protected, what anyone else can learn about them from everything this app has ever sent is limited by ε = ${epsilon}, δ = ${delta}. It does not cover answers you sent in clear (${clear}), nor the fact that you took part.`,
+    bothParties: (count) => plural(count, { one: `${number(count)} response lies with two parties, in halves. The amount holds as long as one of the two is honest: should both put their halves together, they can read its answers.`, other: `${number(count)} responses lie with two parties, in halves. The amount holds as long as one of the two is honest: should both put their halves together, they can read these answers.` }),
     kept: "Kept by your device and by the server. Each counts by itself, and the lower cap holds. What you see here is counted by this device; your browser keeps one such list for each site.",
     timeline: "Counted by this device",
     theirs: "Counted by the server",
@@ -338,6 +339,10 @@ export const ENGLISH = {
     cost: (epsilon) => `ε ${epsilon}`,
     rho: (rho) => `ρ ${rho}`,
     clear: (count) => plural(count, { one: `${number(count)} answer in clear`, other: `${number(count)} answers in clear` }),
+    halvesSent: (bytes, operator) => `Sent: two sealed halves, ${bytes} bytes together, one for this website and one for ${operator}.`,
+    halvesUnsent: "Nothing of your answers was sent.",
+    halvesBack: "You took your halves back; nobody added them up.",
+    halvesUndo: "Until the survey closes you can take it back",
     unnamed: "A survey, its name is not on this device",
     capTo: (epsilon) => `Cap changed to ε ${epsilon}`,
     reserved: (count) => plural(count, { one: `${number(count)} survey is reserved and not opened yet.`, other: `${number(count)} surveys are reserved and not opened yet.` }),
