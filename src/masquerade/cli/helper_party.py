@@ -6,7 +6,6 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +14,7 @@ from masquerade.cli.options import AsJson, Config, DataDir
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
+    from masquerade.server.parties.helper_identity import HelperIdentity
     from masquerade.server.parties.helper_services import HelperServices
     from masquerade.server.parties.helper_tasks import HelperTask
     from masquerade.server.settings import Settings
@@ -25,7 +25,9 @@ helper = typer.Typer(
     "them, and answers only for surveys that you approve.\n\n"
     "Example: masquerade helper --operator 'The works council' --address https://helper.example",
 )
-_DEFAULT_PORT = 8081
+LeaderName = Annotated[
+    str, typer.Argument(help="Its name, by which you know it.", show_default=False)
+]
 Task = Annotated[
     str, typer.Argument(help="The task's id, or enough of its beginning.", show_default=False)
 ]
@@ -39,7 +41,7 @@ def run(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help=f"Default {_DEFAULT_PORT}; 0 takes any free one."),
+        typer.Option(min=0, max=65535, help="Default 8081; 0 takes any free one."),
     ] = None,
     workers: Annotated[
         int | None,
@@ -47,39 +49,69 @@ def run(
     ] = None,
     operator: Annotated[
         str | None,
-        typer.Option(help="Who runs it, as participants read it: “The works council of …”."),
+        typer.Option(
+            help="Who runs it, as participants read it: “The works council of …”. Needed at the "
+            "first start, and kept."
+        ),
     ] = None,
     address: Annotated[
         str | None,
-        typer.Option(help="Its address as leaders and participants reach it; https:// of a proxy."),
+        typer.Option(
+            help="Its address as leaders and participants reach it; https:// of a proxy. Kept from "
+            "the first start on."
+        ),
     ] = None,
+    change_identity: Annotated[
+        bool,
+        typer.Option(
+            "--change-identity",
+            help="Let operator or address change although surveys are approved; nobody can answer "
+            "these any more.",
+        ),
+    ] = False,
     data_dir: DataDir = None,
     config: Config = None,
 ) -> None:
-    """Serve until Ctrl-C; at the first start, keys are made, and a token for the leader shown."""
+    """Serve until Ctrl-C; at the first start, keys are made, and a token for the leader shown.
+
+    Operator and address are kept: a start without them is as the one before.
+    """
     from masquerade.server.operations.run import address as address_of
     from masquerade.server.operations.run import listen
     from masquerade.server.operations.run import serve as run_app
+    from masquerade.server.settings import Settings
 
-    settings = _settings(data_dir, config, operator=operator, address=address)
+    settings = Settings.from_environment(
+        data_dir=data_dir, config=config, helper=True, make_folder=False
+    )
     settings = replace(
         settings,
         host=settings.host if host is None else host,
-        port=_port(settings, port),
+        port=settings.port if port is None else port,
         workers=settings.workers if workers is None else workers,
+        helper_operator=operator or settings.helper_operator,
+        public_url=(address or settings.public_url or "").rstrip("/") or None,
     )
-    context.obj = settings
+    # What decides on surveys is the helper as it was started, whatever is set here.
+    context.obj = replace(settings, helper_operator="", public_url=None)
     if context.invoked_subcommand is not None:
         return
     bound = listen(settings.host, settings.port)
     settings.make_folder()
     settings = settings.with_server_key()
-    if not settings.public_url:
-        settings = replace(settings, public_url=address_of(bound))
-    with _services(settings) as services:
+    before = _identity(settings)
+    if before is None:
+        settings = replace(
+            settings,
+            helper_operator=settings.helper_operator or _asked_operator(),
+            public_url=settings.public_url or address_of(bound),
+        )
+    with _services(settings, change=change_identity) as services:
         token = services.access.new_leader_token(only_first=True)
         link = services.access.new_link()
         fingerprint = services.fingerprint
+        now = services.identity
+    settings = replace(settings, helper_operator=now.operator, public_url=now.address)
 
     def say() -> None:
         lines = [
@@ -88,6 +120,13 @@ def run(
             f"Fingerprint of its key: {' '.join(_groups(fingerprint))}",
             f"Your page (open once): {address_of(bound)}{link}",
         ]
+        if before is not None and before != now:
+            lines.append(f"Until now it was “{before.operator}” at {before.address}.")
+        if now.address.startswith("http:") and now.address != address_of(bound):
+            lines.append(
+                f"Leaders know it at {now.address}, and it listens at {address_of(bound)}: give "
+                "the port of before, or --address."
+            )
         if token is not None:
             lines.append(f"Token for the leader, shown this once: {token}")
         _say("\n".join(lines))
@@ -139,13 +178,45 @@ def refuse(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
 
 
 @helper.command()
-def token(context: typer.Context) -> None:
-    """Make a new token for the leader; the one before ends.
+def token(context: typer.Context, name: LeaderName = "leader") -> None:
+    """Make a token for a leader, by which its server is known; the one it had before ends.
 
-    Example: masquerade helper token
+    Example: masquerade helper token "University of Example"
     """
     with _services(context.obj) as services:
-        _say(str(services.access.new_leader_token()))
+        _say(str(services.access.new_leader_token(name)))
+
+
+@helper.command()
+def leaders(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the leaders that were given a token, and how many of their surveys are under way.
+
+    Example: masquerade helper leaders --json
+    """
+    with _services(context.obj) as services:
+        found = services.access.leaders()
+    if as_json:
+        rows = [{"name": one.name, "active": one.active, "tasks": one.tasks} for one in found]
+        show({"leaders": rows}, as_json=True, title="Leaders")
+        return
+    for one in found:
+        state = "has a token" if one.active else "revoked"
+        _say(f"{one.name}  {state}  ({one.tasks} approved surveys under way)")
+
+
+@helper.command()
+def revoke(context: typer.Context, name: LeaderName, as_json: AsJson = False) -> None:
+    """End a leader's token: its surveys wait until `token` gives it another.
+
+    Example: masquerade helper revoke "University of Example"
+    """
+    with _services(context.obj) as services:
+        gone = services.access.revoke(name)
+    if as_json:
+        result = {"name": gone.name, "active": gone.active, "tasks": gone.tasks}
+        show(result, as_json=True, title="Leader")
+        return
+    _say(f"{gone.name} has no token any more; {gone.tasks} of its approved surveys wait.")
 
 
 @helper.command()
@@ -174,11 +245,13 @@ def _decide(settings: Settings, task: str, *, approve: bool, as_json: bool) -> N
 def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
     from masquerade.server.parties.helper_page import task_view
 
-    view = task_view(task, services.tasks.counts(task))
+    names = {one.id: one.name for one in services.access.leaders()}
+    view = task_view(task, services.tasks.counts(task), names)
     return {
         "task": task.id,
         "title": view["title"],
         "state": view["state"],
+        "proposer": view["proposer"],
         "leader": view["leader"],
         "questions": [one["text"] for one in view["questions"]],
         "people": view["people"],
@@ -192,40 +265,37 @@ def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
     }
 
 
-def _settings(
-    data_dir: Path | None, config: Path | None, *, operator: str | None, address: str | None
-) -> Settings:
-    from masquerade.server.settings import Settings
+def _asked_operator() -> str:
+    """Return who runs the helper, as somebody types it: participants read it."""
+    from masquerade.errors import OperationError
 
-    settings = Settings.from_environment(
-        data_dir=data_dir, config=config, helper=True, make_folder=False
-    )
-    return replace(
-        settings,
-        helper_operator=operator or settings.helper_operator or "somebody who has not said",
-        public_url=(address or settings.public_url or "").rstrip("/") or None,
-    )
+    if not sys.stdin.isatty():
+        raise OperationError(
+            "it is not said who runs this helper, and participants read it. Start it with: "
+            "masquerade helper --operator 'The works council of …'"
+        )
+    return str(typer.prompt("Who runs this helper, as participants read it"))
 
 
-def _port(settings: Settings, port: int | None) -> int:
-    from masquerade.server.settings import DEFAULT_PORT
+def _identity(settings: Settings) -> HelperIdentity | None:
+    """Return what the helper was last started as."""
+    from masquerade.server.db.engine import connect, migrate
+    from masquerade.server.parties.helper_identity import stored_identity
 
-    if port is not None:
-        return port
-    return _DEFAULT_PORT if settings.port == DEFAULT_PORT else settings.port
+    engine = connect(settings.database, key=settings.database_key)
+    try:
+        migrate(engine)
+        with engine.connect() as connection:
+            return stored_identity(connection)
+    finally:
+        engine.dispose()
 
 
 @contextlib.contextmanager
-def _services(settings: Settings) -> Iterator[HelperServices]:
-    from masquerade.errors import OperationError
+def _services(settings: Settings, *, change: bool = False) -> Iterator[HelperServices]:
     from masquerade.server.helper_app import open_helper
 
-    if settings.server_key is None:
-        raise OperationError("there is no helper yet; masquerade helper makes one.")
-    # Its address stands in tasks already, and is not needed to decide on them.
-    services = open_helper(
-        replace(settings, public_url=settings.public_url or f"http://127.0.0.1:{_DEFAULT_PORT}")
-    )
+    services = open_helper(settings, change=change)
     try:
         yield services
     finally:

@@ -174,6 +174,14 @@ def new_key(
             "more, all webhooks are removed, and surveys between two parties without a result end.",
         ),
     ] = False,
+    lose_answers: Annotated[
+        bool,
+        typer.Option(
+            "--lose-answers",
+            help="End surveys between two parties that are under way and would be left without "
+            "their keys: what people have answered to them is deleted unread.",
+        ),
+    ] = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
@@ -188,7 +196,7 @@ def new_key(
 
     settings = _settings(data_dir, config)
     with _database(data_dir, config) as engine:
-        done = renew(engine, settings, forget=forget)
+        done = renew(engine, settings, forget=forget, lose_answers=lose_answers)
     show(done, as_json=as_json, title="New key")
 
 

@@ -30,24 +30,26 @@ _HOUR_SECONDS = 3600
 _DAP_ERROR = "urn:ietf:params:ppm:dap:error:"
 
 
-def open_helper(settings: Settings, *, rewrites: bool = True) -> HelperServices:
+def open_helper(
+    settings: Settings, *, rewrites: bool = True, change: bool = False
+) -> HelperServices:
     """Return the services of the helper that settings describe.
 
     Raises
     ------
     OperationError
         There is no key, or it is not said how the helper is reached or who runs it.
+    WrongState
+        As `HelperServices.open`, where `change` is not set.
     """
-    if settings.server_key is None or not settings.public_url or not settings.helper_operator:
-        raise OperationError(
-            "a helper needs its key, its address (public_url) and who runs it (helper_operator); "
-            "masquerade helper sets them."
-        )
+    if settings.server_key is None:
+        raise OperationError("there is no helper yet; masquerade helper makes one.")
     return HelperServices.open(
         settings.database,
         server_key=settings.server_key,
         address=settings.public_url,
-        operator=settings.helper_operator,
+        operator=settings.helper_operator or None,
+        change=change,
         key=settings.database_key,
         rewrites=rewrites,
     )
@@ -90,7 +92,7 @@ def create_helper_app(
     app.state.services = services
     app.state.settings = settings
     # The one that is added last is the outermost.
-    app.add_middleware(BodyLimit, most=helper_party.MOST_BODY)
+    app.add_middleware(BodyLimit, most=helper_party.most_body)
     app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
     app.include_router(helper_party.public)

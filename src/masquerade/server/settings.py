@@ -32,7 +32,7 @@ from masquerade.server.keys import (
 PREFIX = "MASQUERADE_"
 CONFIG_VARIABLE = "MASQUERADE_CONFIG"
 SERVER_KEY_NAME = "server.key"
-DEFAULT_PORT = 8080
+DEFAULT_PORT, HELPER_PORT = 8080, 8081
 LOOPBACK_PROXIES = "127.0.0.1,::1"
 
 
@@ -162,6 +162,8 @@ class Settings:
         found.update(_key(found, database))
         beside = data_dir or Path(folder or default_folder)
         found.update(_server_key(found, beside / SERVER_KEY_NAME))
+        if helper:  # beside a server on the same computer; what is set holds
+            found.setdefault("port", HELPER_PORT)
         public_url = found.pop("public_url", None)
         # Rounded down to whole millionths: a cap is never above what was written.
         epsilon = Fraction(found.pop("cap_epsilon", 10))

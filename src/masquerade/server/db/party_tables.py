@@ -100,6 +100,14 @@ AGGREGATION_JOB = keyed_table(
     Column("refused", Integer),
 )
 
+#: A leader that a helper works with, and the hash of its token; none once that was revoked.
+HELPER_LEADER = keyed_table(
+    "helper_leader",
+    Column("id", String(32), primary_key=True),
+    Required("name", String(100), unique=True),
+    Column("token", String(64)),
+)
+
 #: A task at the helper.
 HELPER_TASK = keyed_table(
     "helper_task",
@@ -121,6 +129,8 @@ HELPER_TASK = keyed_table(
     Required("accepted", Integer),
     Required("refused", Integer),
     Required("day", String(10)),
+    # The leader whose token proposed it, and who alone is answered.
+    Column("leader", String(32)),
 )
 
 #: The id of a report that the helper has seen, whatever came of it; it answers once.

@@ -81,7 +81,8 @@ def require_same_key(connection: Connection, key: ServerKey | None) -> bool:
         raise OperationError(
             f"this database was sealed with {'a' if key is None else 'another'} server key. Put "
             "that key into the file that server_key_file names. Where it is lost: masquerade "
-            "new-key --forget, which ends one-time codes and webhooks."
+            "new-key --forget, which ends one-time codes, webhooks, and surveys between two "
+            "parties that are under way."
         )
     return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -144,10 +145,11 @@ class BodyLimit:
     """Refuses request bodies above 256 KiB, whether or not they announce their length.
 
     Those of `UPLOADS` may be longer. They are counted while they are read and not read in advance,
-    so that a stranger makes the server hold none of it; where `most` is given, all bodies are.
+    so that a stranger makes the server hold none of it; where `most` is given, which tells for each
+    path how long one may be, all bodies are.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int = 0) -> None:
+    def __init__(self, app: ASGIApp, *, most: Callable[[str], int | None] = UPLOADS.get) -> None:
         self.app = app
         self.most = most
 
@@ -156,7 +158,7 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
-        most = self.most or UPLOADS.get(scope["path"])
+        most = self.most(scope["path"])
         if most:
             await self._count(scope, receive, send, most)
             return

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import secrets
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, delete, update
+from sqlalchemy import Connection, Engine, delete, select, update
 
 from masquerade.errors import NotEmpty, OperationError
 from masquerade.server.db.account_tables import ACCOUNT
 from masquerade.server.db.engine import migrate
 from masquerade.server.db.party_tables import (
-    ENDED,
+    APPROVED,
+    DRAFTED,
     FAILED,
     HELPER,
     HELPER_TASK,
+    PROPOSED,
     SPLIT_TASK,
     STOPPED,
+    UNDER_WAY,
 )
 from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import (
@@ -29,15 +33,23 @@ from masquerade.server.db.seals import (
     set_key,
 )
 from masquerade.server.keys import ServerKey, flush_folder, read_server_key, write_private
+from masquerade.server.parties.helper_tasks import end_task
+from masquerade.server.parties.leader_steps import end_leader_task
 from masquerade.server.settings import Settings
 
 
-def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[str, Any]:
+def renew(
+    engine: Engine, settings: Settings, *, forget: bool = False, lose_answers: bool = False
+) -> dict[str, Any]:
     """Make a new server key and seal all secrets with it; return what was done, in words.
 
     The new key is on the disk before the database changes, and in its place after. Where that is
     interrupted it lies there with the ending ``.new``, and ``.old`` is the one of before. Nothing
     else may use `engine` meanwhile. With `forget`, what a lost key sealed is given up.
+
+    Surveys between two parties that are under way end where their keys are given up, and, at a
+    helper, also where they are not, for its signature follows from its key. That is refused unless
+    `lose_answers`.
     """
     file = settings.server_key_file
     if file is None:
@@ -63,10 +75,12 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
     except OSError as error:
         raise OperationError(f"cannot write {new}: {error.strerror}.") from error
     after = read_server_key(new)
-    accounts = webhooks = 0
+    accounts = webhooks = tasks = 0
     with engine.execution_options(write=True).begin() as connection:
         try:
-            if forget or before is None:
+            lost = forget or before is None
+            tasks = end_tasks(connection, lost=lost, lose_answers=lose_answers)
+            if before is None or forget:
                 accounts, webhooks = forget_sealed(connection, after)
             else:
                 begin_sealing(connection, before)
@@ -85,6 +99,7 @@ def renew(engine: Engine, settings: Settings, *, forget: bool = False) -> dict[s
         "old_key": str(old) if old.exists() else None,
         "accounts_without_codes": accounts,
         "webhooks_removed": webhooks,
+        "surveys_ended": tasks,
     }
 
 
@@ -104,12 +119,44 @@ def forget_sealed(connection: Connection, after: ServerKey) -> tuple[int, int]:
     # Before the webhooks, to which they refer.
     connection.execute(delete(DELIVERY))
     webhooks = connection.execute(delete(WEBHOOK)).rowcount
-    # Without its keys no share of a task can be opened any more.
     connection.execute(update(HELPER).values(token=None))
-    lost = update(SPLIT_TASK).where(SPLIT_TASK.c.state.not_in(ENDED))
-    why = "the server's key was lost, and with it the keys of this task"
-    connection.execute(lost.values(state=FAILED, secrets=None, reason=why))
-    kept = update(HELPER_TASK).where(HELPER_TASK.c.secrets.is_not(None))
-    connection.execute(kept.values(state=STOPPED, secrets=None))
     set_key(connection, after)
     return accounts, webhooks
+
+
+def end_tasks(connection: Connection, *, lost: bool, lose_answers: bool) -> int:
+    """End the tasks of two parties that a change of the key leaves without theirs; return how many.
+
+    At a leader only where the key is `lost`, at a helper always. Without its keys no share of a
+    task can be opened any more: its answers are lost, and the survey's page says why. Drafts that
+    were proposed are proposed anew.
+
+    Raises
+    ------
+    OperationError
+        There are any, and `lose_answers` is not set.
+    """
+    drafted = SPLIT_TASK.c.state.in_(DRAFTED)
+    open_ = SPLIT_TASK.c.state.in_(UNDER_WAY)
+    led = connection.execute(select(SPLIT_TASK).where(open_)).all() if lost else []
+    waiting = HELPER_TASK.c.state.in_((PROPOSED, APPROVED))
+    helped = connection.execute(select(HELPER_TASK).where(waiting)).all()
+    ended = len(led) + sum(row.state == APPROVED for row in helped)
+    if ended and not lose_answers:
+        raise OperationError(
+            f"{ended} surveys between two parties are under way, and what people have answered "
+            "would be lost with their keys. Wait until they are added up, or look for the key; "
+            "--lose-answers ends them."
+        )
+    day = datetime.now(UTC).date().isoformat()
+    for row in led:
+        why = (
+            "the server's key was lost, and with it the keys of this survey; its answers are "
+            "deleted unread. Ask the survey anew"
+        )
+        end_leader_task(connection, row, state=FAILED, reason=why, day=day)
+    for row in helped:
+        end_task(connection, row.id, state=STOPPED, day=day)
+    if lost:
+        connection.execute(delete(SPLIT_TASK).where(drafted))
+    return int(ended)

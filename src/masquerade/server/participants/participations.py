@@ -188,6 +188,8 @@ class Participations:
             raise WrongState("this survey is closed; nobody can begin it any more.")
         if level == CLEAR and not self._surveys.allow_clear:
             raise LevelNotAllowed("this server does not accept answers in clear; choose a level.")
+        if frozen.survey.two_parties is not None:
+            self._split_reports.require_task(connection, token)
         tables = LedgerTables(connection)
         # Before anything is written, and only for what is new: a repetition is not counted.
         admit(frozen)
@@ -233,6 +235,9 @@ class Participations:
             if row.state != OPENED:
                 self._require(row, RESERVED)
                 self._require_open(connection, row, OPEN)
+                if frozen.survey.two_parties is not None:
+                    # Nobody pays for questions whose answers would not be taken.
+                    self._split_reports.require_task(connection, frozen.token)
                 key = who.ledger_key(frozen.token, row.attempt)
                 # In the transaction in which the questions become visible: nobody sees them unpaid,
                 # and a crash takes back both.

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from masquerade.server.parties.helper_tasks import HelperTask
-from masquerade.surveys import Comparison, Number, Question
+from masquerade.surveys import Comparison, Number, Question, SeveralOf
+from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import expected_margin
 
 
-def task_view(task: HelperTask, counts: tuple[int, int]) -> dict[str, Any]:
-    """Return what the operator reads of a task: questions, people, noise, guarantee, counts."""
+def task_view(
+    task: HelperTask, counts: tuple[int, int], leaders: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what the operator reads of a task: questions, people, noise, guarantee, counts.
+
+    `leaders` gives the name of each leader by its id.
+    """
     survey, split = task.survey, task.split
     noise = survey.split_noise
     promise = noise.guarantee()
@@ -22,25 +29,48 @@ def task_view(task: HelperTask, counts: tuple[int, int]) -> dict[str, Any]:
         for place, question in enumerate(survey.questions)
     ]
     shares = [width for kind, width in margins if kind == "share"]
-    # The noise of both parties on a count, as people who read the result see it.
-    deviation = math.sqrt(float(noise.published_variance(0)))
     assert survey.two_parties is not None
+    encoding = survey.encoding
+    tables = len(survey.questions)
+    states = tables + len(encoding.cross)
     return {
         "id": task.id,
         "address": task_address(task.id),
         "title": survey.title,
         "description": survey.description,
         "state": task.state,
+        "proposer": leaders.get(task.leader or "", "unknown"),
         "leader": split.task.configuration.leader_aggregator_endpoint.decode("ascii"),
         "questions": [
-            {"text": question.text, "answers": answers_in_words(question)}
-            for question in survey.questions
+            {
+                "text": question.text,
+                "answers": answers_in_words(question),
+                "condition": _condition(survey, place),
+                "counted": _counted(survey, place),
+                "noise": _noise(survey, place),
+            }
+            for place, question in enumerate(survey.questions)
         ],
-        "cross": [f"{first} × {second}" for first, second in survey.two_parties.cross],
+        "cross": [
+            {
+                "text": " × ".join(_text(survey, one) for one in pair),
+                "cells": encoding.blocks[tables + place].outputs,
+                "noise": _noise(survey, tables + place),
+            }
+            for place, pair in enumerate(encoding.cross)
+        ],
+        "states": [
+            {
+                "text": _text(survey, question),
+                "symbols": ", ".join(symbols),
+                "noise": _noise(survey, states + place),
+            }
+            for place, (question, symbols) in enumerate(encoding.states.items())
+        ],
         "people": task.people,
         "minimum": split.minimum,
         "expires": datetime.fromtimestamp(split.terms.expires, UTC).date().isoformat(),
-        "noise": f"{deviation:.1f}",
+        "noise": _noise(survey, 0),
         "margin": f"{100 * max(shares):.1f}" if shares else None,
         "rho": f"{float(noise.rho):g}",
         "epsilon": f"{promise.epsilon_user.epsilon:.2f}",
@@ -49,6 +79,43 @@ def task_view(task: HelperTask, counts: tuple[int, int]) -> dict[str, Any]:
         "count": counts[0],
         "refused": counts[1],
     }
+
+
+def _noise(survey: Survey, block: int) -> str:
+    """Return by how much what is published of a block is off, in words: one standard deviation."""
+    # The noise of both parties, as people who read the result see it.
+    deviation = math.sqrt(float(survey.split_noise.published_variance(block)))
+    question = survey.questions[block] if block < len(survey.questions) else None
+    if isinstance(question, Number) and question.id in survey.encoding.sums:
+        # Counted in steps from the lowest number on.
+        return f"{deviation * float(question.step):,.1f} {question.unit} on the sum of all answers"
+    return f"{deviation:,.1f} people on each count"
+
+
+def _counted(survey: Survey, place: int) -> str:
+    """Return what is added up of a question, in words."""
+    question, encoding = survey.questions[place], survey.encoding
+    if isinstance(question, Number) and question.id in encoding.sums:
+        return "the sum of all answers, and no counts"
+    if isinstance(question, SeveralOf):
+        return "how many tick each answer"
+    if isinstance(question, Number):
+        ranges = encoding.symbols(question.id)
+        return f"how many people are in each range ({', '.join(ranges)})"
+    return f"how many people give each answer ({', '.join(encoding.symbols(question.id))})"
+
+
+def _condition(survey: Survey, place: int) -> str | None:
+    """Return who is asked a question, in words; None where everybody is."""
+    condition = survey.conditions[place] if survey.conditions else None
+    if condition is None:
+        return None
+    answers = " or ".join(f"“{one}”" for one in condition.answers)
+    return f"asked only after {answers} to “{_text(survey, condition.question)}”"
+
+
+def _text(survey: Survey, question: str) -> str:
+    return next(one.text for one in survey.questions if one.id == question)
 
 
 def task_address(task: str) -> str:

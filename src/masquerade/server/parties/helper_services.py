@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select
+from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 
 from masquerade.aggregate.signature import SigningKey
-from masquerade.errors import OperationError
+from masquerade.errors import NotFound, OperationError, ParameterError
 from masquerade.server.db.engine import connect, migrate
-from masquerade.server.db.party_tables import HELPER_TASK
+from masquerade.server.db.party_tables import APPROVED, HELPER_LEADER, HELPER_TASK
 from masquerade.server.db.seals import Seals, begin_sealing
 from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.tables import SETTING, SURVEY
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
 from masquerade.server.parties.helper_aggregation import HelperAggregation
+from masquerade.server.parties.helper_identity import HelperIdentity, settle_identity
 from masquerade.server.parties.helper_tasks import HelperTasks
 
 #: Order of the curve P-256: private keys are numbers below it.
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-_LEADER_TOKEN, _SESSION = "leader_token", "operator:"
+_SESSION = "operator:"
+#: Name of the leader whose token the first start makes.
+FIRST_LEADER = "leader"
+_LONGEST_NAME = 100
 _SESSION_DAYS = 30
 
 
@@ -38,8 +41,18 @@ def signing_key_of(key: ServerKey) -> SigningKey:
     return SigningKey(number.to_bytes(32))
 
 
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """A leader that a helper works with."""
+
+    id: str
+    name: str  # that the operator gave it
+    active: bool  # whether it has a token; false once that was revoked
+    tasks: int  # approved ones, which are not added up yet
+
+
 class HelperAccess:
-    """The token of leaders, and the sessions of the operator; only hashes are kept.
+    """The tokens of leaders, and the sessions of the operator; only hashes are kept.
 
     Parameters
     ----------
@@ -53,28 +66,73 @@ class HelperAccess:
         self._values = ServerValues(transactions)
         self._today = today
 
-    def new_leader_token(self, *, only_first: bool = False) -> str | None:
-        """Return a new token for leaders, which ends the one before.
+    def new_leader_token(self, name: str = FIRST_LEADER, *, only_first: bool = False) -> str | None:
+        """Return a new token for a leader, which ends the one that it had before.
 
-        With `only_first`, None where there is one already.
+        Its tasks stay its own. With `only_first`, None where there is any leader already.
+
+        Raises
+        ------
+        ParameterError
+            The name is none.
         """
+        name = name.strip()
+        if not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
+            raise ParameterError(
+                f"the leader's name is {name[:200]!r}, expected 1 to {_LONGEST_NAME} letters, by "
+                "which you know it: the surveyor's organisation."
+            )
         token = f"mqh_{secrets.token_urlsafe(32)}"
+        drawn = secrets.token_hex(16)
 
         def work(connection: Connection) -> bool:
-            known = connection.scalar(select(SETTING.c.value).where(SETTING.c.key == _LEADER_TOKEN))
-            if known is not None and only_first:
+            known = connection.execute(select(HELPER_LEADER.c.name)).scalars().all()
+            if known and only_first:
                 return False
-            connection.execute(delete(SETTING).where(SETTING.c.key == _LEADER_TOKEN))
-            connection.execute(insert(SETTING), {"key": _LEADER_TOKEN, "value": _digest(token)})
+            values = {"token": _digest(token)}
+            if name in known:
+                change = update(HELPER_LEADER).where(HELPER_LEADER.c.name == name)
+                connection.execute(change.values(**values))
+            else:
+                connection.execute(insert(HELPER_LEADER), {"id": drawn, "name": name, **values})
             return True
 
         return token if self._transactions.write(work) else None
 
-    def is_leader(self, token: str) -> bool:
-        """Return whether this is the leaders' token."""
-        query = select(SETTING.c.value).where(SETTING.c.key == _LEADER_TOKEN)
-        known = self._transactions.read(lambda c: c.scalar(query))
-        return known is not None and hmac.compare_digest(known, _digest(token))
+    def leader_of(self, token: str) -> str | None:
+        """Return the id of the leader whose token this is; None where it is nobody's."""
+        # Looked up by its hash: how long that takes tells nothing of a token.
+        query = select(HELPER_LEADER.c.id).where(HELPER_LEADER.c.token == _digest(token))
+        return self._transactions.read(lambda c: c.scalar(query))
+
+    def leaders(self) -> list[Leader]:
+        """Return all leaders, by name."""
+        tasks = (
+            select(func.count())
+            .where(HELPER_TASK.c.leader == HELPER_LEADER.c.id, HELPER_TASK.c.state == APPROVED)
+            .scalar_subquery()
+        )
+        query = select(HELPER_LEADER, tasks.label("tasks")).order_by(HELPER_LEADER.c.name)
+        rows = self._transactions.read(lambda c: c.execute(query).all())
+        return [Leader(row.id, row.name, row.token is not None, row.tasks) for row in rows]
+
+    def revoke(self, name: str) -> Leader:
+        """End a leader's token: nothing is answered to it until it gets another.
+
+        Its tasks stay, and devices are told that no answers are added up for now.
+
+        Raises
+        ------
+        NotFound
+        """
+        found = next((one for one in self.leaders() if one.name == name), None)
+        if found is None:
+            raise NotFound(
+                f"there is no leader {name[:200]!r}; masquerade helper leaders lists them."
+            )
+        change = update(HELPER_LEADER).where(HELPER_LEADER.c.id == found.id).values(token=None)
+        self._transactions.write(lambda c: c.execute(change))
+        return replace(found, active=False)
 
     def new_link(self) -> str:
         """Return the path of a fresh one-time link to the operator's page."""
@@ -118,6 +176,7 @@ class HelperServices:
     tasks: HelperTasks
     aggregation: HelperAggregation
     fingerprint: str
+    identity: HelperIdentity
 
     @classmethod
     def open(
@@ -125,8 +184,9 @@ class HelperServices:
         url: str,
         *,
         server_key: ServerKey,
-        address: str,
-        operator: str,
+        address: str | None = None,
+        operator: str | None = None,
+        change: bool = False,
         key: str | None = None,
         rewrites: bool = True,
         today: Callable[[], str] | None = None,
@@ -140,15 +200,20 @@ class HelperServices:
             SQLAlchemy URL.
         server_key : ServerKey
             The helper's own: its signatures follow from it, and it seals what the database keeps.
-        address : str
-            Of the helper, as it stands in surveys.
-        operator : str
-            Who runs it, in words.
+        address : str, optional
+            Of the helper, as it stands in surveys; default: as it was last opened.
+        operator : str, optional
+            Who runs it, in words; the same.
+        change : bool
+            As in `settle_identity`.
 
         Raises
         ------
         OperationError
-            The database is a survey server's: one party would hold both halves of each answer.
+            The database is a survey server's: one party would hold both halves of each answer. Or
+            it is not said who runs it, and was not before.
+        WrongState
+            Approved surveys name another address or operator.
         """
         engine = connect(url, key=key)
         migrate(engine)
@@ -156,6 +221,9 @@ class HelperServices:
         try:
             transactions.read(require_no_surveys)
             transactions.write(lambda connection: begin_sealing(connection, server_key))
+            identity = transactions.write(
+                lambda connection: settle_identity(connection, operator, address, change=change)
+            )
         except BaseException:
             transactions.close()
             raise
@@ -164,8 +232,8 @@ class HelperServices:
         tasks = HelperTasks(
             transactions,
             signing_key=signing_key,
-            address=address,
-            operator=operator,
+            address=identity.address,
+            operator=identity.operator,
             seals=Seals(server_key),
             clock=clock,
             today=today,
@@ -177,6 +245,7 @@ class HelperServices:
             tasks,
             HelperAggregation(transactions, tasks, clock=clock, today=today),
             signing_key.fingerprint,
+            identity,
         )
 
     def close(self) -> None:

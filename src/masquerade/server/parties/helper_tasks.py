@@ -20,14 +20,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from masquerade.aggregate.dap import config_of
-from masquerade.aggregate.dap_messages import HpkeConfig
 from masquerade.aggregate.hpke import HpkeKey, Kem
 from masquerade.aggregate.signature import SigningKey
-from masquerade.errors import MasqueradeError, NotFound, ParameterError, WrongState
+from masquerade.errors import MasqueradeError, NotFound, WrongState
 from masquerade.server.db.party_tables import (
     APPROVED,
     EXPIRED,
     HELPER_JOB,
+    HELPER_LEADER,
     HELPER_REPORT,
     HELPER_TASK,
     PROPOSED,
@@ -36,40 +36,18 @@ from masquerade.server.db.party_tables import (
 )
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
+from masquerade.server.parties.helper_proposals import Proposal, checked_survey, names
 from masquerade.surveys.split_task import (
-    COLLECTOR_KEY,
     HELPER_KEY,
-    LEADER_KEY,
     SplitTask,
     TaskTerms,
 )
 from masquerade.surveys.survey import Survey
 
-#: Days that a task may last at most, from its proposal on.
-MOST_DAYS = 400
-#: Proposals that wait for the operator at most.
+#: Proposals of one leader that wait for the operator at most.
 MOST_WAITING = 100
-_DAY_SECONDS = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """What a leader asks a helper to approve."""
-
-    text: str  # the survey's canonical text
-    token: str  # of the survey
-    leader: str  # address of the leader
-    people: int  # expected
-    opening: int  # seconds since 1970
-    expires: int  # seconds since 1970
-    leader_key: HpkeConfig
-    collector_key: HpkeConfig
-
-    def digest(self) -> str:
-        """Return the SHA-256 of all of it: the same proposal gives the same task."""
-        parts = [self.text, self.token, self.leader, self.people, self.opening, self.expires]
-        keys = [self.leader_key.encode().hex(), self.collector_key.encode().hex()]
-        return hashlib.sha256(json.dumps([*parts, *keys]).encode()).hexdigest()
+#: Tasks that are kept read.
+_MOST_KNOWN = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +81,7 @@ class HelperTask:
     count: int  # reports that were added up
     refused: int  # reports that did not hold
     day: str  # of the last decision
+    leader: str | None  # id of the one whose token proposed it
 
 
 class HelperTasks:
@@ -152,8 +131,8 @@ class HelperTasks:
             "fingerprint": self._signing_key.fingerprint,
         }
 
-    def propose(self, proposal: Proposal) -> HelperTask:
-        """Keep a proposal for the operator; the same one again gives the same task.
+    def propose(self, proposal: Proposal, leader: str) -> HelperTask:
+        """Keep a leader's proposal for the operator; the same one again gives the same task.
 
         Raises
         ------
@@ -162,8 +141,7 @@ class HelperTasks:
         WrongState
             Too many wait already.
         """
-        survey = self._checked(proposal)
-        assert survey.two_parties is not None
+        survey = checked_survey(proposal, self.identity(), now=self._clock())
         key, seed = HpkeKey.generate(), secrets.token_bytes(32)
         terms = TaskTerms(
             survey.content_hash(),
@@ -181,7 +159,7 @@ class HelperTasks:
             leader=proposal.leader,
             opening=proposal.opening,
         )
-        id_, digest = split.task.id.hex(), proposal.digest()
+        id_, digest = split.task.id.hex(), proposal.digest(leader)
         place = place_of(HELPER_TASK, "secrets", id_)
         values = {
             "id": id_,
@@ -195,6 +173,7 @@ class HelperTasks:
             "accepted": 0,
             "refused": 0,
             "day": self._today(),
+            "leader": leader,
         }
 
         def work(connection: Connection) -> str:
@@ -204,21 +183,32 @@ class HelperTasks:
             if known is not None:
                 return str(known)
             # An earlier wording of the same survey that nobody has decided on is out of date.
-            waiting = connection.execute(
-                select(HELPER_TASK).where(HELPER_TASK.c.state == PROPOSED)
-            ).all()
-            for row in waiting:
+            mine = (HELPER_TASK.c.state == PROPOSED) & (HELPER_TASK.c.leader == leader)
+            waiting = 0
+            for row in connection.execute(select(HELPER_TASK).where(mine)).all():
                 other = _split(row)
                 if (other.token, _leader(other)) == (proposal.token, proposal.leader):
                     connection.execute(delete(HELPER_TASK).where(HELPER_TASK.c.id == row.id))
-            if len(waiting) >= MOST_WAITING:
+                else:
+                    waiting += 1
+            if waiting >= MOST_WAITING:
                 raise WrongState(
-                    f"{len(waiting)} surveys wait for this helper's operator; let some be decided."
+                    f"{waiting} surveys wait for this helper's operator; let some be decided."
                 )
             connection.execute(insert(HELPER_TASK), values)
             return id_
 
         return self.task(self._transactions.write(work))
+
+    def require_leader(self, task: str, leader: str) -> None:
+        """Refuse a leader that asks about another's task, as if there were none.
+
+        Raises
+        ------
+        NotFound
+        """
+        if self._transactions.read(lambda c: _row(c, task)).leader != leader:
+            raise _no_task()
 
     def task(self, task: str) -> HelperTask:
         """Return a task.
@@ -287,11 +277,17 @@ class HelperTasks:
         ------
         NotFound
             There is no such task, or its answers are not added up: it was not approved, or it has
-            stopped, ended or expired.
+            stopped, ended or expired, or its leader's token was revoked.
         """
-        found = self.task(task)
+
+        def work(connection: Connection) -> tuple[HelperTask, bool]:
+            found = self.read(connection, task)
+            active = select(HELPER_LEADER.c.token).where(HELPER_LEADER.c.id == found.leader)
+            return found, connection.scalar(active) is not None
+
+        found, active = self._transactions.read(work)
         # A signature outlives the state: nobody is to answer a survey that gives no sum any more.
-        if found.signature is None or found.state != APPROVED:
+        if found.signature is None or found.state != APPROVED or not active:
             raise _no_task()
         return {
             **self.identity(),
@@ -337,6 +333,11 @@ class HelperTasks:
                 raise WrongState(f"this task is {found.state}; it cannot be {wanted} any more.")
             if found.split.terms.expires <= self._clock():
                 raise WrongState("this task has expired; ask the leader to propose it anew.")
+            if approve and not names(found.survey, self.identity()):
+                raise WrongState(
+                    "this survey names another operator or address than this helper has by now; "
+                    "ask the leader to enter the helper again, and to propose the survey anew."
+                )
             values: dict[str, Any] = {"state": wanted, "day": self._today()}
             if approve:
                 configuration = found.split.task.configuration.encode()
@@ -363,38 +364,6 @@ class HelperTasks:
 
         return self._transactions.write(work)
 
-    def _checked(self, proposal: Proposal) -> Survey:
-        """Return the survey of a proposal that the operator may be asked about."""
-        survey = Survey.from_text(proposal.text)
-        terms = survey.two_parties
-        if terms is None:
-            raise ParameterError("this survey is not between two parties; there is nothing to add.")
-        # All three, as devices compare them: what is approved here is not refused there.
-        own = (self.address, self._signing_key.fingerprint, self.operator)
-        if (terms.helper, terms.fingerprint, terms.operator) != own:
-            raise ParameterError(
-                f"this survey names the helper {terms.helper} of {terms.operator!r} with the "
-                f"fingerprint {terms.fingerprint}; this one is {own[0]} of {own[2]!r} with "
-                f"{own[1]}. Write these into the survey."
-            )
-        lasts = proposal.expires - self._clock()
-        if not 3600 <= lasts <= MOST_DAYS * _DAY_SECONDS or proposal.opening >= proposal.expires:
-            raise ParameterError(
-                f"the task ends in {lasts / _DAY_SECONDS:.1f} days, expected an hour to "
-                f"{MOST_DAYS} days; set the survey's last day."
-            )
-        if not 1 <= proposal.people <= 10**7:
-            raise ParameterError(
-                f"{proposal.people} people are expected, expected 1 to 10 million."
-            )
-        for key, number in (
-            (proposal.leader_key, LEADER_KEY),
-            (proposal.collector_key, COLLECTOR_KEY),
-        ):
-            if key.id != number:
-                raise ParameterError(f"a key of the leader has id {key.id}, expected {number}.")
-        return survey
-
     def _task(self, row: Row[Any]) -> HelperTask:
         known = self._known.get(row.id)
         # Text and configuration never change; reading them takes longer than all else.
@@ -412,7 +381,10 @@ class HelperTasks:
             row.accepted,
             row.refused,
             row.day,
+            row.leader,
         )
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
         self._known[row.id] = found
         return found
 

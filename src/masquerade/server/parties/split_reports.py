@@ -20,6 +20,9 @@ from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.parties.proposals import LeaderSecrets
 from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask
 
+#: Tasks that are kept read.
+_MOST_KNOWN = 128
+
 
 class SplitReports:
     """The sealed reports of all surveys, within transactions of the caller.
@@ -36,7 +39,7 @@ class SplitReports:
 
     def __init__(self, seals: Seals) -> None:
         self._seals = seals
-        self._known: dict[str, tuple[SplitTask, LeaderSecrets]] = {}
+        self._known: dict[str, SplitTask] = {}  # what is public of tasks, and never changes
 
     def task(self, connection: Connection, survey: str) -> tuple[SplitTask, LeaderSecrets]:
         """Return the task that a survey was opened with, and this party's keys.
@@ -46,19 +49,25 @@ class SplitReports:
         WrongState
             It has ended.
         """
-        known = self._known.get(survey)
-        if known is None:
-            query = select(SPLIT_TASK).where(
-                SPLIT_TASK.c.survey == survey, SPLIT_TASK.c.state == BOUND
-            )
-            row = connection.execute(query).first()
-            if row is None or row.secrets is None:
-                raise WrongState("the answers to this survey are added up; nothing can be sent.")
+        row = _bound(connection, survey)
+        split = self._known.get(row.id)
+        if split is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
             split = SplitTask.read(base64.b64decode(row.configuration), row.terms)
-            sealed = self._seals.unseal(row.secrets, place_of(SPLIT_TASK, "secrets", row.id))
-            known = split, LeaderSecrets.of(sealed)
-            self._known[survey] = known
-        return known
+            self._known[row.id] = split
+        # Opened each time: a key that is kept in memory outlives the survey.
+        sealed = self._seals.unseal(row.secrets, place_of(SPLIT_TASK, "secrets", row.id))
+        return split, LeaderSecrets.of(sealed)
+
+    def require_task(self, connection: Connection, survey: str) -> None:
+        """Refuse a survey whose task has ended, so that its answers could not be added up.
+
+        Raises
+        ------
+        WrongState
+        """
+        _bound(connection, survey)
 
     def check(self, connection: Connection, survey: str, data: bytes) -> Report:
         """Return a sealed report whose form is right, so that a damaged one is sent again.
@@ -128,6 +137,14 @@ class SplitReports:
         if id_ is not None:
             connection.execute(delete(SPLIT_REPORT).where(SPLIT_REPORT.c.participation == row.id))
             connection.execute(insert(WITHDRAWN_REPORT), {"survey": row.survey, "report_id": id_})
+
+
+def _bound(connection: Connection, survey: str) -> Row[Any]:
+    query = select(SPLIT_TASK).where(SPLIT_TASK.c.survey == survey, SPLIT_TASK.c.state == BOUND)
+    row = connection.execute(query).first()
+    if row is None or row.secrets is None:
+        raise WrongState("answers to this survey are not added up any more; nothing can be sent.")
+    return row
 
 
 def withdrawn_ids(connection: Connection, survey: str) -> list[bytes]:

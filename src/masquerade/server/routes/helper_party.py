@@ -9,8 +9,9 @@ from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Form, Path, Request
 from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.responses import Response
 
 from masquerade.aggregate.dap_messages import HpkeConfig
@@ -26,17 +27,31 @@ from masquerade.server.http.pages import render
 from masquerade.server.http.security import same_origin
 from masquerade.server.http.session_cookie import csrf_token
 from masquerade.server.parties.helper_page import task_address, task_view
+from masquerade.server.parties.helper_proposals import Proposal
 from masquerade.server.parties.helper_services import HelperServices
-from masquerade.server.parties.helper_tasks import Proposal
 
-#: Bytes of the largest body: 500 reports with their checks.
-MOST_BODY = 16 * 2**20
+#: Bytes of the largest body of each kind: 500 reports with their checks or a million ids, a survey,
+#: a request for a sum or a form.
+_MOST_REPORTS, _MOST_PROPOSAL, _MOST_OTHER = 16 * 2**20, 2**20, 16 * 2**10
 _DAP = "application/ppm-dap;message="
 JOB_REQUEST, JOB_RESPONSE = f"{_DAP}aggregation-job-init-req", f"{_DAP}aggregation-job-resp"
 SHARE_REQUEST, SHARE_RESPONSE = f"{_DAP}aggregate-share-req", f"{_DAP}aggregate-share"
 _COOKIE, _SECURE_COOKIE = "masquerade-helper", "__Host-masquerade-helper"
 _ID_SIZE = 16
 _BEARER = "bearer "
+
+
+def most_body(path: str) -> int:
+    """Return how many bytes the body of a request may have.
+
+    Examples
+    --------
+    >>> most_body("/tasks"), most_body("/tasks/AAAA/decision")
+    (1048576, 16384)
+    """
+    if path.endswith(("/aggregation_jobs", "/withdrawn")):
+        return _MOST_REPORTS
+    return _MOST_PROPOSAL if path == "/tasks" else _MOST_OTHER
 
 
 class ProposalBody(StrictBody):
@@ -59,14 +74,17 @@ async def _services(request: Request) -> HelperServices:
 InHelper = Annotated[HelperServices, Depends(_services)]
 
 
-async def _leader(request: Request, services: InHelper) -> None:
+async def _leader(request: Request, services: InHelper) -> str:
+    """Return the id of the leader that asks."""
     header = request.headers.get("authorization", "")
     token = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
-    if not await run_in_threadpool(services.access.is_leader, token):
+    leader = await run_in_threadpool(services.access.leader_of, token)
+    if leader is None:
         raise Unauthenticated(
             "the token is not this helper's; send Authorization: Bearer mqh_…, as its operator has "
             "it."
         )
+    return leader
 
 
 async def _body(request: Request) -> bytes:
@@ -81,10 +99,29 @@ async def _task(task: Annotated[str, Path(max_length=64)]) -> str:
         raise NotFound("there is no such task here; check its address.") from None
 
 
-# In this order: who asks is known before a byte of the body is read.
 OfLeader = Depends(_leader)
-Body = Annotated[bytes, Depends(_body)]
+AskedBy = Annotated[str, OfLeader]
 TaskId = Annotated[str, Depends(_task)]
+
+
+async def _own_task(services: InHelper, leader: AskedBy, task: TaskId) -> str:
+    """Return the id of a task that the leader who asks has proposed."""
+    await run_in_threadpool(services.tasks.require_leader, task, leader)
+    return task
+
+
+# In this order: who asks is known before a byte of the body is read.
+OwnTaskId = Annotated[str, Depends(_own_task)]
+Body = Annotated[bytes, Depends(_body)]
+
+
+async def _proposal(_leader: AskedBy, body: Body) -> ProposalBody:
+    """Return a proposal, read once the token was: as a parameter it would be read before."""
+    try:
+        return ProposalBody.model_validate_json(body)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
+
 
 public = APIRouter(tags=["helper"])
 leaders = APIRouter(tags=["helper"], dependencies=[OfLeader])
@@ -108,7 +145,9 @@ async def healthz() -> Response:
 
 
 @leaders.post("/tasks", status_code=201, summary="Ask the operator to approve a survey")
-def propose(services: InHelper, body: ProposalBody) -> Response:
+def propose(
+    services: InHelper, asker: AskedBy, body: Annotated[ProposalBody, Depends(_proposal)]
+) -> Response:
     try:
         leader, collector = (
             HpkeConfig.decode(bytes.fromhex(one)) for one in (body.leader_key, body.collector_key)
@@ -125,18 +164,19 @@ def propose(services: InHelper, body: ProposalBody) -> Response:
             body.expires,
             leader,
             collector,
-        )
+        ),
+        asker,
     )
     return JSONResponse(services.tasks.standing(found.id), 201)
 
 
 @leaders.get("/tasks/{task}", summary="How a task stands")
-def standing(services: InHelper, task: TaskId) -> Response:
+def standing(services: InHelper, task: OwnTaskId) -> Response:
     return JSONResponse(services.tasks.standing(task))
 
 
 @leaders.post("/tasks/{task}/withdrawn", summary="Refuse reports that were taken back")
-def withdraw(services: InHelper, task: TaskId, body: Body) -> Response:
+def withdraw(services: InHelper, task: OwnTaskId, body: Body) -> Response:
     if len(body) % _ID_SIZE:
         raise AggregationRefused(
             f"{len(body)} bytes are no report ids of {_ID_SIZE}.", kind="invalidMessage"
@@ -148,7 +188,7 @@ def withdraw(services: InHelper, task: TaskId, body: Body) -> Response:
 @leaders.post(
     "/tasks/{task}/aggregation_jobs", status_code=201, summary="Check reports with the leader"
 )
-def check(services: InHelper, task: TaskId, body: Body) -> Response:
+def check(services: InHelper, task: OwnTaskId, body: Body) -> Response:
     name, answer = services.aggregation.check(task, body)
     # DAP's names of jobs have 16 bytes; the first of the hash of the body tell jobs apart.
     place = f"/tasks/{task_address(task)}/aggregation_jobs/{name}"
@@ -157,13 +197,13 @@ def check(services: InHelper, task: TaskId, body: Body) -> Response:
 
 @leaders.get("/tasks/{task}/aggregation_jobs/{name}", summary="The answer to a job")
 def job(
-    services: InHelper, task: TaskId, name: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
+    services: InHelper, task: OwnTaskId, name: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 ) -> Response:
     return Response(services.aggregation.job(task, name), media_type=JOB_RESPONSE)
 
 
 @leaders.post("/tasks/{task}/aggregate_shares", status_code=201, summary="The sum, once")
-def collect(services: InHelper, task: TaskId, body: Body) -> Response:
+def collect(services: InHelper, task: OwnTaskId, body: Body) -> Response:
     answer = services.aggregation.collect(task, body)
     return Response(answer, 201, media_type=SHARE_RESPONSE)
 
@@ -174,12 +214,7 @@ def overview(services: InHelper, request: Request) -> Response:
     if secret is None:
         context = {"identity": services.tasks.identity()}
         return render(request, "helper/closed.html", context, status=401)
-    shown: dict[str, Any] = {
-        "csrf": csrf_token(secret),
-        "identity": services.tasks.identity(),
-        "tasks": [task_view(one, services.tasks.counts(one)) for one in services.tasks.tasks()],
-    }
-    return render(request, "helper/tasks.html", shown)
+    return _overview(services, request, secret)
 
 
 @pages.get("/operator")
@@ -209,15 +244,62 @@ def decide(
     decision: Annotated[str, Form()],
     csrf: Annotated[str, Form()] = "",
 ) -> Response:
-    secret = _operator(services, request)
-    if secret is None:
-        raise Unauthenticated("open the one-time link of this helper first; its log prints one.")
-    if not same_origin(request) or not hmac.compare_digest(csrf, csrf_token(secret)):
-        raise Forbidden("this form was not filled in on the helper's own page; open it here.")
+    _require_own_form(services, request, csrf)
     if decision not in ("approve", "refuse"):
         raise Forbidden("choose to approve or to refuse.")
     services.tasks.decide(task, approve=decision == "approve")
     return RedirectResponse("/", 303)
+
+
+@pages.post("/leaders")
+def new_token(
+    services: InHelper,
+    request: Request,
+    name: Annotated[str, Form()],
+    csrf: Annotated[str, Form()] = "",
+) -> Response:
+    secret = _require_own_form(services, request, csrf)
+    token = services.access.new_leader_token(name)
+    # Answered at once and not by way of another address: it is shown this once.
+    return _overview(services, request, secret, token=token, token_name=name.strip())
+
+
+@pages.post("/leaders/revocation")
+def revoke(
+    services: InHelper,
+    request: Request,
+    name: Annotated[str, Form()],
+    csrf: Annotated[str, Form()] = "",
+) -> Response:
+    _require_own_form(services, request, csrf)
+    services.access.revoke(name)
+    return RedirectResponse("/", 303)
+
+
+def _overview(
+    services: HelperServices, request: Request, secret: str, **more: str | None
+) -> Response:
+    leaders = services.access.leaders()
+    names = {one.id: one.name for one in leaders}
+    shown: dict[str, Any] = {
+        "csrf": csrf_token(secret),
+        "identity": services.tasks.identity(),
+        "leaders": leaders,
+        "tasks": [
+            task_view(one, services.tasks.counts(one), names) for one in services.tasks.tasks()
+        ],
+    }
+    return render(request, "helper/tasks.html", {**shown, **more})
+
+
+def _require_own_form(services: HelperServices, request: Request, csrf: str) -> str:
+    """Return the secret of the operator's session; refuse what its own page did not send."""
+    secret = _operator(services, request)
+    if secret is None:
+        raise Unauthenticated("open the one-time link of this helper first; its log prints one.")
+    if not same_origin(request) or not _same(csrf, csrf_token(secret)):
+        raise Forbidden("this form was not filled in on the helper's own page; open it here.")
+    return secret
 
 
 def _operator(services: HelperServices, request: Request) -> str | None:
@@ -225,3 +307,8 @@ def _operator(services: HelperServices, request: Request) -> str | None:
     name = _SECURE_COOKIE if request.url.scheme == "https" else _COOKIE
     secret: Any = request.cookies.get(name, "")
     return secret if secret and services.access.is_operator(secret) else None
+
+
+def _same(given: str, expected: str) -> bool:
+    # As bytes: texts that are not ASCII cannot be compared in constant time.
+    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())

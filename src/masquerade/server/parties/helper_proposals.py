@@ -1,0 +1,89 @@
+"""What a leader asks a helper to approve, and whether its operator may be asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from masquerade.aggregate.dap_messages import HpkeConfig
+from masquerade.errors import ParameterError
+from masquerade.surveys.split_task import COLLECTOR_KEY, LEADER_KEY
+from masquerade.surveys.survey import Survey
+
+#: Days that a task may last at most, from its proposal on.
+MOST_DAYS = 400
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a leader asks a helper to approve."""
+
+    text: str  # the survey's canonical text
+    token: str  # of the survey
+    leader: str  # address of the leader
+    people: int  # expected
+    opening: int  # seconds since 1970
+    expires: int  # seconds since 1970
+    leader_key: HpkeConfig
+    collector_key: HpkeConfig
+
+    def digest(self, leader: str) -> str:
+        """Return the SHA-256 of all of it: the same of the same leader gives the same task."""
+        keys = [self.leader_key.encode().hex(), self.collector_key.encode().hex()]
+        facts = [self.text, self.token, self.leader, self.people, self.opening, self.expires]
+        return hashlib.sha256(json.dumps([leader, *facts, *keys]).encode()).hexdigest()
+
+
+def names(survey: Survey, identity: Mapping[str, str]) -> bool:
+    """Return whether a survey's second party is the helper of this identity."""
+    terms = survey.two_parties
+    assert terms is not None
+    # All three, as devices compare them: what is approved here is not refused there.
+    own = (identity["address"], identity["fingerprint"], identity["operator"])
+    return (terms.helper, terms.fingerprint, terms.operator) == own
+
+
+def checked_survey(proposal: Proposal, identity: Mapping[str, str], *, now: float) -> Survey:
+    """Return the survey of a proposal that the operator may be asked about.
+
+    Parameters
+    ----------
+    proposal : Proposal
+    identity : mapping of str
+        Address, operator and fingerprint of this helper.
+    now : float
+        Seconds since 1970.
+
+    Raises
+    ------
+    ParameterError
+    """
+    survey = Survey.from_text(proposal.text)
+    terms = survey.two_parties
+    if terms is None:
+        raise ParameterError("this survey is not between two parties; there is nothing to add.")
+    if not names(survey, identity):
+        raise ParameterError(
+            f"this survey names the helper {terms.helper} of {terms.operator!r} with the "
+            f"fingerprint {terms.fingerprint}; this one is {identity['address']} of "
+            f"{identity['operator']!r} with {identity['fingerprint']}. Enter the helper again, and "
+            "choose it in the survey."
+        )
+    lasts = proposal.expires - now
+    if not 3600 <= lasts <= MOST_DAYS * _DAY_SECONDS or proposal.opening >= proposal.expires:
+        raise ParameterError(
+            f"the task ends in {lasts / _DAY_SECONDS:.1f} days, expected an hour to {MOST_DAYS} "
+            "days; set the survey's last day."
+        )
+    if not 1 <= proposal.people <= 10**7:
+        raise ParameterError(f"{proposal.people} people are expected, expected 1 to 10 million.")
+    for key, number in (
+        (proposal.leader_key, LEADER_KEY),
+        (proposal.collector_key, COLLECTOR_KEY),
+    ):
+        if key.id != number:
+            raise ParameterError(f"a key of the leader has id {key.id}, expected {number}.")
+    return survey
