@@ -52,10 +52,15 @@ test test-all test-lowest: export PYTHONDONTWRITEBYTECODE :=
 
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-test: lint test-web
+# Types and the browser's modules take one processor each, the rest all there are.
+ALONGSIDE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target lint test-web
+
+test: $(VENV)/.test
+	@$(ALONGSIDE)
 	$(PYTEST) -m "not exhaustive"
 
-test-all: lint test-web
+test-all: $(VENV)/.test
+	@$(ALONGSIDE)
 	$(PYTEST) --hypothesis-profile=exhaustive
 
 # Apart from .venv, for its packages are older. The server and the browser are tested with new ones.

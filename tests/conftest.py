@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import hypothesis
 import pytest
 from tests.patience import PATIENCE_SECONDS
-from tests.serving import serving
+from tests.serving import CERTIFICATES, serving
 
 from masquerade.server import Services, Settings, create_app
 from masquerade.server.db import engine
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 UNTIMED = hypothesis.settings(
     deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.register_profile("quick", UNTIMED, max_examples=25)
+hypothesis.settings.register_profile("quick", UNTIMED, max_examples=10)
 hypothesis.settings.register_profile("exhaustive", UNTIMED, max_examples=100)
 hypothesis.settings.load_profile("quick")
 
@@ -80,10 +80,20 @@ def logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def waiting_for_answers() -> Iterator[None]:
-    """Let requests of tests wait as long as a slow machine needs; httpx's own default is 5 s."""
+    """Let requests of tests wait as long as a slow machine needs; httpx's own default is 5 s.
+
+    All clients have the same certificates, as to read them takes longer than a request.
+    """
     from httpx import _config
+    from httpx._transports import default
+
+    made = default.create_ssl_context
+
+    def certificates(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
+        return CERTIFICATES if verify is True and cert is None else made(verify, cert, trust_env)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(default, "create_ssl_context", certificates)
         for part in ("connect", "read", "write", "pool"):
             patch.setattr(_config.DEFAULT_TIMEOUT_CONFIG, part, PATIENCE_SECONDS)
         yield

@@ -68,7 +68,8 @@ FIRST_WINDOWS, OTHER_WINDOWS = WINDOWS
 @pytest.fixture(params=[FIRST_WINDOWS, pytest.param(OTHER_WINDOWS, marks=pytest.mark.exhaustive)])
 def faults(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
     """Return what finds the faults of a page, in one pair of windows of each two."""
-    return partial(accessibility.faults, windows=WINDOWS[request.param])
+    whole = request.param != FIRST_WINDOWS
+    return partial(accessibility.faults, windows=WINDOWS[request.param], whole=whole)
 
 
 @dataclass

@@ -67,7 +67,7 @@ def look_at_all(server: Any, page: Page, survey: Any, answers: Any) -> dict[str,
     return found
 
 
-@pytest.mark.parametrize("language", ["en-GB", "ar"])
+@pytest.mark.parametrize("language", [pytest.param("en-GB", marks=pytest.mark.exhaustive), "ar"])
 def test_nothing_sticks_out_of_a_narrow_screen(
     generous: Any, new_visitor: NewVisitor, language: str
 ) -> None:
@@ -96,7 +96,7 @@ def test_letters_of_twice_the_size_fit(generous: Any, new_visitor: NewVisitor) -
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.parametrize("count", [1, 50])
+@pytest.mark.parametrize("count", [1, pytest.param(50, marks=pytest.mark.exhaustive)])
 def test_surveys_of_any_length_are_answered(
     generous: Any, new_visitor: NewVisitor, count: int
 ) -> None:

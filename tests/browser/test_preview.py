@@ -67,7 +67,7 @@ def picture(page: Page) -> bytes:
     ("scheme", "width"),
     [
         ("light", 390),
-        ("dark", 1280),
+        pytest.param("dark", 1280, marks=pytest.mark.exhaustive),
         pytest.param("dark", 390, marks=pytest.mark.exhaustive),
         pytest.param("light", 1280, marks=pytest.mark.exhaustive),
     ],

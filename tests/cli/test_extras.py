@@ -74,10 +74,10 @@ def test_every_data_command_runs_without_extras(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "extra"),
     [
-        ("demo", "server"),
+        pytest.param("demo", "server", marks=pytest.mark.exhaustive),
         ("serve", "server"),
-        ("doctor", "server"),
-        ("user list", "server"),
+        pytest.param("doctor", "server", marks=pytest.mark.exhaustive),
+        pytest.param("user list", "server", marks=pytest.mark.exhaustive),
         ("answer http://127.0.0.1:9/s/5a5a5a5a5a5a5a5a --questions --home home", "client"),
         ("truth claims --engine dask", "dask"),
     ],

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -34,15 +35,21 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A folder with a database in which somebody answered."""
-    folder = tmp_path / "data"
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database in which somebody answered, to be copied."""
+    folder = tmp_path_factory.mktemp("answered") / "data"
     folder.mkdir(mode=0o700)
     services = Services.open(sqlite_url(folder / "masquerade.sqlite3"))
     seed_demo(services)
     services.close()
     return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path, answered: Path) -> Path:
+    """A folder of the test's own with a database in which somebody answered."""
+    return Path(shutil.copytree(answered, tmp_path / "data"))
 
 
 def test_there_and_back(run: Run, data: Path, tmp_path: Path) -> None:
@@ -195,18 +202,12 @@ def test_a_database_that_cannot_be_reached(run: Run, monkeypatch: pytest.MonkeyP
         assert done.err.count("\n") == 1
 
 
-def test_a_read_only_disk_ends_in_a_message(tmp_path: Path) -> None:
+def test_a_read_only_disk_ends_in_a_message(run: Run) -> None:
     """Where no folder can be made the server ends with one line, and no traceback."""
-    done = subprocess.run(
-        [sys.executable, "-m", "masquerade", "serve", "--data-dir", "/proc/self/masquerade"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "MASQUERADE_PORT": "0"},
-    )
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = run("serve", "--data-dir", "/proc/self/masquerade", "--port", 0, "--no-browser")
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_a_database_that_cannot_be_written_is_said(tmp_path: Path) -> None:

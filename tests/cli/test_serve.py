@@ -9,12 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 from tests.patience import PATIENCE_SECONDS
 
 from masquerade.client import Client, Identity
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
 
 
 class Process:
@@ -86,30 +90,15 @@ def test_the_owner_link_works_once(processes: list[Process], tmp_path: Path) -> 
     assert code == 0
 
 
-def test_a_taken_port_is_said(tmp_path: Path) -> None:
+def test_a_taken_port_is_said(run: Run, tmp_path: Path) -> None:
     """A port in use ends with code 1 and what to do, and nothing is written."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "masquerade",
-                "serve",
-                "--no-browser",
-                "--data-dir",
-                str(tmp_path / "data"),
-                "--port",
-                str(taken.getsockname()[1]),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-    assert done.returncode == 1
-    assert "--port" in done.stderr
+        port = taken.getsockname()[1]
+        done = run("serve", "--no-browser", "--data-dir", tmp_path / "data", "--port", port)
+    assert done.code == 1
+    assert "--port" in done.err
     assert not (tmp_path / "data").exists()
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.client.honest_server import SURVEYS
 from tests.client.hostile import EXPECTED, FILE, table
 from tests.client.liar import TABLE, Meeting
+from tests.representative import one_in
 
 from masquerade.errors import (
     AlreadyParticipated,
@@ -25,8 +26,9 @@ for one in TABLE["cases"]:
 
 
 def cases(expect: str) -> pytest.MarkDecorator:
-    """Return the mark by which a test runs every case of an expectation."""
-    return pytest.mark.parametrize("case", CASES[expect], ids=lambda case: case["name"])
+    """Return the mark by which a test runs the cases of an expectation; Node.js runs them too."""
+    found = one_in(4, CASES[expect], name=lambda case: str(case["name"]))
+    return pytest.mark.parametrize("case", found)
 
 
 @cache

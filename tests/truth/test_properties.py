@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.answers import Claims
@@ -91,7 +91,6 @@ def _close(first: dict[str, float], second: dict[str, float]) -> bool:
 
 @every_estimator
 @given(data=rows(), order=st.randoms(use_true_random=False))
-@settings(max_examples=20)
 def test_prop_the_order_of_rows_does_not_matter(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: Any
 ) -> None:
@@ -109,7 +108,6 @@ def test_prop_the_order_of_rows_does_not_matter(
 
 @every_estimator
 @given(data=rows(), order=st.permutations(LABELS))
-@settings(max_examples=20)
 def test_prop_the_order_of_options_does_not_matter(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: list[str]
 ) -> None:
@@ -124,7 +122,6 @@ def test_prop_the_order_of_options_does_not_matter(
 
 @every_estimator
 @given(data=rows(), order=st.permutations(LABELS))
-@settings(max_examples=20)
 def test_prop_relabelled_claims_give_relabelled_truths(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: list[str]
 ) -> None:
@@ -141,7 +138,6 @@ def test_prop_relabelled_claims_give_relabelled_truths(
 
 @every_estimator
 @given(data=rows(), order=st.randoms(use_true_random=False))
-@settings(max_examples=20)
 def test_prop_the_names_of_tasks_and_workers_do_not_matter(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]], order: Any
 ) -> None:
@@ -159,7 +155,6 @@ def test_prop_the_names_of_tasks_and_workers_do_not_matter(
 
 @every_estimator
 @given(data=rows())
-@settings(max_examples=20)
 def test_prop_rows_of_posteriors_sum_to_one(
     estimator: CategoricalEstimator, data: tuple[Rows, list[str]]
 ) -> None:

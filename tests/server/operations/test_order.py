@@ -129,7 +129,7 @@ def linked(
 @pytest.mark.parametrize(
     ("people", "files"),
     [
-        (8, 8),
+        pytest.param(8, 8, marks=pytest.mark.exhaustive),
         pytest.param(12, 6, marks=pytest.mark.exhaustive),
         (24, 8),
         pytest.param(50, 16, marks=pytest.mark.exhaustive),

@@ -81,7 +81,9 @@ print("ended", flush=True)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX's")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGTERM]
+)
 def test_serving_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     """The server answers once it says so, ends cleanly on a signal, and logs no request."""
     with subprocess.Popen(

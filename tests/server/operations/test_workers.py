@@ -181,6 +181,7 @@ def test_workers_end_with_their_parent(serve: Serve) -> None:
     wait_until("workers go on alone", lambda: all(gone(process) for process in workers))
 
 
+@pytest.mark.exhaustive
 def test_a_request_under_way_is_answered(
     serve: Serve, prepared: tuple[Services, SurveyRecord]
 ) -> None:
