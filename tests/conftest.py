@@ -84,13 +84,15 @@ def waiting_for_answers() -> Iterator[None]:
 
     All clients have the same certificates, as to read them takes longer than a request.
     """
-    from httpx import _config
+    from httpx import _config, create_ssl_context
     from httpx._transports import default
 
-    made = default.create_ssl_context
-
     def certificates(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
-        return CERTIFICATES if verify is True and cert is None else made(verify, cert, trust_env)
+        return (
+            CERTIFICATES
+            if verify is True and cert is None
+            else create_ssl_context(verify, cert, trust_env)
+        )
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(default, "create_ssl_context", certificates)

@@ -136,10 +136,10 @@ def test_the_response_is_kept_as_it_was_sealed(services: Services) -> None:
     run = begin(services).bring_to(SUBMITTED)
     [response] = services.reports.of_survey(run.survey.token)
     assert (response.level, response.reports) == ("medium", (1, 4))
+    assert "[1,4]" in repr(everything(services)["participation"]).replace(" ", "")
     run.step("withdraw")
     assert services.reports.of_survey(run.survey.token) == []
-    assert "[1, 4]" not in repr(everything(services))
-    assert [1, 4] not in [row[-1] for row in everything(services)["participation"]]
+    assert "[1,4]" not in repr(everything(services)).replace(" ", "")
 
 
 @pytest.mark.both_databases
