@@ -17,7 +17,7 @@ from pathlib import Path
 from page import write_page
 
 HERE = Path(__file__).parent
-NO_BENCHMARKS = {"card", "everything", "page", "crowd_kit_peer"}
+NO_BENCHMARKS = {"card", "everything", "page", "crowd_kit_peer", "vdaf_reference_peer"}
 
 
 def benchmarks() -> list[str]:

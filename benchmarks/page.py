@@ -14,7 +14,7 @@ from typing import Any
 HERE = Path(__file__).parent
 CARDS = HERE / "cards"
 OUT = HERE.parent / "docs" / "benchmarks.inc"
-PEERS = ("crowd-kit", "OpenDP", "pure-ldp", "choix", "statsmodels")
+PEERS = ("crowd-kit", "OpenDP", "pure-ldp", "choix", "statsmodels", "the draft")
 HEAD = ("| what | ours | compared with | theirs | ratio | target |", "|---|---:|---|---:|---:|---|")
 VERDICTS = {True: "met", False: "**missed**", None: ""}
 
