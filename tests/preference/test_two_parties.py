@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from masquerade.aggregate import SumNoise, Vector, prio3_survey, verification_key
+from masquerade.aggregate import (
+    FIELD_128,
+    GivenSeeds,
+    SumNoise,
+    Vector,
+    prio3_survey,
+    verification_key,
+)
 from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import Coins, Loss
 from masquerade.preference import LinearGaussian, LinearKNorm, made_up_voters
@@ -31,6 +39,26 @@ def test_what_two_parties_publish_is_the_sum_of_the_rows() -> None:
     assert np.array_equal(
         two_party_sum(rows, block, SumNoise((block,), (TINY,)), Coins()), rows.sum(axis=0)
     )
+
+
+def test_a_split_row_has_the_golden_bytes() -> None:
+    """From seeds that are given: what would be sent, and both parties' shares after the check."""
+    vdaf, key = prio3_survey([Vector(2, UNIT)]), verification_key(bytes(32), bytes(32))
+    seeds = GivenSeeds(bytes(16), tuple(bytes([place] * 32) for place in range(vdaf.seeds_needed)))
+    report = vdaf.simulate([[3000, -2000]], context=b"masquerade preference", seeds=seeds)
+    sent = hashlib.sha256(b"".join([report.public_share, *report.input_shares])).hexdigest()
+    assert sent == "be7d19fb1ad376998d2976096e89bbba108bff03c367b94a0e987a8b28e345f4"
+    begun = [
+        vdaf.verify_init(key, b"masquerade preference", party, report.nonce, report.public_share, s)
+        for party, s in enumerate(report.input_shares)
+    ]
+    message = vdaf.verifier_message(b"masquerade preference", [share for _, share in begun])
+    shares = [vdaf.verify_next(state, message) for state, _ in begun]
+    assert [sum(pair) % FIELD_128.modulus for pair in zip(*shares, strict=True)] == [
+        3000 + UNIT,
+        UNIT - 2000,
+    ]
+    assert shares[1][0] == 283202704230530246054404981390562770072
 
 
 def test_neither_share_alone_is_the_row() -> None:

@@ -37,6 +37,18 @@ class TwoParties:
     """Voters' rows are split, checked and added up by two parties, and each masks its sum.
 
     `one_epsilon`: noise is added to sums, so that all voters share an epsilon.
+
+    Privacy
+    -------
+    Protects one record (or choice) of a voter from whoever sees the published sum and everything
+    that at most one party sees. Neighbours: the record is replaced; how many voters there are, how
+    many records each has, and the most that any has, are public. It costs ``rho = S**2 / (2
+    variance)`` of the honest party's noise alone, S being the Euclidean sensitivity of the sum;
+    the noise of the other is not counted on. Both together read every row.
+
+    References
+    ----------
+    Corrigan-Gibbs and Boneh, "Prio", 2017; Canonne, Kamath and Steinke (2020), Theorem 4.
     """
 
     name: ClassVar[TrustName] = "two-parties"
