@@ -82,7 +82,7 @@ def chosen_rows(
     reports: Claims, place: list[list[int]], mechanism: CategoricalMechanism | None, rule: Any
 ) -> list[int]:
     """Return the answers that are asked for, batch by batch."""
-    table = reports.to_table()
+    table = reports.to_arrow()
     tasks = reports.tasks.to_pylist()
     collection = Collection(
         tasks=tasks,

@@ -227,15 +227,23 @@ def test_the_kind_is_guessed_from_the_columns_name_and_content(
     assert Claims.from_frame(frame).kind == kind
 
 
-def test_answers_that_are_many_different_whole_numbers_are_numeric() -> None:
-    """Twenty different whole answers are categories, twenty-one are numbers."""
-    for distinct, kind in ((20, "categorical"), (21, "numeric")):
-        frame = {
-            "task": list(range(40)),
-            "worker": ["w"] * 40,
-            "answer": [i % distinct for i in range(40)],
-        }
-        assert Claims.from_frame(frame).kind == kind
+def test_answers_that_are_many_different_whole_numbers_are_not_guessed() -> None:
+    """Up to 20 different whole numbers are labels; of more the kind has to be said."""
+    for distinct, kind in ((20, None), (21, "categorical"), (21, "numeric")):
+        table = {"task": range(distinct), "worker": ["x"] * distinct, "answer": range(distinct)}
+        claims = Claims.from_frame(table, kind=kind)  # type: ignore[arg-type]
+        assert claims.kind == (kind or "categorical")
+    with pytest.raises(SchemaError, match=r"21 different whole numbers.*--kind"):
+        Claims.from_frame(table)
+
+
+@pytest.mark.parametrize("labels", [[1, 1.0, True], [2.5, True, 1.0], [True, 1, 0]])
+def test_true_among_numbers_is_an_error(labels: list[Any]) -> None:
+    """True is not read as 1, in a list or in a column of objects."""
+    table = {"task": [1, 2, 3], "worker": ["x"] * 3}
+    for column in (labels, pd.Series(labels, dtype=object), np.array(labels, dtype=object)):
+        with pytest.raises(MixedTypes, match="row"):
+            Claims.from_frame({**table, "label": column}, kind="categorical")
 
 
 def test_the_kind_can_be_said() -> None:

@@ -237,7 +237,7 @@ def _replayed(reports: Claims) -> Any:
     assert reports.options is not None
     collection = Collection(tasks=tasks, options=reports.options.to_pylist(), mechanism=MASK)
     rows = [np.flatnonzero(reports.task == task).tolist() for task in range(len(tasks))]
-    table, used, wanted = reports.to_table(), [0] * len(tasks), list(range(len(tasks)))
+    table, used, wanted = reports.to_arrow(), [0] * len(tasks), list(range(len(tasks)))
     while wanted:
         taken = [rows[task][used[task]] for task in wanted]
         for task in wanted:
@@ -258,7 +258,7 @@ def _first(reports: Claims, each: float) -> Any:
         for task in range(reports.n_tasks)
         for row in np.flatnonzero(reports.task == task)[: int(each) + task % 2].tolist()
     ]
-    return Auto().fit(reports.to_table().take(rows), mechanism=MASK)
+    return Auto().fit(reports.to_arrow().take(rows), mechanism=MASK)
 
 
 def test_a_saved_collection_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:

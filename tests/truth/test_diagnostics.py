@@ -1,11 +1,15 @@
-"""Connected components of workers and tasks."""
+"""Connected components of workers and tasks, and labels that may be one."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 from masquerade.answers import Claims
-from masquerade.truth import components
+from masquerade.truth import MajorityVote, components
+from masquerade.truth.diagnostics import similar_labels
 
 
 def test_groups_that_share_nothing_are_told_apart() -> None:
@@ -39,3 +43,29 @@ def test_numeric_claims_have_components_too() -> None:
     """The kind of the values does not matter."""
     rows = {"task": np.arange(4), "worker": np.arange(4), "value": np.zeros(4)}
     assert components(Claims.from_frame(rows)).count == 4
+
+
+@pytest.mark.parametrize(
+    ("labels", "groups"),
+    [
+        (["yes", "no", " Yes", "YES "], [["yes", " Yes", "YES "]]),
+        (["1", "1.0", "01", "2"], [["1", "1.0", "01"]]),
+        (["caf\u00e9", "cafe\u0301", "cafe"], [["caf\u00e9", "cafe\u0301"]]),
+        (["a b", "a  b", "ab"], [["a b", "a  b"]]),
+        (["12345678901234567", "12345678901234568"], []),
+        (["nan", "inf", "1e3", "1000"], [["1e3", "1000"]]),
+        ([1, 2], []),
+    ],
+)
+def test_labels_that_may_be_one_are_named(labels: list[Any], groups: list[list[Any]]) -> None:
+    """Labels that differ only by case, space or form are grouped; others are not."""
+    assert similar_labels(labels) == groups
+
+
+def test_similar_labels_are_remarked_on() -> None:
+    """A fit counts them apart, and says so with the labels, also where they hold braces."""
+    table = {"task": [1, 1, 2, 2], "worker": ["x", "y"] * 2, "label": ["{A}", "{a}", "b", "b"]}
+    (remark,) = [r for r in MajorityVote().fit(table).remarks_ if r.code == "SIMILAR_LABELS"]
+    assert remark.text.endswith("'{A}', '{a}'")
+    plain = MajorityVote().fit({**table, "label": ["a", "c", "b", "b"]})
+    assert "SIMILAR_LABELS" not in [r.code for r in plain.remarks_]

@@ -13,7 +13,15 @@ import pytest
 from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, EmptyTable, NotFitted, ParameterError, SchemaError
 from masquerade.mechanisms import RandomizedResponse, TwoLayer
-from masquerade.truth import METHODS, CategoricalEstimator, Estimator, method_named
+from masquerade.truth import (
+    METHODS,
+    CategoricalEstimator,
+    DawidSkene,
+    Estimator,
+    MajorityVote,
+    method_named,
+)
+from masquerade.truth.crowd_kit import MajorityVote as CrowdKitVote
 
 CATEGORICAL = [method for method in METHODS if issubclass(method, CategoricalEstimator)]
 NUMERIC = [method for method in METHODS if method not in CATEGORICAL]
@@ -278,3 +286,32 @@ def test_claims_without_any_answer(method: type[Estimator]) -> None:
             method().fit(claims)
     else:
         assert method().fit(claims).truths_.column(1).null_count == 2
+
+
+@pytest.mark.parametrize("bad", ["10", None, [3], True])
+@pytest.mark.parametrize("name", ["max_iterations", "tolerance", "smoothing"])
+def test_a_parameter_that_is_no_number_is_an_error_that_names_it(name: str, bad: Any) -> None:
+    """A text where a number belongs is a `ParameterError`, never a bare `TypeError`."""
+    with pytest.raises(ParameterError, match=f"{name} is .*expected a number"):
+        DawidSkene(**{name: bad})
+
+
+def test_a_label_called_task_keeps_its_column() -> None:
+    """Posteriors have a column for each label, whatever labels are called."""
+    frame = pd.DataFrame(
+        {
+            "task": ["a", "a", "b"],
+            "worker": ["x", "y", "x"],
+            "label": ["task", "label task", "task"],
+        }
+    )
+    fit = MajorityVote().fit(frame)
+    assert fit.posteriors_.column_names == ["task", "label task", "label label task"]
+    shares = MajorityVote().fit_predict_proba(frame)
+    assert list(shares.columns) == ["label task", "task"]
+    assert shares.loc["a"].tolist() == [0.5, 0.5]
+    assert shares.loc["b", "task"] == 1
+    theirs = CrowdKitVote().fit(frame).probas_
+    assert theirs.loc["b", "task"] == 1
+    as_dict = MajorityVote().fit_predict_proba({name: frame[name].to_list() for name in frame})
+    assert len(as_dict) == 3

@@ -21,7 +21,7 @@ def halves(seed: int, **more: Any) -> tuple[Any, Any, dict[Any, int]]:
     claims, truths = crowd(
         np.random.default_rng(seed), tasks=400, workers=30, answers_per_task=7, **more
     )
-    table = claims.to_table().to_pandas()
+    table = claims.to_arrow().to_pandas()
     first = table["task"].isin(claims.tasks.to_pylist()[:200])
     known = dict(zip(claims.tasks.to_pylist(), truths.codes(claims).tolist(), strict=True))
     return table[first], table[~first], known

@@ -106,8 +106,9 @@ class Claims(Result):
             Columns ``task``, ``worker`` and one of ``label``, ``answer``, ``value`` (the first of
             these that is there). Other columns are ignored.
         kind : {"categorical", "numeric"}, optional
-            Default: ``label`` is categorical and ``value`` numeric; ``answer`` is numeric when
-            every entry is a number and some are fractions or more than 20 differ.
+            Default: ``label`` is categorical and ``value`` numeric; ``answer`` is numeric where
+            every entry is a number and some are fractions. More than 20 different whole numbers in
+            it may be either, and are refused.
         options : sequence, optional
             All labels that could be given, where known; a label outside is an error. A task whose
             collected labels show two of four options still has four.
@@ -325,8 +326,15 @@ def _guess_kind(column: str, labels: pa.Array) -> Kind:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return "categorical"
     distinct = pc.unique(numbers.drop_null())
-    whole = pc.all(pc.equal(distinct, pc.floor(distinct))).as_py()
-    return "categorical" if whole and len(distinct) <= MOST_OPTIONS_WHEN_GUESSING else "numeric"
+    if not pc.all(pc.equal(distinct, pc.floor(distinct))).as_py():
+        return "numeric"
+    if len(distinct) > MOST_OPTIONS_WHEN_GUESSING:
+        raise SchemaError(
+            f"column 'answer' holds {len(distinct)} different whole numbers, which may be labels "
+            "or amounts; say kind='categorical' or kind='numeric' (--kind on the command line), or "
+            "call the column 'label' or 'value'."
+        )
+    return "categorical"
 
 
 def _encode_labels(

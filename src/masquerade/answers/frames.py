@@ -28,7 +28,8 @@ from masquerade.lazy import suggestion
 #: A pandas, polars, pyarrow or duckdb table, or a dict of arrays.
 Frame = Any
 
-#: Texts that a CSV file may hold for "no value"; each is reported, never read as a label.
+#: Texts that a CSV file may hold for "no value"; each is reported, never read as a label. Between
+#: quotes they are text, as `write_table` writes them: somebody may be called null.
 MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
 
 #: The path that is standard input or output.
@@ -142,7 +143,8 @@ def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
     if row is not None:
         raise MissingValue(
             f"column {name!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
-            f"give every {wanted}, or remove the row."
+            f"give every {wanted}, or remove the row. In CSV a name such as null stands between "
+            "quotes."
         )
     if pa.types.is_nested(ids.type):
         raise SchemaError(f"column {name!r} holds {ids.type}; give texts or whole numbers as ids.")
@@ -206,7 +208,25 @@ def _to_array(column: Any, name: str) -> pa.Array | pa.ChunkedArray:
         raise _mixed_types(column, name) from error
     if pa.types.is_binary(array.type) and any(isinstance(value, str) for value in column):
         raise _mixed_types(column, name)
+    # Among numbers True would be read as 1. Arrays of numbers hold no such objects.
+    numbers = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    if numbers and _has_objects(column):
+        first = next((v for v in column if not isinstance(v, bool) and not _is_missing(v)), None)
+        row, odd = next(
+            ((row, v) for row, v in enumerate(column, start=1) if isinstance(v, bool)), (0, None)
+        )
+        if row:
+            raise MixedTypes(
+                f"column {name!r}, row {row}: {odd!r} is bool while other rows hold "
+                f"{type(first).__name__}; give the whole column one type."
+            )
     return array
+
+
+def _has_objects(column: Any) -> bool:
+    """Return whether a column may hold values of several types: a list, or an array of objects."""
+    kind = getattr(column, "dtype", None)
+    return isinstance(column, Iterable) and (kind is None or str(kind) == "object")
 
 
 def _mixed_types(column: Any, name: str) -> InputError:
@@ -307,6 +327,7 @@ def _read_csv(source: Callable[[], Any], called: str | Path) -> pa.Table:
                 column_types=dict.fromkeys(names, pa.string()),
                 null_values=list(MISSING_TEXT),
                 strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
             ),
         )
     except pa.ArrowInvalid as error:

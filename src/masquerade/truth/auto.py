@@ -54,7 +54,7 @@ class Auto(CategoricalEstimator):
     With more than 10 million confusions, with known truths (`gold`), and where
     `BayesianCombination` itself falls back, nothing is compared.
 
-    **Cost**: three to nine times `BayesianCombination`, most where the crowd is soon at rest.
+    **Cost**: three to six times `BayesianCombination`, most where the crowd is soon at rest.
 
     Examples
     --------

@@ -184,6 +184,8 @@ class BayesianCombination(CategoricalEstimator):
     def predict_claims(self, problem: Problem) -> Prediction:
         """Return what posteriors, and confusions at the highest trust, say of further claims."""
         models = self._models(problem)
+        for model in models:
+            model.bounded = False  # nobody asks for the bound of a fit that only predicts
         results = [problem.fit(model) for model in models]
         first = results[0]
         prior = models[0].prior_of_workers(first.parameters.state, first.statistics)
@@ -218,7 +220,7 @@ class CombinationModel(ConfusionModel):
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.channel, self.trust, self.start = start.channel, trust, start
         self.anchor, self.votes_alone = anchor, votes_alone
-        self.own = method.shrink == "one-coin"
+        self.own, self.bounded = method.shrink == "one-coin", True
         self.n_answers = max(float(votes_alone.counts.sum()), 1.0)
 
     def posterior(self, block: Block, message: Any) -> Posterior:
@@ -269,7 +271,7 @@ class CombinationModel(ConfusionModel):
 
     def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float | None:
         """Return the lower bound of a claim's log probability; None where nothing is iterated."""
-        if self.trust == 0:
+        if self.trust == 0 or not self.bounded:
             return None
         return evidence_bound(parameters.state, statistics) / self.n_answers
 

@@ -136,8 +136,10 @@ class CategoricalEstimator(Estimator):
             label. Otherwise ``posteriors_``. See `fit`.
         """
         fit = self.fit(data, mechanism=mechanism, gold=gold, progress=progress)
-        table = fit.posteriors_
-        return probabilities_like(table, data) if is_pandas(data) else like_frame(table, data)
+        table, options = fit.posteriors_, fit.claims_.options
+        if is_pandas(data):
+            return probabilities_like(table, data, options)
+        return like_frame(table, data)
 
     @abstractmethod
     def solve(self, problem: Problem) -> Solution:
@@ -180,12 +182,12 @@ class CategoricalEstimator(Estimator):
 
         From `MajorityVote`, `WeightedVote` and `TruthDiscovery` they are shares of the (weighted)
         votes, which order options and measure agreement but are not calibrated; from the others
-        they are probabilities.
+        they are probabilities. A label that is called ``task`` has the column ``label task``.
         """
         claims = self.claims_
         assert claims.options is not None
         columns = [claims.tasks, *map(pa.array, self.solution_.posteriors.T)]
-        names = ["task", *map(str, claims.options.to_pylist())]
+        names = ["task", *option_columns(claims.options, "task")]
         return pa.Table.from_arrays(columns, names=names)
 
     @property
@@ -312,16 +314,32 @@ class Fitted:
         return pick(self.winners, self.claims, ties=self.ties, seed=self.seed)
 
 
-def probabilities(posteriors: pa.Table) -> Any:
+def option_columns(options: pa.Array, key: str) -> list[str]:
+    """Return the name of each option's column, beside a column `key`: the option itself.
+
+    Where that is the key's name, or an earlier option's as text, ``label`` stands before it.
+    """
+    names = [key]
+    for option in options.to_pylist():
+        name = str(option)
+        while name in names:
+            name = f"label {name}"
+        names.append(name)
+    return names[1:]
+
+
+def probabilities(posteriors: pa.Table, options: pa.Array | None) -> Any:
     """Return a table of posteriors as a pandas frame: sorted tasks by labels, as crowd-kit's."""
     frame = posteriors.to_pandas().set_index("task").sort_index()
+    if options is not None:
+        frame.columns = [str(option) for option in options.to_pylist()]
     frame.columns.name = "label"
     return frame
 
 
-def probabilities_like(posteriors: pa.Table, data: Any) -> Any:
+def probabilities_like(posteriors: pa.Table, data: Any, options: pa.Array | None) -> Any:
     """Return posteriors as a pandas frame with the types of a pandas table of claims."""
-    frame = probabilities(posteriors)
+    frame = probabilities(posteriors, options)
     if "task" in data.columns:
         # As crowd-kit, which keeps the type of the task column.
         frame.index = frame.index.astype(data["task"].dtype)

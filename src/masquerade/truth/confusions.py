@@ -113,7 +113,7 @@ def label_posterior(
     top = row_max(scores)
     scores -= top[:, None]
     np.exp(scores, out=scores)
-    total = scores @ np.ones(scores.shape[1])
+    total = np.einsum("ta->t", scores)
     scores /= total[:, None]
     # The marginal likelihood of a task's votes is the normalizing sum.
     return scores, float((np.log(total) + top).sum())

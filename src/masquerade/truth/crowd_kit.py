@@ -69,7 +69,7 @@ class CrowdKitNames(CategoricalEstimator):
     @property
     def probas_(self) -> Any:
         """Posteriors: data frame, a row a task (sorted), a column a label."""
-        return probabilities(self.posteriors_)
+        return probabilities(self.posteriors_, self.claims_.options)
 
     @property
     def skills_(self) -> Any:

@@ -39,7 +39,8 @@ class DawidSkene(CategoricalEstimator):
         Iteration ends when the log-likelihood of a claim grows by less, at least 0.
     smoothing : float
         Pseudo-answers for every entry of a confusion matrix, at least 0. 0 is maximum likelihood,
-        which is what crowd-kit computes.
+        which is what crowd-kit computes. Where workers repeat claims its bound falls, though, and
+        it stops after two iterations.
     ties, seed
         See `CategoricalEstimator`.
 

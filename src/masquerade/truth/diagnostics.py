@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +17,7 @@ from masquerade.answers.result import Result
 from masquerade.exact.arrays import Codes, Integers
 
 _ENOUGH_TO_BE_CONSTANT = 5  # answers of a worker
+_MOST_SHOWN = 5  # groups of similar labels that a remark lists
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +93,7 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     ``SEEN_ONCE``: workers with one answer, of whose quality nothing is known. ``CONSTANT_WORKER``:
     workers who gave the same answer to five tasks or more where others differ. ``DISCONNECTED``:
     groups of workers and tasks that share nothing. ``ALL_EQUAL``: all answers are one number.
+    ``SIMILAR_LABELS``: labels that differ only by case, space or form, and so may be one.
     """
     answered = claims.answered()
     of_task = np.bincount(answered.task, minlength=claims.n_tasks)
@@ -112,10 +118,46 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
     else:
         constant = _constant(answered, of_worker)
         add("CONSTANT_WORKER", constant, "{} workers gave one same answer to five tasks or more")
+    if claims.options is not None:
+        alike = similar_labels(claims.options.to_pylist())
+        text = "; ".join(", ".join(map(repr, group)) for group in alike[:_MOST_SHOWN])
+        more = "" if len(alike) <= _MOST_SHOWN else f" and {len(alike) - _MOST_SHOWN} more"
+        # Braces are no places for numbers here: labels may hold some.
+        if alike:
+            said = f"labels that differ only by case, space or form count apart: {text}{more}"
+            remarks.append(Remark("SIMILAR_LABELS", said))
     groups = components(claims).count
     if groups > 1:
         add("DISCONNECTED", groups, "{} groups of workers and tasks share no answer")
     return tuple(remarks)
+
+
+def similar_labels(labels: Iterable[Any]) -> list[list[Any]]:
+    """Return groups of labels that differ only by case, space or form.
+
+    Form: composed or decomposed letters, wide or narrow ones (Unicode's NFKC), and how a number is
+    written.
+
+    Examples
+    --------
+    >>> similar_labels(["yes", "no", " Yes", "1", "1.0", "01"])
+    [['yes', ' Yes'], ['1', '1.0', '01']]
+    """
+    groups: dict[object, list[Any]] = {}
+    for label in labels:
+        groups.setdefault(_bare(label), []).append(label)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _bare(label: object) -> object:
+    """Return what is left of a label without case, space and form."""
+    text = " ".join(unicodedata.normalize("NFKC", str(label)).casefold().split())
+    try:
+        number = float(text)
+    except ValueError:
+        return unicodedata.normalize("NFKC", text)
+    # Long numbers are names, such as identifiers, which floats would take for one another.
+    return number if math.isfinite(number) and abs(number) < 2**53 else text
 
 
 def _constant(answered: Claims, of_worker: Integers) -> int:

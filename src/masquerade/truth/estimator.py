@@ -7,8 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import Field, fields
 from html import escape
 from importlib import import_module
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self, cast
 
+import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, like_frame
@@ -196,14 +198,18 @@ def as_series(table: pa.Table, frame: Frame) -> Any:
 
 def check_iteration(max_iterations: int, *, tolerance: float | None = None) -> None:
     """Raise `ParameterError` unless the limits of an iteration are in range."""
-    if tolerance is not None and not tolerance > 0:
-        raise ParameterError(f"tolerance is {tolerance}, expected above 0.")
+    _check_numbers(max_iterations=max_iterations)
+    if tolerance is not None:
+        _check_numbers(tolerance=tolerance)
+        if not tolerance > 0:
+            raise ParameterError(f"tolerance is {tolerance}, expected above 0.")
     if not max_iterations >= 1:
         raise ParameterError(f"max_iterations is {max_iterations}, expected at least 1.")
 
 
 def check_positive(**numbers: float) -> None:
     """Raise `ParameterError` unless all numbers are above 0 and finite; they go by their names."""
+    _check_numbers(**numbers)
     for name, number in numbers.items():
         if not 0 < number < math.inf:
             raise ParameterError(f"{name} is {number}, expected above 0.")
@@ -211,6 +217,7 @@ def check_positive(**numbers: float) -> None:
 
 def check_not_negative(**numbers: float) -> None:
     """Raise `ParameterError` unless all numbers are at least 0 and finite."""
+    _check_numbers(**numbers)
     for name, number in numbers.items():
         if not 0 <= number < math.inf:
             raise ParameterError(f"{name} is {number}, expected at least 0.")
@@ -218,9 +225,17 @@ def check_not_negative(**numbers: float) -> None:
 
 def check_proper_share(**numbers: float) -> None:
     """Raise `ParameterError` unless all numbers are above 0 and below 1."""
+    _check_numbers(**numbers)
     for name, number in numbers.items():
         if not 0 < number < 1:
             raise ParameterError(f"{name} is {number}, expected above 0 and below 1.")
+
+
+def _check_numbers(**values: object) -> None:
+    """Raise `ParameterError` unless all are numbers: a text or None is not compared with one."""
+    for name, value in values.items():
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+            raise ParameterError(f"{name} is {value!r}, expected a number.")
 
 
 def check_accuracy_prior(prior: tuple[float, float]) -> None:

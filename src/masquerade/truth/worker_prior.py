@@ -76,6 +76,12 @@ class WorkerPrior:
         total = logsumexp(joint, axis=1, keepdims=True)
         return np.exp(joint - total), float(total.sum())
 
+    def shares(self, counts: Floats) -> Floats:
+        """Return how probable each node is of each worker, ``share[worker, node]``."""
+        if len(self.channel.flip) == 1:
+            return np.ones((len(counts), 1))
+        return self.nodes(counts)[0]
+
     def learn(self, counts: Floats) -> WorkerPrior:
         """Return the prior after one step of empirical Bayes.
 
@@ -83,7 +89,7 @@ class WorkerPrior:
         distribution", 2000), where reports are credited to the answers they may come from; each
         concentration stays, or grows or shrinks by half, whichever explains more.
         """
-        share, _ = self.nodes(counts)
+        share = self.shares(counts)
         credit = np.zeros_like(self.pooled)
         channels, mean = self.channel.channels(), self.reports()
         for node, alpha in enumerate(self.pseudo_counts()):
@@ -112,7 +118,7 @@ class WorkerPrior:
         So what is known of a worker's other truths tells all rows, which pays where options are
         many and claims few. Workers differ less from that than from the crowd: `_CLOSER` times.
         """
-        share, _ = self.nodes(counts)
+        share = self.shares(counts)
         unit = np.eye(self.channel.n_options)
         # One coin: right answers of all truths together, drawn to the crowd's as rows are.
         crowd = float(np.diag(self.pooled) @ truth_share)
@@ -132,7 +138,7 @@ class WorkerPrior:
 
     def mean_confusion(self, counts: Floats) -> Floats:
         """Return the posterior mean of ``P(label | truth)`` of each worker's reports."""
-        share, _ = self.nodes(counts)
+        share = self.shares(counts)
         table = np.zeros_like(counts)
         for node, alpha in enumerate(self.pseudo_counts()):
             after = counts + alpha
@@ -141,7 +147,7 @@ class WorkerPrior:
 
     def log_confusion(self, counts: Floats) -> Floats:
         """Return the expected ``log P(label | truth)`` of each worker's reports."""
-        share, _ = self.nodes(counts)
+        share = self.shares(counts)
         table = np.zeros_like(counts)
         for node, alpha in enumerate(self.pseudo_counts()):
             after = counts + alpha
@@ -155,7 +161,7 @@ class WorkerPrior:
 
         ``move[worker, which sum, label]`` is what a label's log confusion counts in a sum.
         """
-        share, _ = self.nodes(counts)
+        share = self.shares(counts)
         after = counts + sum(
             share[:, node, None, None] * alpha for node, alpha in enumerate(self.pseudo_counts())
         )
@@ -166,7 +172,7 @@ class WorkerPrior:
 
     def accuracies(self, counts: Floats, truth_share: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of the probability that a worker's answer is the truth."""
-        share, _ = self.nodes(counts)
+        share = self.shares(counts)
         keep = self.channel.signal()
         means, squares = np.zeros(len(counts)), np.zeros(len(counts))
         # Rows may be of several subtypes of a truth, side by side.

@@ -15,7 +15,7 @@ from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
-from masquerade.truth.categorical import CategoricalEstimator, probabilities_like
+from masquerade.truth.categorical import CategoricalEstimator, option_columns, probabilities_like
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.collection.claims_log import ids_like
 from masquerade.truth.collection.saved_folder import SavedFolder, array_of, rows_of
@@ -233,9 +233,11 @@ class FittedCrowd:
     def predict_proba(self, data: Claims | Frame) -> Frame:
         """Return each task's posteriors in the kind of `data`, a column an option."""
         claims, posterior = self.predict_posterior(data)
-        names = ["task", *map(str, self.options.to_pylist())]
+        names = ["task", *option_columns(self.options, "task")]
         table = pa.Table.from_arrays([claims.tasks, *map(pa.array, posterior.T)], names=names)
-        return probabilities_like(table, data) if is_pandas(data) else like_frame(table, data)
+        if is_pandas(data):
+            return probabilities_like(table, data, self.options)
+        return like_frame(table, data)
 
     def save(self, folder: str | Path) -> None:
         """Write the crowd to a folder: ``masquerade.json``, and Parquet tables beside it.
