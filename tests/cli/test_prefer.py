@@ -226,3 +226,44 @@ def test_what_is_scored_on_raw_choices_says_so(run: Run, choices: Path) -> None:
     ).json
     assert result["scored_guarantee"].startswith("none")
     assert "seconds" not in result
+
+
+def test_a_page_and_a_ranking_of_alternatives(run: Run, tmp_path: Path) -> None:
+    """`--alternatives` adds a ranking with ranks and intervals, `--report` a page; a name once."""
+    choices, names = tmp_path / "choices.csv", tmp_path / "names.csv"
+    rows = "".join(f"{i % 9},{-1 - i % 3},{i % 2}\n" for i in range(90))
+    choices.write_text(f"voter,price,comfort\n{rows}", encoding="utf-8")
+    names.write_text("name,price,comfort\ncheap,1,0\ndear,4,0\n", encoding="utf-8")
+    page = tmp_path / "page.html"
+    more = ("--ranges", "price=0:5,comfort=0:2", "--alternatives", str(names))
+    result = run("prefer", str(choices), "--epsilon", "2", *more, "--report", str(page), "--json")
+    assert result.code == 0
+    ranking = result.json["ranking"]
+    assert [row["alternative"] for row in ranking] == ["cheap", "dear"]
+    assert "Who beats whom" in page.read_text(encoding="utf-8")
+    names.write_text("name,price,comfort\ncheap,1,0\ncheap,4,0\n", encoding="utf-8")
+    refused = run("prefer", str(choices), "--epsilon", "2", *more)
+    assert refused.code == 1
+    assert "twice" in refused.err
+
+
+def test_menus_and_rankings_are_read(run: Run, tmp_path: Path) -> None:
+    """Menus with auto and with none; rankings without privacy alone, and no rank twice."""
+    menus, ranked = tmp_path / "menus.csv", tmp_path / "ranked.csv"
+    rows = "".join(f"{i % 6},{i},{int(p == 1)},{p}\n" for i in range(60) for p in (1, 3, 4))
+    menus.write_text(f"voter,choice,chosen,price\n{rows}", encoding="utf-8")
+    how = ("--menus", "--ranges", "price=0:10", "--json")
+    masked = run("prefer", str(menus), *how, "--epsilon", "2")
+    assert masked.json["guarantee"]["trust"] == "local"
+    plain = run("prefer", str(menus), *how, "--mechanism", "none").json
+    assert plain["weights"][0] < 0
+    assert run("prefer", str(menus), *how).code == 1
+    assert run("prefer", str(menus), *how, "--mechanism", "privunit").code == 1
+    rows = "".join(f"{v},{item},{rank}\n" for v in range(5) for rank, item in enumerate("abc"))
+    ranked.write_text(f"voter,item,rank\n{rows}", encoding="utf-8")
+    found = run("prefer", str(ranked), "--rankings", "--mechanism", "none", "--json")
+    assert [row["alternative"] for row in found.json["ranking"]] == [*"abc"]
+    private = run("prefer", str(ranked), "--rankings", "--epsilon", "1")
+    assert (private.code, "without privacy" in private.err) == (1, True)
+    ranked.write_text("voter,item,rank\n1,a,1\n1,b,1\n", encoding="utf-8")
+    assert "same rank" in run("prefer", str(ranked), "--rankings", "--mechanism", "none").err

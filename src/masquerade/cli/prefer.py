@@ -79,6 +79,30 @@ def prefer(
     test: Annotated[
         Path | None, typer.Option(help="Choices that were held out, to score the weights on.")
     ] = None,
+    menus: Annotated[
+        bool,
+        typer.Option(
+            "--menus",
+            help="Choices among several: one row an alternative that was shown, with the columns "
+            "voter, choice, chosen (1 or 0) and the features.",
+        ),
+    ] = False,
+    rankings: Annotated[
+        bool,
+        typer.Option(
+            "--rankings",
+            help="Rankings of named items: the columns voter, item, rank (1 is the best), and "
+            "choice where a voter gave several; with --mechanism none.",
+        ),
+    ] = False,
+    alternatives: Annotated[
+        Path | None,
+        typer.Option(
+            help="Alternatives to rank: a column name and one a feature. Named items rank "
+            "themselves."
+        ),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to write a page about it.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the weights (CSV or Parquet).")
     ] = None,
@@ -86,7 +110,7 @@ def prefer(
 ) -> None:
     """Learn what the voters prefer from their pairwise choices, with a privacy guarantee.
 
-    Example: masquerade prefer choices.csv --mechanism none
+    Example: masquerade prefer choices.csv --mechanism none --report page.html
     """
     from masquerade.answers import Comparisons
     from masquerade.answers.frames import write_table
@@ -95,6 +119,8 @@ def prefer(
         held_out_accuracy,
         one_feature_baseline,
         preference_mechanism,
+        preference_page,
+        rank_alternatives,
     )
 
     voters: list[Any] | None = None
@@ -103,7 +129,6 @@ def prefer(
         if epsilon is not None:
             raise ParameterError("give --epsilon or --epsilons, one of the two.")
         voters, losses = _personal(epsilons)
-    method = preference_mechanism(mechanism, epsilon=losses, unit=unit)  # refuses before reading
     names = None if features is None else [name.strip() for name in features.split(",")]
     public_ranges = None if ranges is None else _ranges(ranges)
     item_names = None if items is None else read_column(items, "item")
@@ -114,19 +139,37 @@ def prefer(
         "items": item_names,
         "unlisted": unlisted,
     }
-    table = Comparisons.read(comparisons, voters=voters, **columns)
-    if most_records is not None:
-        table = table.at_most(most_records)
     held_out = None
-    if test is not None:
-        held_out = Comparisons.read(test, **columns)
-    learned = SocialPreference.learn(table, mechanism=method)
+    if menus or rankings:
+        if (menus and rankings) or test is not None or most_records is not None or one_each:
+            raise ParameterError(
+                "--menus and --rankings exclude each other, --test, --most-records and --one-each."
+            )
+        if menus:
+            fields = {"features": names, "ranges": public_ranges, "voters": voters}
+            learned = _from_menus(comparisons, mechanism, losses, unit, fields)
+        else:
+            learned = _from_rankings(comparisons, mechanism, losses, item_names)
+    else:
+        method = preference_mechanism(mechanism, epsilon=losses, unit=unit)  # before reading
+        table = Comparisons.read(comparisons, voters=voters, **columns)
+        if most_records is not None:
+            table = table.at_most(most_records)
+        if test is not None:
+            held_out = Comparisons.read(test, **columns)
+        learned = SocialPreference.learn(table, mechanism=method)
     result = learned.to_json()
     if _scales_matter(learned):
         sys.stderr.write(
             "note: no --ranges were given, so the features count in their own units and the "
             "largest rule; give each its public range, from the design of the questions.\n"
         )
+    to_rank = None if alternatives is None else _alternatives(alternatives)
+    if learned.covariance is not None and (to_rank is not None or learned.named_items):
+        result["ranking"] = rank_alternatives(learned, to_rank).to_table().to_pylist()
+    if report is not None:
+        report.write_text(preference_page(learned, alternatives=to_rank), encoding="utf-8")
+        result["report"] = str(report)
     if held_out is not None:
         score = held_out_accuracy(learned, held_out)
         baseline, rule = one_feature_baseline(held_out)
@@ -143,6 +186,70 @@ def prefer(
         write_table(learned.to_arrow(), out)
         result["out"] = str(out)
     show(result if json else _for_people(result, learned), as_json=json, title="Preference")
+
+
+def _from_menus(
+    path: Path, mechanism: str, epsilon: Any, unit: str | None, fields: dict[str, Any]
+) -> SocialPreference:
+    """Return what choices among several say; auto is menu-response."""
+    from masquerade.answers.frames import read_table
+    from masquerade.preference import MenuChoices, MenuResponse, fit_menus
+
+    name, _, rest = mechanism.partition(":")
+    if name not in ("auto", "none", MenuResponse.name) or rest or unit not in (None, "choice"):
+        raise ParameterError(
+            f"--menus goes with --mechanism auto, menu-response or none and --unit choice, not "
+            f"{mechanism!r}."
+        )
+    if name != "none" and epsilon is None:
+        raise ParameterError("give --epsilon, the loss of one choice, or --mechanism none.")
+    table = MenuChoices.from_frame(read_table(path), **fields)
+    return fit_menus(table) if name == "none" else MenuResponse(epsilon).learn(table)
+
+
+def _from_rankings(
+    path: Path, mechanism: str, epsilon: Any, items: list[Any] | None
+) -> SocialPreference:
+    """Return the strengths that rankings give, without privacy."""
+    from masquerade.answers.frames import read_table
+    from masquerade.errors import InvalidRecord, SchemaError
+    from masquerade.preference import SocialPreference, fit_rankings
+
+    if mechanism != "none" or epsilon is not None:
+        raise ParameterError(
+            "rankings are learned from without privacy: add --mechanism none, or ask for choices "
+            "between two items, which every private mechanism takes."
+        )
+    rows = read_table(path).to_pylist()
+    missing = {"voter", "item", "rank"} - set(rows[0] if rows else ())
+    if missing:
+        raise SchemaError(f"{path} lacks {sorted(missing)}; rankings have voter, item and rank.")
+    orders: dict[tuple[Any, Any], list[tuple[float, str]]] = {}
+    for row in rows:
+        key = row["voter"], row.get("choice")
+        orders.setdefault(key, []).append((float(row["rank"]), str(row["item"])))
+    for (voter, _), order in orders.items():
+        if len({rank for rank, _ in order}) < len(order):
+            raise InvalidRecord(f"voter {voter!r} gave two items the same rank; expected an order.")
+    listed = None if items is None else [str(item) for item in items]
+    ranked = [[item for _, item in sorted(order)] for order in orders.values()]
+    # A prior of one choice keeps items finite that always won or lost.
+    strengths = fit_rankings(ranked, items=listed, prior=1.0)
+    voters = len({voter for voter, _ in orders})
+    return SocialPreference.of_strengths(strengths, voters=voters, records=len(ranked))
+
+
+def _alternatives(path: Path) -> dict[str, dict[str, float]]:
+    from masquerade.answers.frames import read_table
+    from masquerade.errors import SchemaError
+
+    rows = read_table(path).to_pylist()
+    if not rows or "name" not in rows[0]:
+        raise SchemaError(f"{path} lacks the column name; expected a row an alternative.")
+    found = {str(row.pop("name")): row for row in rows}
+    if len(found) < len(rows):
+        raise ParameterError(f"{path} names an alternative twice; give each a name of its own.")
+    return found
 
 
 def _personal(path: Path) -> tuple[list[Any], Any]:
@@ -188,7 +295,22 @@ def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, 
         elif learned.noise_sd[i] > 0:
             text += f" (noise {learned.noise_sd[i]:.2g})"
         lines[feature.name] = text
-    summary = {"statement": learned.release.statement, "weights": lines}
+    summary: dict[str, Any] = {"statement": learned.release.statement, "weights": lines}
+    details = dict(result["details"])
+    groups = details.pop("groups", None)
+    if groups:
+        names = [feature.name for feature in learned.features]
+        summary["groups of voters"] = {
+            f"{share:.0%}": ", ".join(f"{n} {w:.3g}" for n, w in zip(names, own, strict=True))
+            for share, own in zip(groups["shares"], groups["weights"], strict=True)
+        }
+    if "ranking" in result:
+        summary["ranking"] = {
+            f"{row['rank']}. {row['alternative']}": f"{row['utility']:.3g}, {row['from']:.3g} to "
+            f"{row['to']:.3g}; ranks {row['best_rank']} to {row['worst_rank']}"
+            for row in result["ranking"]
+        }
+    summary["details"] = details
     covariances = (f"{part}_covariance" for part in ("noise", "sampling", "shrinkage"))
-    raw = {"weights", "features", "noise_sd", "standard_errors", *covariances}
+    raw = {"details", "ranking", "weights", "features", "noise_sd", "standard_errors", *covariances}
     return summary | {key: value for key, value in result.items() if key not in raw}

@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from masquerade.preference.alternatives import (
+        AlternativeRanking,
+        DecisionCurve,
+        decision_curve,
+        rank_alternatives,
+    )
     from masquerade.preference.automatic import Automatic
     from masquerade.preference.bounded_fits import (
         CentralGaussian,
@@ -37,7 +43,7 @@ if TYPE_CHECKING:
         fit_linear,
     )
     from masquerade.preference.mechanism import PreferenceMechanism, Release
-    from masquerade.preference.menu_response import MenuResponse
+    from masquerade.preference.menu_response import MenuResponse, fit_menus
     from masquerade.preference.menus import MenuChoices
     from masquerade.preference.metrics import (
         REFERENCES,
@@ -66,11 +72,13 @@ if TYPE_CHECKING:
         rank_centrality,
     )
     from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
+    from masquerade.preference.report import preference_page
     from masquerade.preference.secure_sum import SecureSum, SimulatedSecureSum
     from masquerade.preference.slope_and_moment import LinearMoment
     from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
     from masquerade.preference.thurstone import VoterFits, fit_voters
     from masquerade.preference.voter_device import VoterDevice, VoterReport
+    from masquerade.preference.voter_groups import VoterGroups, find_voter_groups
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -78,6 +86,7 @@ __all__ = [
     "MECHANISMS",
     "REFERENCES",
     "AggregateFunctional",
+    "AlternativeRanking",
     "Automatic",
     "BradleyTerryFit",
     "CentralFunctional",
@@ -85,6 +94,7 @@ __all__ = [
     "CentralLaplace",
     "ChoiceResponse",
     "Decision",
+    "DecisionCurve",
     "DirectionSelection",
     "EpsilonGroups",
     "ItemNetWins",
@@ -116,13 +126,17 @@ __all__ = [
     "SocialPreference",
     "VoterDevice",
     "VoterFits",
+    "VoterGroups",
     "VoterReport",
     "agreement",
+    "decision_curve",
     "expected_agreement",
+    "find_voter_groups",
     "fit_bradley_terry",
     "fit_davidson",
     "fit_first_choices",
     "fit_linear",
+    "fit_menus",
     "fit_network_choices",
     "fit_pooled",
     "fit_rankings",
@@ -133,6 +147,8 @@ __all__ = [
     "made_up_voters",
     "one_feature_baseline",
     "preference_mechanism",
+    "preference_page",
+    "rank_alternatives",
     "rank_centrality",
     "rank_pairs",
     "read_voter_device",

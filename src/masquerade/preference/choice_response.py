@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.errors import InvalidRecord
+from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.number import one_of
+from masquerade.exact.number import one_of, whole
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.preference.composition import (
     Composition,
@@ -25,6 +25,7 @@ from masquerade.preference.composition import (
 )
 from masquerade.preference.item_counts import pairs_met, perturbed_strengths, require_item_records
 from masquerade.preference.masked_choices import (
+    MaskedChoices,
     MaskedChoicesFit,
     at_least_zero,
     fit_masked_choices,
@@ -38,6 +39,7 @@ from masquerade.preference.other_voters import (
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting, voter_weights
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import Device
+from masquerade.preference.voter_groups import MOST_GROUPS, find_voter_groups
 
 Estimator = Literal["likelihood", "linear", "bradley-terry"]
 
@@ -57,10 +59,11 @@ def orientation(differences: Floats) -> Integers:
 class Choices:
     """The choice between two alternatives, record by record, where the pairs are public.
 
-    `estimator`: see `ChoiceResponse`.
+    `estimator`, `groups`: see `ChoiceResponse`.
     """
 
     estimator: Estimator = "likelihood"
+    groups: int = 1
 
     units: ClassVar[tuple[Unit, ...]] = ("choice",)
     whole_voter: ClassVar[bool] = False
@@ -68,6 +71,10 @@ class Choices:
 
     def __post_init__(self) -> None:
         one_of(self.estimator, "estimator", get_args(Estimator))
+        groups = whole(self.groups, "groups", low=1, high=MOST_GROUPS)
+        object.__setattr__(self, "groups", groups)
+        if groups > 1 and self.estimator != "likelihood":
+            raise ParameterError("groups of voters are told apart by estimator=likelihood alone.")
 
     def rows(self, records: Comparisons) -> Integers:
         """Return each choice, 1 or -1 in its pair's `orientation`, shape (n_records, 1)."""
@@ -102,9 +109,11 @@ class Choices:
         if self.estimator == "bradley-terry":
             return _strengths(signs, pairs, emphasis, contrast)
         fit = fit_masked_choices(signs, differences, emphasis, contrast, voter=voter)
-        return Estimate(
-            fit.weights, fit.noise, fit.sampling, fit.shrinkage, details=_on_shrinkage(fit)
-        )
+        details = _on_shrinkage(fit)
+        if self.groups > 1:
+            masked = MaskedChoices(differences * signs[:, None], emphasis, contrast)
+            details["groups"] = find_voter_groups(masked, voter, most=self.groups).to_json()
+        return Estimate(fit.weights, fit.noise, fit.sampling, fit.shrinkage, details=details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +226,9 @@ class ChoiceResponse(PrivateMechanism):
         voters, with a small ridge; gives weights with standard errors. ``"linear"``: the direction
         of the sum of chosen directions, divided by their second moment. ``"bradley-terry"``, for
         named items: their strengths, from wins made unbiased; see `ItemWins`.
+    groups : int
+        Most groups of voters to tell apart, 1 to 8; see `find_voter_groups`. It reads masked
+        choices alone and costs nothing more; ``details["groups"]`` has shares and scaled weights.
 
     Privacy
     -------
@@ -234,6 +246,7 @@ class ChoiceResponse(PrivateMechanism):
     weights: Weighting = "equal"
     most: float = MOST_TIMES_EQUAL
     estimator: Estimator = "likelihood"
+    groups: int = 1
 
     name = "choice-response"
     units = Choices.units
@@ -246,4 +259,6 @@ class ChoiceResponse(PrivateMechanism):
 
     def compose(self) -> Composition:
         """Return choices, each masked by randomized response."""
-        return Composition(Choices(self.estimator), ChoiceNoise(), Device(self.weights, self.most))
+        return Composition(
+            Choices(self.estimator, self.groups), ChoiceNoise(), Device(self.weights, self.most)
+        )

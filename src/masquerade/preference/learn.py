@@ -22,9 +22,10 @@ from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
 from masquerade.preference.automatic import Automatic
-from masquerade.preference.mechanism import PreferenceMechanism, Release
+from masquerade.preference.mechanism import NEIGHBOURS, PreferenceMechanism, Release
 from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.rankings import ItemStrengths
 from masquerade.preference.registry import preference_mechanism
 from masquerade.preference.vector_noise import rho_of_gaussian
 
@@ -170,6 +171,33 @@ class SocialPreference(Result):
         release = mechanism.simulate(table, rng)
         records, named = _public_records(mechanism, table), table.items is not None
         return cls(release, table.features, table.n_voters, records, named)
+
+    @classmethod
+    def of_strengths(
+        cls, strengths: ItemStrengths, *, voters: int, records: int
+    ) -> SocialPreference:
+        """Return strengths of named items, computed without privacy, as a preference."""
+        k = len(strengths.items)
+        known = bool(np.isfinite(strengths.covariance).all())
+        guarantee = Guarantee(
+            *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
+            answers=1,
+            assumptions=(),
+            unit="voter",
+            trust="everyone",
+            status="none",
+            neighbours=NEIGHBOURS["voter"],
+        )
+        release = Release(
+            weights=strengths.strengths,
+            noise_covariance=np.zeros((k, k)),
+            guarantee=guarantee,
+            mechanism="none",
+            sampling_covariance=strengths.covariance if known else None,
+            details={"model": "bradley-terry"},
+        )
+        features = tuple(Feature(item, 0, 1) for item in strengths.items)
+        return cls(release, features, voters, records, named_items=True)
 
     @property
     def weights(self) -> Floats:

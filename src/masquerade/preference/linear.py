@@ -189,7 +189,7 @@ class LinearSum:
         # Where the noise is large, the correction must not blow it up: a ridge of one standard
         # deviation of the noise a record (the specification, section 5.4 a).
         ridge = math.sqrt(variance) / max(reports.total_records, 1e-9)
-        inverse: Floats = np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True)
+        inverse = np.asarray(np.linalg.pinv(moment + ridge * np.eye(d), hermitian=True), np.float64)
         total = reports.total / UNIT
         raw = inverse @ total
         noise = variance * np.eye(d)

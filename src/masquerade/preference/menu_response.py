@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.exact import Guarantee, Loss
+from masquerade.exact import INFINITE_LOSS, Guarantee, Loss
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins, uniform_below
 from masquerade.exact.number import one_of
@@ -292,6 +292,40 @@ class MenuResponse:
 
     def _learned(self, release: Release, menus: MenuChoices) -> SocialPreference:
         return SocialPreference(release, menus.features, menus.n_voters, len(menus))
+
+
+def fit_menus(menus: MenuChoices) -> SocialPreference:
+    """Return what choices from menus say, without privacy: a multinomial logit fit.
+
+    Raises
+    ------
+    ParameterError
+        There is no choice.
+    """
+    if len(menus) == 0:
+        raise ParameterError("there are no choices, so there is nothing to learn.")
+    every = np.ones(len(menus))
+    plain = MaskedMenus(menus.values, menus.offsets, menus.chosen, every, 0 * every)
+    fit = fit_masked_menus(plain, menus.voter)
+    guarantee = Guarantee(
+        *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
+        answers=1,
+        assumptions=(),
+        unit="choice",
+        trust="everyone",
+        status="none",
+        neighbours=NEIGHBOURS_OF_MENUS,
+    )
+    release = Release(
+        weights=fit.weights,
+        noise_covariance=np.zeros_like(fit.noise),
+        guarantee=guarantee,
+        mechanism="none",
+        sampling_covariance=fit.sampling + fit.noise,
+        shrinkage_covariance=fit.shrinkage,
+        details={"model": "logit"},
+    )
+    return SocialPreference(release, menus.features, menus.n_voters, len(menus))
 
 
 def _choices(menus: MenuChoices, start: int, end: int) -> MenuChoices:

@@ -13,12 +13,14 @@ from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
-from masquerade.exact.number import one_of
+from masquerade.exact.number import one_of, whole
 from masquerade.preference.composition import Unit
 from masquerade.preference.linear import fit_linear
+from masquerade.preference.masked_choices import MaskedChoices
 from masquerade.preference.mechanism import NEIGHBOURS, Release
 from masquerade.preference.pooled_fit import fit_pooled
 from masquerade.preference.thurstone import fit_voters
+from masquerade.preference.voter_groups import MOST_GROUPS, find_voter_groups
 
 Fit = Literal["pooled", "average", "linear"]
 
@@ -43,6 +45,8 @@ class NoMechanism:
         L1 bound on the scaled weights. Default: 2 for ``"average"``, 1000 for ``"pooled"``.
     voters_count_equally : bool
         For ``"pooled"``: see `fit_pooled`.
+    groups : int
+        For ``"pooled"``: most groups of voters to tell apart, 1 to 8; see `find_voter_groups`.
 
     Notes
     -----
@@ -59,6 +63,7 @@ class NoMechanism:
     fit: Fit = "pooled"
     bound: float | None = None
     voters_count_equally: bool = False
+    groups: int = 1
 
     def __post_init__(self) -> None:
         if self.epsilon != math.inf:
@@ -67,6 +72,10 @@ class NoMechanism:
                 "epsilon out, or choose a mechanism that keeps it."
             )
         one_of(self.fit, "fit", _DEFAULT_BOUND)
+        groups = whole(self.groups, "groups", low=1, high=MOST_GROUPS)
+        object.__setattr__(self, "groups", groups)
+        if groups > 1 and self.fit != "pooled":
+            raise ParameterError("groups of voters are told apart by fit=pooled alone.")
 
     def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
         """Return the weights; there is no noise, so `coins` is not used."""
@@ -126,7 +135,8 @@ class NoMechanism:
         return (
             pooled.weights,
             pooled.covariance,
-            {
+            self._groups(comparisons)
+            | {
                 "model": "probit",
                 "converged": pooled.converged,
                 "gap": pooled.gap,
@@ -134,3 +144,10 @@ class NoMechanism:
                 "on_bound": pooled.on_bound,
             },
         )
+
+    def _groups(self, comparisons: Comparisons) -> dict[str, Any]:
+        if self.groups == 1:
+            return {}
+        every = np.ones(len(comparisons))  # each choice counts once, and none is masked
+        choices = MaskedChoices(comparisons.scaled(), every, every)
+        return {"groups": find_voter_groups(choices, comparisons.voter, most=self.groups).to_json()}
