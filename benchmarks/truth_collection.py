@@ -22,7 +22,6 @@ from card import Cards, sized
 from masquerade.answers import Claims, Truths
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse
 from masquerade.truth import Auto, Collection, TotalStop, accuracy
-from masquerade.truth.splits import claims_among
 
 CARDS = Cards(__file__)
 SETS = ("rte", "temp", "wsd", "sentiment_popularity_amt", "weather_sentiment_amt", "face")
@@ -122,7 +121,7 @@ def judged(
     """Return the accuracy of the default on some of the reports."""
     keep = np.zeros(len(reports), dtype=np.bool_)
     keep[rows] = True
-    return accuracy(Auto().fit(claims_among(reports, keep), mechanism=mechanism), truths)
+    return accuracy(Auto().fit(reports.among(keep), mechanism=mechanism), truths)
 
 
 if __name__ == "__main__":

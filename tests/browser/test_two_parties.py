@@ -306,6 +306,7 @@ def test_a_surveyor_chooses_two_parties_and_asks_the_helper(
     device, split = (float(text.split()[1]) for text in figures.all_inner_texts())
     assert split < device / 2
     page.get_by_label("Two parties").check()
+    expect(page.locator("#saved")).to_have_text("Saved")
     page.locator("summary", has_text="Add a helper").click()
     page.get_by_label("Address").fill(helper.address)
     page.get_by_label("Fingerprint").fill(helper.fingerprint)

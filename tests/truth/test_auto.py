@@ -10,7 +10,6 @@ from masquerade.errors import NotFitted, ParameterError
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy
 from masquerade.truth.splits import (
-    claims_among,
     fold,
     halves_by_worker,
     held_out_sparing,
@@ -177,7 +176,7 @@ def test_claims_stay_with_every_task() -> None:
     rows = {"task": [1, 2, 2, *[3] * 3, *[4] * 9], "worker": [*range(15)], "value": [0.5] * 15}
     claims = Claims.from_frame(rows)
     for seed in range(20):
-        kept = claims_among(claims, ~held_out_sparing(claims, seed, share=0.9))
+        kept = claims.among(~held_out_sparing(claims, seed, share=0.9))
         left = np.bincount(kept.task, minlength=4)
         assert (left >= [1, 1, 2, 2]).all()
 

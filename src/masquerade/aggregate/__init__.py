@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
     from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
     from masquerade.aggregate.estimates import (
-        Design,
         Quantile,
-        SumEstimate,
         bit_estimates,
         mean_estimate,
         mean_of_sum,
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
         prio3_sum_vec,
         prio3_sum_vec_with_multiproof,
     )
+    from masquerade.aggregate.score_intervals import Design, SumEstimate
     from masquerade.aggregate.survey_circuit import (
         Block,
         One,

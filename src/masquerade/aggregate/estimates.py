@@ -1,4 +1,4 @@
-"""Shares and means from noisy sums, each with an interval for who answered and for the noise.
+"""Shares, means and quantiles from noisy sums, each with an interval.
 
 The number of responses n is known exactly; every count has noise of a known variance v, the sum of
 both parties' noise, independent from count to count.
@@ -12,97 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
+from masquerade.aggregate.score_intervals import Design, Quadratic, SumEstimate
 from masquerade.answers.result import Result
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats
-
-
-@dataclass(frozen=True, slots=True)
-class SumEstimate(Result):
-    """A number from noisy sums, with its uncertainty.
-
-    Attributes
-    ----------
-    value : float
-        To compute with; it may lie outside the possible range.
-    sampling_error, noise_error : float
-        Standard errors by who answered and by the parties' noise.
-    low, high : float
-        Ends of the confidence interval, within the possible range.
-    shown : float
-        `value` within the possible range, for people to read.
-    """
-
-    value: float
-    sampling_error: float
-    noise_error: float
-    low: float
-    high: float
-    shown: float
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error by who answered and by noise together."""
-        return math.hypot(self.sampling_error, self.noise_error)
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """Facts about a set of responses besides their sums.
-
-    Attributes
-    ----------
-    count : int
-        Responses added up, at least 1.
-    confidence : float
-        Of intervals.
-    population : int or None
-        How many people could have answered, where the result is about them alone: sampling
-        errors are then smaller, and 0 if all answered.
-    """
-
-    count: int
-    confidence: float = 0.95
-    population: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.count < 1 or not 0 < self.confidence < 1:
-            raise ParameterError(
-                f"count is {self.count} and confidence {self.confidence}; expected at least 1, and "
-                "between 0 and 1."
-            )
-        if self.population is not None and self.population < self.count:
-            raise ParameterError(
-                f"population is {self.population}, expected at least the {self.count} who answered."
-            )
-
-    @property
-    def sampling_factor(self) -> float:
-        """Factor by which sampling variances shrink in a finite population."""
-        if self.population is None:
-            return 1.0
-        # (N - n) / (N - 1): people are drawn without replacement
-        return (self.population - self.count) / max(self.population - 1, 1)
-
-    def estimate(
-        self, value: float, *, sampling: float, noise: float, low: float, high: float
-    ) -> SumEstimate:
-        """Return an estimate of a number from `low` to `high`, from its two variances."""
-        if not math.isfinite(value):
-            return SumEstimate(math.nan, math.inf, math.inf, low, high, math.nan)
-        sampling = max(sampling, 0.0) * self.sampling_factor
-        reach = float(ndtri(0.5 + self.confidence / 2)) * math.sqrt(sampling + noise)
-        return SumEstimate(
-            value,
-            math.sqrt(sampling),
-            math.sqrt(noise),
-            # a value that noise moved outside has its interval at that end, and none is empty
-            max(min(value, high) - reach, low),
-            min(max(value, low) + reach, high),
-            min(max(value, low), high),
-        )
 
 
 def share_estimates(
@@ -124,17 +37,27 @@ def share_estimates(
     Notes
     -----
     Of all responses, a share is count / n, with noise ``v / n**2``. Of some, it is a ratio of two
-    noisy counts, with the error of its first-order expansion.
+    noisy counts.
 
     Examples
     --------
     >>> share_estimates([300, 100], variance=40.0, design=Design(400))[0].noise_error
-    0.015811388300841896
+    0.0158113883008419
     """
-    held = np.asarray(counts, dtype=np.float64)
-    whole = np.ones(len(held), dtype=bool) if among is None else np.asarray(among, dtype=bool)
+    held, whole, base = _whole(counts, among, design)
+    # of A - r B, with B the sum of all counts of the whole, A among them; or B = n, without noise
+    noise = Quadratic(variance)
+    if not whole.all():
+        noise = Quadratic(variance, -2 * variance, variance * int(whole.sum()))
     return [
-        _ratio(held, np.eye(len(held))[place], whole, variance, design, 0.0, 1.0)
+        design.ratio(
+            float(held[place]),
+            base,
+            sampling=Quadratic(0.0, base, -base),
+            noise=noise,
+            low=0.0,
+            high=1.0,
+        )
         for place in np.flatnonzero(whole)
     ]
 
@@ -156,15 +79,23 @@ def mean_estimate(
     scores : sequence of float
         One for each option; those of options that are not among the whole are not used.
     """
-    held, score = np.asarray(counts, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    whole = np.ones(len(held), dtype=bool) if among is None else np.asarray(among, dtype=bool)
-    score = np.where(whole, score, 0.0)
-    low, high = float(score[whole].min()), float(score[whole].max())
+    held, whole, base = _whole(counts, among, design)
+    score = np.where(whole, np.asarray(scores, dtype=np.float64), 0.0)
     # Counts of all options add up to n but for the noise. Scores from the middle of the scale carry
     # the least of it.
     middle = float(score[whole].mean())
     moved = np.where(whole, score - middle, 0.0)
-    return _ratio(held, moved, whole, variance, design, low, high, shift=middle)
+    noise = Quadratic(variance * float(moved @ moved))
+    if not whole.all():
+        noise = _squares(np.where(whole, variance, 0.0), score)
+    return design.ratio(
+        float(moved @ held) + middle * base,
+        base,
+        sampling=_squares(_possible(held * whole, whole, base), score),
+        noise=noise,
+        low=float(score[whole].min()),
+        high=float(score[whole].max()),
+    )
 
 
 def bit_estimates(
@@ -192,23 +123,18 @@ def bit_estimates(
     >>> [one.value for one in both]
     [0.75, 0.5]
     """
-    n = float(design.count)
-    base, noise = (n, 0.0) if among is None else (float(among[0]), among[1])
-    found = []
-    for count in counts:
-        share = count / base if base > 0 else math.nan
-        held = min(max(share, 0.0), 1.0)
-        found.append(
-            design.estimate(
-                share,
-                # of those who answered: the first-order expansion of a ratio, as in `_ratio`
-                sampling=held * (1 - held) / base if base > 0 else 0.0,
-                noise=(variance + held**2 * noise) / base**2 if base > 0 else 0.0,
-                low=0.0,
-                high=1.0,
-            )
+    base, noise = (float(design.count), 0.0) if among is None else among
+    return [
+        design.ratio(
+            count,
+            base,
+            sampling=Quadratic(0.0, base, -base),
+            noise=Quadratic(variance, 0.0, noise),
+            low=0.0,
+            high=1.0,
         )
-    return found
+        for count in counts
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,25 +194,27 @@ def quantile_estimate(
     >>> half.value, half.low, half.high
     (2.0, 2.0, 2.0)
     """
-    held = np.asarray(counts, dtype=np.float64)
     ranges = len(ends)
-    whole = np.arange(len(held)) < ranges
-    below: list[SumEstimate] = []
+    whole = np.arange(len(counts)) < ranges
+    held, whole, base = _whole(counts, whole, design)
+    if base <= 0:
+        return Quantile(share, math.nan, ends[0][0], ends[-1][1])
+    values, deviations = [], []
     for last in range(ranges - 1):
         weights = (np.arange(len(held)) <= last).astype(np.float64)
-        # From the end that has fewer noisy counts: the other one is what is left of 1.
         shift = 0.0
+        # From the end that has fewer noisy counts: the other one is what is left of 1.
         if 2 * (last + 1) > ranges:
             weights, shift = weights - whole, 1.0
-        below.append(_ratio(held, weights, whole, variance, design, 0.0, 1.0, shift=shift))
-    values = [one.value for one in below]
-    if not all(map(math.isfinite, values)):
-        return Quantile(share, math.nan, ends[0][0], ends[-1][1])
-    reach = float(ndtri(0.5 + design.confidence / 2))
-    upper = [one.value + reach * one.standard_error for one in below]
-    lower = [one.value - reach * one.standard_error for one in below]
-    first = next((place for place, end in enumerate(upper) if end >= share), ranges - 1)
-    missing = [place for place, end in enumerate(lower) if end < share]
+        noisy = weights if whole.all() else weights + (shift - share) * whole
+        values.append(shift + float(weights @ held) / base)
+        # as it would be if just this share of people stayed at or below
+        square = share * (1 - share) * design.sampling_factor * base
+        square += variance * float(noisy @ noisy)
+        deviations.append(design.reach * math.sqrt(square) / base)
+    pairs = list(zip(values, deviations, strict=True))
+    first = next((at for at, (v, d) in enumerate(pairs) if v + d >= share), ranges - 1)
+    missing = [at for at, (v, d) in enumerate(pairs) if v - d < share]
     last = missing[-1] + 1 if missing else 0
     rising = [0.0, *np.clip(_isotonic(np.array(values)), 0.0, 1.0).tolist(), 1.0]
     place = next(at for at in range(ranges) if rising[at + 1] >= share)
@@ -318,38 +246,40 @@ def mean_of_sum(
     this mean can have (Bhatia and Davis, 2000).
     """
     n, high = design.count, low + step * largest
-    value = low + step * total / n
-    inside = min(max(value, low), high)
-    return design.estimate(
-        value,
-        # the largest variance between two ends with this mean, over n
-        sampling=(inside - low) * (high - inside) / n,
-        noise=step**2 * variance / n**2,
+    return design.ratio(
+        step * total + low * n,
+        n,
+        # the largest variance between two ends with mean r is (r - low) (high - r)
+        sampling=Quadratic(-n * low * high, n * (low + high), -float(n)),
+        noise=Quadratic(step**2 * variance),
         low=low,
         high=high,
     )
 
 
-def _ratio(
-    counts: Floats,
-    weights: Floats,
-    whole: Flags,
-    variance: float,
-    design: Design,
-    low: float,
-    high: float,
-    shift: float = 0.0,
-) -> SumEstimate:
-    """Return ``weights @ counts`` over the counts of the whole, plus `shift`."""
-    n = design.count
-    exact = bool(whole.all())  # then the denominator is n and has no noise
-    base = float(n) if exact else float(counts[whole].sum())
-    if base <= 0:
-        return design.estimate(math.nan, sampling=0.0, noise=0.0, low=low, high=high)
-    value = float(weights @ counts) / base
-    residual = weights - value * whole
-    noisy = weights if exact else residual
-    # Var(A / B) ~ Var(A - r B) / B**2; people are independent, and A - r B is 0 in the mean.
-    sampling = float(np.clip(counts, 0, None) @ residual**2) / base**2
-    noise = variance * float(noisy @ noisy) / base**2
-    return design.estimate(value + shift, sampling=sampling, noise=noise, low=low, high=high)
+def _whole(
+    counts: Sequence[int], among: ArrayLike | None, design: Design
+) -> tuple[Floats, Flags, float]:
+    """Return counts, which of them are the whole, and its size: exact where it is everybody."""
+    held = np.asarray(counts, dtype=np.float64)
+    whole = np.ones(len(held), dtype=bool) if among is None else np.asarray(among, dtype=bool)
+    return held, whole, float(design.count if whole.all() else held[whole].sum())
+
+
+def _squares(counts: Floats, scores: Floats) -> Quadratic:
+    """Return the sum of ``count * (score - r)**2`` by r."""
+    return Quadratic(float(counts @ scores**2), -2 * float(counts @ scores), float(np.sum(counts)))
+
+
+def _possible(counts: Floats, whole: Flags, total: float) -> Floats:
+    """Return the nearest counts that could be: none below 0, and `total` in all.
+
+    Noise on empty options is no spread of answers, which a mere cut at 0 would make of it.
+    """
+    if total <= 0:
+        return np.zeros_like(counts)
+    falling = np.sort(counts[whole])[::-1]
+    # projection onto the simplex: all counts lose alike, until the rest add up
+    excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
+    loss = excess[np.flatnonzero(falling > excess)[-1]]
+    return np.where(whole, np.clip(counts - loss, 0.0, None), 0.0)

@@ -33,10 +33,7 @@ def fingerprint_of(public_key: bytes) -> str:
 class SigningKey:
     """The lasting key of a helper, by which it is known.
 
-    Parameters
-    ----------
-    private_key : bytes
-        32; whoever has them speaks for the helper.
+    `private_key`: 32; whoever has them speaks for the helper.
     """
 
     def __init__(self, private_key: bytes) -> None:
@@ -72,10 +69,7 @@ def check_approval(
 ) -> None:
     """Check that the helper of this fingerprint approved a task.
 
-    Raises
-    ------
-    BrokenPromise
-        The key has another fingerprint, or did not sign this configuration.
+    Raises `BrokenPromise` (the key has another fingerprint, or did not sign this configuration).
     """
     if fingerprint_of(public_key) != fingerprint:
         raise BrokenPromise(

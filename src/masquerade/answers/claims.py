@@ -152,9 +152,7 @@ class Claims(Result):
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
         claims = cls(task, worker, value, known_tasks, known_workers, names, null, read_off)
         kept = kept_rows(claims, duplicates)
-        if kept is None:
-            return claims
-        return replace(claims, task=task[kept], worker=worker[kept], value=value[kept])
+        return claims if kept is None else claims.among(kept)
 
     @classmethod
     def read(
@@ -226,18 +224,13 @@ class Claims(Result):
         )
         return missing
 
+    def among(self, rows: Flags) -> Claims:
+        """Return some of the claims, with all names of tasks and workers."""
+        return replace(self, task=self.task[rows], worker=self.worker[rows], value=self.value[rows])
+
     def answered(self) -> Claims:
         """Return the claims that are not "no answer"."""
-        if not self.null:
-            return self
-        kept = ~self.unanswered()
-        return replace(
-            self,
-            task=self.task[kept],
-            worker=self.worker[kept],
-            value=self.value[kept],
-            null=False,
-        )
+        return replace(self.among(~self.unanswered()), null=False) if self.null else self
 
     def all_cells(self) -> Claims:
         """Return one claim for every worker and task, "no answer" where there was none.

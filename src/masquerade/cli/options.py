@@ -1,17 +1,24 @@
-"""Arguments and options that several commands share, and reading the claims they name."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from masquerade.answers import Claims
-    from masquerade.answers.claims import Duplicates, Kind
     from masquerade.mechanisms import Mechanism
-    from masquerade.truth import ReportMechanisms
+
+
+class Names(tuple[str, ...]):
+    """Names that stand in one argument, separated by commas."""
+
+    @classmethod
+    def parse(cls, text: str) -> Names:
+        """Return the names without the spaces around them."""
+        return cls(name.strip() for name in text.split(","))
+
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")
@@ -40,9 +47,12 @@ ClaimsFile = Annotated[
     ),
 ]
 OptionNames = Annotated[
-    str | None,
+    Names | None,
     typer.Option(
-        "--options", help="All labels that could be given, separated by commas, where known."
+        "--options",
+        parser=Names.parse,
+        metavar="TEXT",
+        help="All labels that could be given, separated by commas, where known.",
     ),
 ]
 DuplicatesChoice = Annotated[
@@ -56,73 +66,6 @@ KindChoice = Annotated[
     str | None,
     typer.Option("--kind", help="categorical or numeric; default: by the column and its values."),
 ]
-
-
-def read_claims(
-    path: Path,
-    *,
-    kind: str | None = None,
-    options: str | None = None,
-    null: bool = False,
-    duplicates: str = "error",
-    tasks: list[Any] | None = None,
-    workers: list[Any] | None = None,
-) -> Claims:
-    """Return the claims of a file, checked."""
-    from masquerade.answers import Claims
-
-    return Claims.read(
-        path,
-        kind=cast("Kind | None", kind),
-        options=None if options is None else [name.strip() for name in options.split(",")],
-        null=null,
-        duplicates=cast("Duplicates", duplicates),
-        tasks=tasks,
-        workers=workers,
-    )
-
-
-def claims_and_masks(
-    frame: Any,
-    levels: Path | None,
-    mechanism: Mechanism | None,
-    *,
-    kind: str | None,
-    likely: Kind | None,
-    options: str | None,
-    duplicates: str,
-) -> tuple[Claims, Mechanism | ReportMechanisms | None]:
-    """Return the claims of a table, checked, with what masked them.
-
-    That is one mechanism for all; else, of each claim, that of its level in the table of levels, or
-    that in its column ``mechanism``, where there is one. Claims without a mask are of `kind`, else
-    of the `likely` one, else as their column and values say.
-    """
-    from masquerade.answers import Claims
-    from masquerade.errors import ParameterError
-    from masquerade.truth import ReportMechanisms
-
-    names = None if options is None else [name.strip() for name in options.split(",")]
-    kept = cast("Duplicates", duplicates)
-    if mechanism is not None or (levels is None and "mechanism" not in frame.column_names):
-        null = mechanism is not None and mechanism.null
-        known = likely if mechanism is None else mechanism.kind
-        claims = Claims.from_frame(
-            frame,
-            kind=cast("Kind | None", kind or known),
-            options=names,
-            null=null,
-            duplicates=kept,
-        )
-        return claims, mechanism
-    masked_by = None if levels is None else read_levels(levels)
-    claims, masks = ReportMechanisms.with_claims(frame, masked_by, options=names, duplicates=kept)
-    if kind is not None and kind != claims.kind:
-        raise ParameterError(
-            f"{masks.mechanisms[0]} masks {claims.kind} claims, {kind} ones are asked for; choose "
-            "a method for them, or drop --kind."
-        )
-    return claims, masks
 
 
 def read_levels(path: Path) -> dict[str, Mechanism]:

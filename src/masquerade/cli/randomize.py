@@ -12,12 +12,12 @@ from masquerade.cli.options import (
     ClaimsFile,
     DuplicatesChoice,
     OptionNames,
-    read_claims,
     read_column,
 )
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
+    from masquerade.answers.claims import Duplicates
     from masquerade.mechanisms import Presence
 
 
@@ -61,16 +61,17 @@ def randomize(
     """
     import pyarrow.compute as pc
 
+    from masquerade.answers import Claims
     from masquerade.answers.frames import write_table
     from masquerade.mechanisms import parse_mechanism
 
     chosen = parse_mechanism(mechanism)
-    table = read_claims(
+    table = Claims.read(
         claims,
         kind=chosen.kind,
         options=options,
         null=chosen.null,
-        duplicates=duplicates,
+        duplicates=cast("Duplicates", duplicates),
         tasks=None if tasks is None else read_column(tasks, "task"),
         workers=None if workers is None else read_column(workers, "worker"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,20 +13,24 @@ from masquerade.cli.options import (
     ClaimsFile,
     DuplicatesChoice,
     KindChoice,
+    Names,
     OptionNames,
-    claims_and_masks,
+    read_levels,
 )
 from masquerade.cli.terminal import say, show, show_rows
-from masquerade.cli.truth_at_scale import engine_for, truth_at_scale
+from masquerade.cli.truth_at_scale import truth_at_scale
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Truths
+    from masquerade.answers.claims import Duplicates, Kind
+    from masquerade.mechanisms import Mechanism
     from masquerade.truth import Estimator
     from masquerade.truth.report_mechanisms import Masks
 
 #: Claims from which a fit shows a bar.
 _LONG = 200_000
+_ENGINES = ("memory", "stream", "dask")
 #: Truths that are printed where no file is named.
 _FIRST = 10
 
@@ -114,7 +118,7 @@ def truth(
     masked_by = None if mechanism is None else parse_mechanism(mechanism)
     chosen = None if method is None or method == "auto" else method_named(method)
     known = None if truth is None else Truths.read(truth)
-    engine = engine_for(claims, engine, scheduler)
+    engine = _engine_for(claims, engine, scheduler)
     if engine != "memory":
         if kind == "numeric":
             raise ParameterError(f"engine {engine!r} is for categories; use --engine memory.")
@@ -142,7 +146,7 @@ def truth(
         raise ParameterError(
             "--repartition is for partitions; use it with --engine stream or dask."
         )
-    table, masks = claims_and_masks(
+    table, masks = _claims_and_masks(
         read_table(claims),
         levels,
         masked_by,
@@ -187,6 +191,58 @@ def truth(
     show(result, as_json=json, title="Truth")
     if not json and out is None:
         _show_first(fit)
+
+
+def _engine_for(claims: Path, engine: str | None, scheduler: str | None) -> str:
+    """Return the engine asked for: memory for a file and stream for a folder, unless told."""
+    if engine is None:
+        engine = "dask" if scheduler is not None else "stream" if claims.is_dir() else "memory"
+    if engine not in _ENGINES:
+        raise ParameterError(f"engine is {engine!r}, expected one of {', '.join(_ENGINES)}.")
+    if scheduler is not None and engine != "dask":
+        raise ParameterError(f"a scheduler is given for engine {engine!r}; use --engine dask.")
+    return engine
+
+
+def _claims_and_masks(
+    frame: Any,
+    levels: Path | None,
+    mechanism: Mechanism | None,
+    *,
+    kind: str | None,
+    likely: Kind | None,
+    options: Names | None,
+    duplicates: str,
+) -> tuple[Claims, Masks]:
+    """Return the claims of a table, checked, with what masked them.
+
+    That is one mechanism for all; else, of each claim, that of its level in the table of levels, or
+    that in its column ``mechanism``, where there is one. Claims without a mask are of `kind`, else
+    of the `likely` one, else as their column and values say.
+    """
+    from masquerade.answers import Claims
+    from masquerade.truth import ReportMechanisms
+
+    kept = cast("Duplicates", duplicates)
+    if mechanism is not None or (levels is None and "mechanism" not in frame.column_names):
+        null = mechanism is not None and mechanism.null
+        known = likely if mechanism is None else mechanism.kind
+        claims = Claims.from_frame(
+            frame,
+            kind=cast("Kind | None", kind or known),
+            options=options,
+            null=null,
+            duplicates=kept,
+        )
+        return claims, mechanism
+    masked_by = None if levels is None else read_levels(levels)
+    claims, masks = ReportMechanisms.with_claims(frame, masked_by, options=options, duplicates=kept)
+    if kind is not None and kind != claims.kind:
+        raise ParameterError(
+            f"{masks.mechanisms[0]} masks {claims.kind} claims, {kind} ones are asked for; choose "
+            "a method for them, or drop --kind."
+        )
+    return claims, masks
 
 
 def _show_first(fit: Estimator) -> None:

@@ -11,22 +11,10 @@ from masquerade.errors import ParameterError
 if TYPE_CHECKING:
     from masquerade.answers import Truths
     from masquerade.answers.claims import Duplicates
+    from masquerade.cli.options import Names
     from masquerade.mechanisms import Mechanism
     from masquerade.truth import Estimator
     from masquerade.truth.scale import Engine, PartitionFit
-
-ENGINES = ("memory", "stream", "dask")
-
-
-def engine_for(claims: Path, engine: str | None, scheduler: str | None) -> str:
-    """Return the engine asked for: memory for a file and stream for a folder, unless told."""
-    if engine is None:
-        engine = "dask" if scheduler is not None else "stream" if claims.is_dir() else "memory"
-    if engine not in ENGINES:
-        raise ParameterError(f"engine is {engine!r}, expected one of {', '.join(ENGINES)}.")
-    if scheduler is not None and engine != "dask":
-        raise ParameterError(f"a scheduler is given for engine {engine!r}; use --engine dask.")
-    return engine
 
 
 def truth_at_scale(
@@ -39,7 +27,7 @@ def truth_at_scale(
     mechanism: Mechanism | None,
     known: Truths | None,
     out: Path | None,
-    options: str | None,
+    options: Names | None,
     duplicates: str,
 ) -> dict[str, Any]:
     """Return what the fit over partitions found, as the JSON object of ``truth``."""
@@ -55,7 +43,7 @@ def truth_at_scale(
         claims = repartition
     partitions = Partitions.at(
         claims,
-        options=None if options is None else [name.strip() for name in options.split(",")],
+        options=options,
         null=mechanism is not None and getattr(mechanism, "null", False),
         duplicates=cast("Duplicates", duplicates),
     )

@@ -58,19 +58,11 @@ class Agreement:
     def task(self, *, survey: str, hash_: str, at: float | None = None) -> SplitTask:
         """Return the task, once the helper's signature holds for this survey and no other.
 
-        Parameters
-        ----------
-        survey : str
-            Its token.
-        hash_ : str
-            Of its text, as the invitation names it.
-        at : float, optional
-            Seconds since 1970; default: now.
+        `survey`: its token.
+        `hash_`: of its text, as the invitation names it.
+        `at` (optional): seconds since 1970; default: now.
 
-        Raises
-        ------
-        BrokenPromise
-            Anything differs: key, signature, terms, survey, minimum or day.
+        Raises `BrokenPromise` (anything differs: key, signature, terms, survey, minimum or day).
         """
         # Needs a library that the client of other surveys does without.
         try:

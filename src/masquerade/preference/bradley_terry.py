@@ -253,10 +253,7 @@ def _meat(
 def require_connected(wins: Floats, items: pa.Array) -> None:
     """Refuse wins, of row over column, from which some strengths cannot be told.
 
-    Raises
-    ------
-    DisconnectedItems
-        With the names of a few of the items.
+    Raises `DisconnectedItems` (with the names of a few of the items).
     """
     # Ford (1957): a maximum exists exactly where the graph of wins is strongly connected.
     count, group = connected_components(coo_array(wins), directed=True, connection="strong")

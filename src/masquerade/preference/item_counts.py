@@ -35,10 +35,7 @@ _MOST_NET_WINS = 1 << 16
 def require_item_records(difference: Floats) -> None:
     """Refuse records that are not one item chosen and another rejected, or nothing at all.
 
-    Raises
-    ------
-    InvalidRecord
-        Such a record could move counts further than the noise hides.
+    Raises `InvalidRecord` (such a record could move counts further than the noise hides).
     """
     sizes = np.abs(difference).sum(axis=1)
     one_each = (difference.max(axis=1, initial=0) == 1) & (difference.min(axis=1, initial=0) == -1)

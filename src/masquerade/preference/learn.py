@@ -417,17 +417,10 @@ def charge_voters(
     Who has no record pays nothing where numbers of records are public. Gaussian noise has no
     epsilon that adds up and is charged as zero-concentrated loss.
 
-    Parameters
-    ----------
-    name : str
-        Of the result, as it stands in each voter's account.
+    `name`: of the result, as it stands in each voter's account.
 
-    Raises
-    ------
-    NoGuarantee
-        The mechanism promises nothing that could be counted; nobody was charged.
-    InsufficientBudget
-        A voter has too little left; what had been reserved was given back.
+    Raises `NoGuarantee` (the mechanism promises nothing that could be counted; nobody was charged)
+    or `InsufficientBudget` (a voter has too little left; what had been reserved was given back).
     """
     if not isinstance(mechanism, PrivateMechanism):
         raise NoGuarantee(

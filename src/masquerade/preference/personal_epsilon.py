@@ -124,19 +124,14 @@ def voter_weights(
 ) -> Floats:
     """Return each voter's share of the result; shares add to 1.
 
-    Parameters
-    ----------
-    rule : {"equal", "inverse-variance", "capped"}
-        ``"equal"``: one voter, one vote, so that the noise of those who give least rules.
-        ``"inverse-variance"``: shares are proportional to ``1 / (between + noise)``, which makes
-        the result most precise and gives more say to those who give more away. ``"capped"``: the
-        same, but nobody has more than `most` times an equal share.
-    between : float array, shape (n_voters,)
-        Variance of the voters' own numbers, from public knowledge.
-    noise : float array, shape (n_voters,)
-        Variance of the privacy noise in each voter's numbers.
-    most : float
-        At least 1.
+    `rule` ({"equal", "inverse-variance", "capped"}): ``"equal"``: one voter, one vote, so that the
+    noise of those who give least rules. ``"inverse-variance"``: shares are proportional to ``1 /
+    (between + noise)``, which makes the result most precise and gives more say to those who give
+    more away. ``"capped"``: the same, but nobody has more than `most` times an equal share.
+    `between` (float array, shape (n_voters,)): variance of the voters' own numbers, from public
+    knowledge.
+    `noise` (float array, shape (n_voters,)): variance of the privacy noise in each voter's numbers.
+    `most`: at least 1.
 
     Privacy
     -------

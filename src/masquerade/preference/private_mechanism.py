@@ -342,11 +342,8 @@ class PrivateMechanism(ABC):
 def require_pairs(records_of_a_choice: int) -> None:
     """Refuse to protect choices among more than two alternatives.
 
-    Raises
-    ------
-    ParameterError
-        A choice has several records. They share the chosen alternative and no other, so the pairs
-        tell the choice, and they are what the unit ``"choice"`` takes for public.
+    Raises `ParameterError`: a choice has several records. They share the chosen alternative and no
+    other, so the pairs tell the choice, and they are what the unit ``"choice"`` takes for public.
     """
     if records_of_a_choice > 1:
         raise ParameterError(

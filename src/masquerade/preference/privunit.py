@@ -52,11 +52,8 @@ class Cap:
 def best_cap(epsilon: Fraction, features: int) -> Cap:
     """Return the cap with the greatest mean, its threshold a multiple of 0.01.
 
-    Raises
-    ------
-    ParameterError
-        Epsilon is above 20. At 40, the probability of a report from the cap is 1 when rounded, and
-        one report can then rule a direction out: an infinite loss.
+    Raises `ParameterError`: epsilon is above 20. At 40, the probability of a report from the cap is
+    1 when rounded, and one report can then rule a direction out: an infinite loss.
     """
     if epsilon > MOST_EPSILON:
         raise ParameterError(

@@ -48,22 +48,13 @@ def plan_object(
 ) -> ObjectPlan:
     """Return the plan of an object; a function of public numbers, which never sees a value.
 
-    Parameters
-    ----------
-    claims : int
-        About the object, or expected.
-    epsilon : float
-        Of the object.
-    extent : float
-        High end of its domain minus the low end.
-    step : float, optional
-        Distance of the values that can be answered.
-    spread : float, optional
-        Public guess of the standard deviation of the claims about one object.
-    bins : int, optional
-        The caller's number.
-    weights : bool
-        Whether users have public weights.
+    `claims`: about the object, or expected.
+    `epsilon`: of the object.
+    `extent`: high end of its domain minus the low end.
+    `step` (optional): distance of the values that can be answered.
+    `spread` (optional): public guess of the standard deviation of the claims about one object.
+    `bins` (optional): the caller's number.
+    `weights`: whether users have public weights.
 
     Notes
     -----

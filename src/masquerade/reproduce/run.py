@@ -73,20 +73,12 @@ def reproduce(
 ) -> Reproduction:
     """Measure what the papers print, and write tables and figures.
 
-    Parameters
-    ----------
-    papers : sequence of str
-        Keys of `PAPERS`.
-    out : path
-        A folder; made where it is not there. Parts that an earlier run finished with the same
-        parameters are taken up from it.
-    processes : int
-        At least 1; with 1 everything happens in this process.
+    `papers`: keys of `PAPERS`.
+    `out`: a folder; made where it is not there. Parts that an earlier run finished with the same
+    parameters are taken up from it.
+    `processes`: at least 1; with 1 everything happens in this process.
 
-    Raises
-    ------
-    ParameterError
-        A name is unknown or a number out of range.
+    Raises `ParameterError` (a name is unknown or a number out of range).
     """
     unknown = [name for name in papers if name not in PAPERS]
     if unknown or not papers:

@@ -30,14 +30,9 @@ _TICKED = 1  # the second answer of an option's own question: not ticked, ticked
 class OptionShares:
     """Shares of people who tick each option, "no answer" last where there is one.
 
-    Attributes
-    ----------
-    groups : tuple of dict
-        For each option, how many people at each level report it unticked and ticked, and the mask
-        of one bit.
-    pool : mapping of str to int, or None
-        As in `level_shares`.
-    confidence : float
+    `groups`: for each option, how many people at each level report it unticked and ticked, and the
+    mask of one bit.
+    `pool` (mapping of str to int, or None): as in `level_shares`.
     """
 
     groups: tuple[dict[str, tuple[list[int], RandomizedResponse]], ...]

@@ -12,8 +12,9 @@ from typing import Any
 from scipy.special import ndtri
 
 from masquerade.accounting import Rho
-from masquerade.aggregate.estimates import Design, Quantile, SumEstimate
+from masquerade.aggregate.estimates import Quantile
 from masquerade.aggregate.noise import TWO_PARTIES
+from masquerade.aggregate.score_intervals import Design, SumEstimate
 from masquerade.results.headline import (
     FEWEST_FOR_HEADLINE,
     WIDEST_HEADLINE,

@@ -60,13 +60,9 @@ def create_helper_app(
 ) -> FastAPI:
     """Return the application; its services are ``app.state.services``.
 
-    Parameters
-    ----------
-    settings : Settings
-    sweeps : bool
-        Whether it forgets tasks that expired; of several processes on one database one is enough.
-    limits : LimitTable, optional
-        Not used: who has no token is refused before anything is done.
+    `sweeps`: whether it forgets tasks that expired; of several processes on one database one is
+    enough.
+    `limits` (optional): not used: who has no token is refused before anything is done.
     """
     services = open_helper(settings, rewrites=sweeps)
 

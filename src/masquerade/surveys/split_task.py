@@ -27,18 +27,11 @@ _LEADER_SELECTED_BATCH = 1
 class TaskTerms:
     """The terms of a task beside DAP's own fields.
 
-    Attributes
-    ----------
-    survey : str
-        SHA-256 of the survey's canonical text, in hexadecimal.
-    noise : tuple of Fraction
-        Parameter of one party's noise on each block.
-    leader, helper, collector : HpkeConfig
-        Public keys, of this task alone.
-    verification_seed : str
-        SHA-256 of the seed of the verification key, in hexadecimal.
-    expires : int
-        Seconds since 1970, after which the helper has forgotten the task.
+    `survey`: SHA-256 of the survey's canonical text, in hexadecimal.
+    `noise`: parameter of one party's noise on each block.
+    `leader`, `helper`, `collector`: public keys, of this task alone.
+    `verification_seed`: SHA-256 of the seed of the verification key, in hexadecimal.
+    `expires`: seconds since 1970, after which the helper has forgotten the task.
     """
 
     survey: str
@@ -66,10 +59,7 @@ class TaskTerms:
     def from_text(cls, text: str) -> TaskTerms:
         """Return the terms of a text.
 
-        Raises
-        ------
-        BrokenPromise
-            It is the canonical text of none.
+        Raises `BrokenPromise` (it is the canonical text of none).
         """
         try:
             data = json.loads(text)
@@ -96,13 +86,7 @@ class TaskTerms:
 
 @dataclass(frozen=True)
 class SplitTask:
-    """A task with its terms.
-
-    Attributes
-    ----------
-    task : Task
-    terms : TaskTerms
-    """
+    """A task with its terms."""
 
     task: Task
     terms: TaskTerms
@@ -113,16 +97,9 @@ class SplitTask:
     ) -> SplitTask:
         """Return the task of a survey.
 
-        Parameters
-        ----------
-        survey : Survey
-        terms : TaskTerms
-        token : str
-            Of the survey.
-        leader : str
-            Address of the first party.
-        opening : int
-            Seconds since 1970.
+        `token`: of the survey.
+        `leader`: address of the first party.
+        `opening`: seconds since 1970.
         """
         assert survey.two_parties is not None
         configuration = task_configuration(
@@ -141,10 +118,7 @@ class SplitTask:
     def read(cls, configuration: bytes, terms: str) -> SplitTask:
         """Return the task of these bytes and this text.
 
-        Raises
-        ------
-        BrokenPromise
-            The configuration names other terms, or cannot be read.
+        Raises `BrokenPromise` (the configuration names other terms, or cannot be read).
         """
         try:
             task = Task.decode(configuration)
@@ -188,10 +162,8 @@ class SplitTask:
     def check(self, survey: Survey) -> None:
         """Check that a survey is the one that the task is for, on every term.
 
-        Raises
-        ------
-        BrokenPromise
-            Anything differs: what a device sent would be added up otherwise than it was told.
+        Raises `BrokenPromise` (anything differs: what a device sent would be added up otherwise
+        than it was told).
         """
         if survey.content_hash() != self.terms.survey:
             raise BrokenPromise(

@@ -119,10 +119,7 @@ class Survey:
     def encoding(self) -> Encoding:
         """How answers become the vector that two parties add up.
 
-        Raises
-        ------
-        ParameterError
-            The answers are masked on the device.
+        Raises `ParameterError` (the answers are masked on the device).
         """
         if self.two_parties is None:
             raise ParameterError("this survey's answers are masked on the device, and not split.")
@@ -172,19 +169,13 @@ class Survey:
     ) -> Survey:
         """Return a survey whose mechanisms follow from the levels.
 
-        Parameters
-        ----------
-        title, description, template, questions, topic, conditions, estimator
-            As in `Survey`.
-        levels : sequence of str
-            Names of levels, or ``"none"``.
-        masking : str
-            ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose one-report
-            loss is the level's).
-        rating_mask : str
-            ``"randomized-response"``, or ``"gaussian"`` for noise on the rating's scale.
-        reveal : str, optional
-            Default: ``"after_send"`` for sensitive topics, else ``"before_send"``.
+        `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`: as in
+        `Survey`.
+        `levels`: names of levels, or ``"none"``.
+        `masking`: ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose
+        one-report loss is the level's).
+        `rating_mask`: ``"randomized-response"``, or ``"gaussian"`` for noise on the rating's scale.
+        `reveal` (optional): default: ``"after_send"`` for sensitive topics, else ``"before_send"``.
         """
         if masking not in (KEEP_PER_ANSWER, KEEP_PER_PERSON):
             raise ParameterError(
@@ -252,10 +243,7 @@ class Survey:
         What is hashed is what is read, and what is read is shown: nothing is left to a default,
         and nothing is there unread.
 
-        Raises
-        ------
-        ParameterError
-            It is the canonical text of no survey.
+        Raises `ParameterError` (it is the canonical text of no survey).
         """
         try:
             survey = cls.from_json(json.loads(text))

@@ -35,24 +35,14 @@ _MOST_RHO = 8
 class TwoParties:
     """The terms on which two parties add up the answers to a survey.
 
-    Attributes
-    ----------
-    helper : str
-        Address of the second party.
-    operator : str
-        Who runs it, in words for participants.
-    fingerprint : str
-        Of the helper's key, 32 hexadecimal digits; the helper's operator makes it known.
-    rho : Fraction
-        Zero-concentrated loss of a whole response, whole millionths above 0 and at most 8.
-    minimum : int
-        Responses below which neither party shows a sum, at least 2.
-    bins : int
-        As in `Encoding`.
-    cross : tuple of pairs of str
-        As in `Encoding`.
-    sums : tuple of str
-        As in `Encoding`.
+    `helper`: address of the second party.
+    `operator`: who runs it, in words for participants.
+    `fingerprint`: of the helper's key, 32 hexadecimal digits; the helper's operator makes it known.
+    `rho`: zero-concentrated loss of a whole response, whole millionths above 0 and at most 8.
+    `minimum`: responses below which neither party shows a sum, at least 2.
+    `bins`: as in `Encoding`.
+    `cross`: as in `Encoding`.
+    `sums`: as in `Encoding`.
     """
 
     helper: str
@@ -107,11 +97,8 @@ class TwoParties:
     def encoding(self, questions: tuple[Question, ...], conditions: Conditions = ()) -> Encoding:
         """Return how answers become a vector.
 
-        Raises
-        ------
-        ParameterError
-            A cross table, a sum or the number of bins does not fit the questions, or there are
-            more of them than one proof can hold.
+        Raises `ParameterError` (a cross table, a sum or the number of bins does not fit the
+        questions, or there are more of them than one proof can hold).
         """
         encoding = Encoding(questions, conditions, self.cross, self.bins, self.sums)
         SurveyCircuit(encoding.blocks)
@@ -126,10 +113,7 @@ class TwoParties:
 class SplitLevel(OfferedLevel):
     """The one level of a survey between two parties: everybody pays the same, and sends no mask.
 
-    Attributes
-    ----------
-    noise : SumNoise
-        Of one party.
+    `noise`: of one party.
     """
 
     noise: SumNoise = None  # type: ignore[assignment]
@@ -138,10 +122,6 @@ class SplitLevel(OfferedLevel):
     def of(cls, noise: SumNoise) -> SplitLevel:
         """Return the level of this noise."""
         return cls(TWO_PARTIES, (), (), noise)
-
-    def price(self) -> dict[str, Any]:
-        """Return the cost of a response as a JSON object; epsilons hold at ``delta``."""
-        return super().price()
 
     def to_json(self) -> dict[str, Any]:
         """Return the level in numbers and sentences."""

@@ -9,9 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from masquerade.aggregate.estimates import (
-    Design,
     Quantile,
-    SumEstimate,
     bit_estimates,
     mean_estimate,
     mean_of_sum,
@@ -19,6 +17,7 @@ from masquerade.aggregate.estimates import (
     share_estimates,
 )
 from masquerade.aggregate.noise import SumNoise
+from masquerade.aggregate.score_intervals import Design, SumEstimate
 from masquerade.aggregate.survey_circuit import Block, One, Some, Whole
 from masquerade.errors import ParameterError
 from masquerade.exact.number import finite

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from masquerade.truth.auto import Auto
     from masquerade.truth.bayesian_combination import BayesianCombination
     from masquerade.truth.bounded_reports import BoundedReport
-    from masquerade.truth.categorical import (
-        CategoricalEstimator,
-        reliability_intervals,
-        truth_share_intervals,
-    )
+    from masquerade.truth.categorical import CategoricalEstimator
     from masquerade.truth.collection.fitted_crowd import FittedCrowd
     from masquerade.truth.collection.label_collection import Collection
     from masquerade.truth.collection.stopping import (
@@ -48,6 +44,7 @@ if TYPE_CHECKING:
     from masquerade.truth.forecasts import Expected, Forecast, forecast
     from masquerade.truth.glad import GLAD
     from masquerade.truth.inference import Inference
+    from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
     from masquerade.truth.level_means import LevelMean, level_mean
     from masquerade.truth.levels import Combination, Heterogeneity
     from masquerade.truth.margins import ReportVariance, expected_margin, report_variance

@@ -12,11 +12,10 @@ import pyarrow as pa
 from masquerade.errors import NotFitted
 from masquerade.exact.arrays import Floats
 from masquerade.truth.bayesian_combination import BayesianCombination
-from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import NOT_FITTED, check_positive
-from masquerade.truth.problem import Problem, Solution
-from masquerade.truth.splits import claims_among, fold
+from masquerade.truth.splits import fold
 from masquerade.truth.subtypes import Subtypes
 
 Candidate = BayesianCombination | Subtypes
@@ -170,8 +169,8 @@ def _held_out_scores(candidates: Sequence[Candidate], problem: Problem) -> Float
     scores = [np.zeros((len(candidates), 0))]
     for split in range(_SPLITS):
         rows = fold(claims, split, folds=folds, least=least)
-        kept = replace(problem, claims=claims_among(claims, ~rows), progress=None)
-        unseen = claims_among(claims, rows)
+        kept = replace(problem, claims=claims.among(~rows), progress=None)
+        unseen = claims.among(rows)
         if len(unseen) and len(kept.claims):
             scores.append(
                 np.stack([one.predict_claims(kept).log_probability(unseen) for one in rough])

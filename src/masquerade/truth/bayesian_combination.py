@@ -11,7 +11,7 @@ from scipy.special import digamma, gammaln
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.agreement import agreement_surplus
-from masquerade.truth.categorical import CategoricalEstimator, mixture_errors
+from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.confusions import (
     ConfusionModel,
     LabelWeights,
@@ -31,8 +31,8 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     row_softmax,
 )
+from masquerade.truth.intervals import mixture_errors
 from masquerade.truth.one_coin import OneCoin
-from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.votes import LabelVotes, Votes
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 

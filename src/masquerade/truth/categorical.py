@@ -1,28 +1,222 @@
-"""Base of the methods for categories, and the tables and intervals of what they learn."""
+"""Base of the methods for categories: the problem given, its solution, the tables of it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import betaincinv
 
-from masquerade.answers import Claims, Frame, like_frame
+from masquerade.answers import Claims, Frame, Truths, like_frame
 from masquerade.answers.frames import is_pandas
-from masquerade.errors import NotFitted, ParameterError
+from masquerade.errors import NotFitted, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.truth.diagnostics import Remark, components, remarks_on
-from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, as_series, check_proper_share
-from masquerade.truth.expectation_maximization import Progress
-from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
-from masquerade.truth.report_mechanisms import AnyMechanism, ReportMechanisms, mechanisms_of
+from masquerade.truth.channel_view import Levels
+from masquerade.truth.diagnostics import Components, Remark, components, remarks_on
+from masquerade.truth.estimator import (
+    NOT_FITTED,
+    Estimator,
+    Kind,
+    as_series,
+    option_columns,
+    probabilities_like,
+)
+from masquerade.truth.expectation_maximization import (
+    Block,
+    Crowd,
+    FixedPoint,
+    InMemory,
+    Model,
+    Progress,
+    fit_blocks,
+)
+from masquerade.truth.report_mechanisms import (
+    AnyMechanism,
+    ReportMechanisms,
+    Sources,
+    mechanisms_of,
+)
 from masquerade.truth.ties import Ties, chances, check_ties, pick, winners
+from masquerade.truth.votes import UnsortedVotes, Votes
+
+#: Known truths of some tasks. `Truths`, a table with columns ``task`` and ``truth``, a pandas
+#: series, or a dict by task.
+Gold = Any
+
+
+def gold_codes(gold: Gold | None, claims: Claims) -> Codes:
+    """Return the known truth of each task as a code, shape (n_tasks,); -1 where unknown."""
+    if gold is None:
+        return np.full(claims.n_tasks, -1, dtype=np.int32)
+    codes = _truths(gold).codes(claims)
+    strange = np.flatnonzero(codes == -2)
+    if len(strange):
+        assert claims.options is not None
+        raise UnknownLabel(
+            f"gold: the truth of task {claims.tasks[int(strange[0])].as_py()!r} is none of the "
+            f"{claims.n_options} options {claims.options.to_pylist()[:10]}; correct it, or declare "
+            "all options when reading the claims."
+        )
+    return codes
+
+
+def _truths(gold: Gold) -> Truths:
+    if isinstance(gold, Truths):
+        return gold
+    if isinstance(gold, Mapping) and not {"task", "truth"} <= set(gold):
+        return Truths.from_frame({"task": list(gold), "truth": list(gold.values())})
+    if hasattr(gold, "index") and hasattr(gold, "to_numpy") and not hasattr(gold, "columns"):
+        pairs = {"task": gold.index.to_numpy(), "truth": gold.to_numpy()}
+        return Truths.from_frame(pairs)
+    return Truths.from_frame(gold)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Input of a method for categories."""
+
+    claims: Claims
+    mechanism: CategoricalMechanism | None  # what masked the claims
+    gold: Codes  # int32 array, shape (n_tasks,). Known truths as codes; -1 where unknown.
+    progress: Progress | None = None
+    levels: Levels | None = None  # in place of `mechanism` where workers went through several
+
+    @cached_property
+    def answered(self) -> Claims:
+        """The claims that are not "no answer"."""
+        return self.claims.answered()
+
+    @cached_property
+    def unsorted_votes(self) -> UnsortedVotes:
+        """The votes as they were cast."""
+        return UnsortedVotes(self.answered)
+
+    @cached_property
+    def votes(self) -> Votes:
+        """The votes by worker."""
+        return Votes.of(self.answered)
+
+    @cached_property
+    def block(self) -> Block:
+        """All tasks as one block, for methods that iterate."""
+        return Block(self.votes, self.gold)
+
+    @cached_property
+    def crowd(self) -> Crowd:
+        """Numbers of the claims for M-steps."""
+        null_share = float(np.mean(self.claims.unanswered())) if self.claims.null else 0.0
+        return Crowd(
+            self.claims.n_options,
+            self.unsorted_votes.of_worker,
+            null_share,
+            self.mechanism,
+            lambda: self.components,  # searched where a method needs them only
+            self.levels,
+        )
+
+    @cached_property
+    def components(self) -> Components:
+        """The groups of workers and tasks that share no answer."""
+        return components(self.claims)
+
+    def blocks(self, model: Model, block: Block | None = None) -> InMemory:
+        """Return the tasks as one block."""
+        return InMemory(model, block or self.block, self.crowd)
+
+    def fit(self, model: Model, block: Block | None = None) -> FixedPoint:
+        """Return what a model's iteration leads to, all tasks in one block."""
+        return fit_blocks(model, self.blocks(model, block), self.progress)
+
+    def solution(self, model: Model, result: FixedPoint) -> Solution:
+        """Return a fixed point of a model as a solution, without a method's own figures."""
+        assert result.posterior is not None
+        reliability, weight = model.reliability_and_weight(result.parameters)
+        return Solution(
+            scores=result.posterior.scores,
+            posteriors=Block(self.unsorted_votes, self.gold).anchored(
+                model.vote_shares(result.posterior)
+            ),
+            reliability=reliability,
+            weight=weight,
+            converged=result.converged,
+            iterations=result.iterations,
+            orientation_ambiguous=self.crowd.orientation_ambiguous,
+            losses=result.objectives,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """Result of a method for categories."""
+
+    # scores, posteriors: float array, shape (n_tasks, n_options). The highest score wins; rows of
+    # `posteriors` sum to 1.
+    scores: Floats
+    posteriors: Floats
+    # reliability, weight: float array, shape (n_workers,). Estimated accuracy of a worker, 0 to 1,
+    # and what the worker's votes count.
+    reliability: Floats
+    weight: Floats
+    converged: bool
+    iterations: int
+    orientation_ambiguous: bool
+    # float array, shape (n_workers,), or None. Standard deviation of the reliability, where the
+    # method knows it.
+    reliability_error: Floats | None = None
+    # float array, shape (n_workers, n_options, n_options), or None. ``confusion[worker, truth,
+    # label]``, of methods that have it.
+    confusion: Floats | None = None
+    # float array, shape (n_options,), or None. How often each truth holds, of methods that have it.
+    priors: Floats | None = None
+    # truth_shares, truth_share_errors: float array, shape (n_options,), or None. How often each
+    # truth holds, with standard deviation, of methods that know more of it than `posteriors` tells.
+    truth_shares: Floats | None = None
+    truth_share_errors: Floats | None = None
+    # Lower bound of the log probability of all reports, of methods that have it.
+    log_evidence: float | None = None
+    losses: tuple[float, ...] = ()  # what was optimized, after every iteration, for each claim
+    remarks: tuple[Remark, ...] = ()
+    extra: dict[str, Floats] | None = None  # parameters of a method's own, by name
+
+    def by_worker(self, sources: Sources, answers: Floats, n_workers: int) -> Solution:
+        """Return the solution with workers in place of their sources.
+
+        A worker's reliability is the mean over the worker's sources, by precision where the method
+        knows it, else by answers; everything else is the mean by answers.
+        """
+
+        def mean(figure: Floats, weight: Floats) -> Floats:
+            shape = (-1, *[1] * (figure.ndim - 1))
+            total = np.zeros((n_workers, *figure.shape[1:]))
+            np.add.at(total, sources.worker_of, figure * weight.reshape(shape))
+            return np.asarray(total / sources.total(weight, n_workers).reshape(shape))
+
+        # Somebody without an answer keeps the prior's figures.
+        count = np.maximum(answers, 1e-9)
+        error = self.reliability_error
+        precision = count if error is None else 1 / np.maximum(error, 1e-6) ** 2
+        extra = self.extra
+        if extra is not None:
+            n = len(sources.worker_of)
+            extra = {k: mean(v, count) if len(v) == n else v for k, v in extra.items()}
+        if error is not None:
+            # independent estimates: precisions add up
+            error = 1 / np.sqrt(sources.total(precision, n_workers))
+        confusion = self.confusion
+        return replace(
+            self,
+            reliability=mean(self.reliability, precision),
+            reliability_error=error,
+            weight=mean(self.weight, count),
+            confusion=None if confusion is None else mean(confusion, count),
+            extra=extra,
+        )
 
 
 @dataclass(eq=False, kw_only=True)
@@ -87,7 +281,7 @@ class CategoricalEstimator(Estimator):
             split, sources = masks.sources(claims)
             problem = Problem(split, None, known, progress, sources.levels)
             answers = problem.unsorted_votes.of_worker
-            solution = sources.by_worker(self.solve(problem), answers, claims.n_workers)
+            solution = self.solve(problem).by_worker(sources, answers, claims.n_workers)
             answers = sources.total(answers, claims.n_workers)
         elif isinstance(masks, CategoricalMechanism | None):
             problem = Problem(claims, masks, known, progress)
@@ -107,15 +301,7 @@ class CategoricalEstimator(Estimator):
         gold: Gold | None = None,
         progress: Progress | None = None,
     ) -> Frame:
-        """Learn from claims and return each task's label, in the kind of `data`.
-
-        Returns
-        -------
-        pandas.Series, or table of the kind of `data`
-            For a pandas table a series named ``agg_label`` with the sorted tasks as index, named
-            ``task``, exactly as crowd-kit returns it. Otherwise a table with columns ``task`` and
-            ``label``, tasks in order of first appearance; an Arrow table for `Claims`. See `fit`.
-        """
+        """Learn from claims and return each task's label; see `Estimator.fit_predict` and `fit`."""
         fit = self.fit(data, mechanism=mechanism, gold=gold, progress=progress)
         return as_series(fit.truths_, data) if is_pandas(data) else like_frame(fit.truths_, data)
 
@@ -312,128 +498,3 @@ class Fitted:
     def labels(self) -> Codes:
         """Return the code of each task's label, -1 for none."""
         return pick(self.winners, self.claims, ties=self.ties, seed=self.seed)
-
-
-def option_columns(options: pa.Array, key: str) -> list[str]:
-    """Return the name of each option's column, beside a column `key`: the option itself.
-
-    Where that is the key's name, or an earlier option's as text, ``label`` stands before it.
-    """
-    names = [key]
-    for option in options.to_pylist():
-        name = str(option)
-        while name in names:
-            name = f"label {name}"
-        names.append(name)
-    return names[1:]
-
-
-def probabilities(posteriors: pa.Table, options: pa.Array | None) -> Any:
-    """Return a table of posteriors as a pandas frame: sorted tasks by labels, as crowd-kit's."""
-    frame = posteriors.to_pandas().set_index("task").sort_index()
-    if options is not None:
-        frame.columns = [str(option) for option in options.to_pylist()]
-    frame.columns.name = "label"
-    return frame
-
-
-def probabilities_like(posteriors: pa.Table, data: Any, options: pa.Array | None) -> Any:
-    """Return posteriors as a pandas frame with the types of a pandas table of claims."""
-    frame = probabilities(posteriors, options)
-    if "task" in data.columns:
-        # As crowd-kit, which keeps the type of the task column.
-        frame.index = frame.index.astype(data["task"].dtype)
-    return frame
-
-
-def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
-    """Return credible intervals of workers' reliability.
-
-    Parameters
-    ----------
-    fit : CategoricalEstimator
-        Fitted, of a method that knows how sure it is: `BayesianCombination`, `OneCoin`, `TwoCoin`.
-    confidence : float
-        Above 0 and below 1.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``worker``, ``reliability``, ``low``, ``high``: quantiles of the Beta distribution that has
-        the posterior's mean and variance.
-
-    Raises
-    ------
-    ParameterError
-        The method gives no standard deviation.
-    """
-    solution = fit.solution_
-    if solution.reliability_error is None:
-        raise ParameterError(
-            f"{type(fit).__name__} does not say how sure it is of workers; use "
-            "BayesianCombination, OneCoin or TwoCoin."
-        )
-    low, high = _beta_interval(solution.reliability, solution.reliability_error, confidence)
-    return pa.table(
-        {
-            "worker": fit.claims_.workers,
-            "reliability": solution.reliability,
-            "low": low,
-            "high": high,
-        }
-    )
-
-
-def truth_share_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
-    """Return how often each option is the truth, with intervals.
-
-    The interval is of the population that the tasks are a sample of: it holds the chance of which
-    tasks are in the claims, and the uncertainty of each task's truth given the workers. From
-    `BayesianCombination` it also holds that of the workers' confusions.
-
-    Parameters
-    ----------
-    fit : CategoricalEstimator
-        Fitted, of a method whose posteriors are probabilities.
-    confidence : float
-        Above 0 and below 1.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``label``, ``share``, ``low``, ``high``.
-    """
-    solution = fit.solution_
-    if solution.truth_shares is not None and solution.truth_share_errors is not None:
-        share, error = solution.truth_shares, solution.truth_share_errors
-    else:
-        share = solution.posteriors.mean(axis=0)
-        error, _ = mixture_errors(solution.posteriors)
-    low, high = _beta_interval(share, error, confidence)
-    return pa.table({"label": fit.claims_.options, "share": share, "low": low, "high": high})
-
-
-def mixture_errors(posterior: Floats) -> tuple[Floats, Floats]:
-    """Return standard deviations of the shares of truths, and the part of information that is left.
-
-    Undecided tasks hold no information on the shares of a mixture.
-    """
-    share = posterior.mean(axis=0)
-    spread = share * (1 - share)
-    # The Fisher information of a share, were the tasks' truths known, is 1 / spread a task; of it
-    # the posteriors' own spread is left.
-    information = ((posterior - share) ** 2).sum(axis=0)
-    error = np.sqrt(np.minimum(spread, spread**2 / np.maximum(information, 1e-300)))
-    return error, information / np.maximum(len(posterior) * spread, 1e-300)
-
-
-def _beta_interval(mean: Floats, error: Floats, confidence: float) -> tuple[Floats, Floats]:
-    check_proper_share(confidence=confidence)
-    mean = np.clip(mean, 1e-9, 1 - 1e-9)
-    variance = np.maximum(error**2, 1e-18)
-    # the Beta distribution of this mean and variance: a + b = m (1 - m) / v - 1
-    size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
-    tail = (1 - confidence) / 2
-    a, b = mean * size, (1 - mean) * size
-    low, high = betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)
-    return np.asarray(low), np.asarray(high)

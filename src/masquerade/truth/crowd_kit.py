@@ -12,10 +12,9 @@ from typing import Any, Self
 from masquerade.answers import Claims, Frame
 from masquerade.answers.frames import is_pandas
 from masquerade.truth import dawid_skene, glad, voting
-from masquerade.truth.categorical import CategoricalEstimator, probabilities
-from masquerade.truth.estimator import as_series
+from masquerade.truth.categorical import CategoricalEstimator, Gold
+from masquerade.truth.estimator import as_series, probabilities
 from masquerade.truth.expectation_maximization import Progress
-from masquerade.truth.problem import Gold
 from masquerade.truth.report_mechanisms import AnyMechanism
 from masquerade.truth.ties import Ties
 

@@ -196,6 +196,38 @@ def as_series(table: pa.Table, frame: Frame) -> Any:
     return series.sort_index()
 
 
+def option_columns(options: pa.Array, key: str) -> list[str]:
+    """Return the name of each option's column, beside a column `key`: the option itself.
+
+    Where that is the key's name, or an earlier option's as text, ``label`` stands before it.
+    """
+    names = [key]
+    for option in options.to_pylist():
+        name = str(option)
+        while name in names:
+            name = f"label {name}"
+        names.append(name)
+    return names[1:]
+
+
+def probabilities(posteriors: pa.Table, options: pa.Array | None) -> Any:
+    """Return a table of posteriors as a pandas frame: sorted tasks by labels, as crowd-kit's."""
+    frame = posteriors.to_pandas().set_index("task").sort_index()
+    if options is not None:
+        frame.columns = [str(option) for option in options.to_pylist()]
+    frame.columns.name = "label"
+    return frame
+
+
+def probabilities_like(posteriors: pa.Table, data: Any, options: pa.Array | None) -> Any:
+    """Return posteriors as a pandas frame with the types of a pandas table of claims."""
+    frame = probabilities(posteriors, options)
+    if "task" in data.columns:
+        # As crowd-kit, which keeps the type of the task column.
+        frame.index = frame.index.astype(data["task"].dtype)
+    return frame
+
+
 def check_iteration(max_iterations: int, *, tolerance: float | None = None) -> None:
     """Raise `ParameterError` unless the limits of an iteration are in range."""
     _check_numbers(max_iterations=max_iterations)

@@ -10,7 +10,7 @@ import numpy as np
 
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
-from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.channel_view import hit_given_option
 from masquerade.truth.estimator import check_accuracy_prior, check_iteration
 from masquerade.truth.expectation_maximization import (
@@ -26,7 +26,6 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     row_softmax,
 )
-from masquerade.truth.problem import Problem, Solution
 
 _ACCURACY_NODES = 64  # of a worker's accuracy alpha, on (0, 1)
 _MOST_NODES = 129  # of q, after grouping

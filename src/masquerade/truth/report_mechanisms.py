@@ -17,8 +17,6 @@ from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import Mechanism, parse_mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.channel_view import Levels
-from masquerade.truth.problem import Solution
-from masquerade.truth.splits import claims_among
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +134,7 @@ class ReportMechanisms:
         kept = kept_rows(claims, duplicates)
         if kept is None:
             return claims, masks
-        return claims_among(claims, kept), replace(masks, of_claim=masks.of_claim[kept])
+        return claims.among(kept), replace(masks, of_claim=masks.of_claim[kept])
 
     @property
     def kind(self) -> Kind:
@@ -161,7 +159,7 @@ class ReportMechanisms:
             )
         silent = claims.unanswered()
         for mechanism, rows in self.rows():
-            mechanism.check(claims_among(claims, rows & ~silent))
+            mechanism.check(claims.among(rows & ~silent))
             missing = np.flatnonzero(rows & silent)
             if len(missing) and not mechanism.null:
                 raise UnknownLabel(
@@ -203,40 +201,6 @@ class Sources:
     def total(self, figure: Floats, n_workers: int) -> Floats:
         """Return each worker's sum over the worker's sources."""
         return np.bincount(self.worker_of, figure, n_workers).astype(np.float64)
-
-    def by_worker(self, solution: Solution, answers: Floats, n_workers: int) -> Solution:
-        """Return a solution with workers in place of their sources.
-
-        A worker's reliability is the mean over the worker's sources, by precision where the method
-        knows it, else by answers; everything else is the mean by answers.
-        """
-
-        def mean(figure: Floats, weight: Floats) -> Floats:
-            shape = (-1, *[1] * (figure.ndim - 1))
-            total = np.zeros((n_workers, *figure.shape[1:]))
-            np.add.at(total, self.worker_of, figure * weight.reshape(shape))
-            return np.asarray(total / self.total(weight, n_workers).reshape(shape))
-
-        # Somebody without an answer keeps the prior's figures.
-        count = np.maximum(answers, 1e-9)
-        error = solution.reliability_error
-        precision = count if error is None else 1 / np.maximum(error, 1e-6) ** 2
-        extra = solution.extra
-        if extra is not None:
-            n = len(self.worker_of)
-            extra = {k: mean(v, count) if len(v) == n else v for k, v in extra.items()}
-        if error is not None:
-            # independent estimates: precisions add up
-            error = 1 / np.sqrt(self.total(precision, n_workers))
-        confusion = solution.confusion
-        return replace(
-            solution,
-            reliability=mean(solution.reliability, precision),
-            reliability_error=error,
-            weight=mean(solution.weight, count),
-            confusion=None if confusion is None else mean(confusion, count),
-            extra=extra,
-        )
 
 
 def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | ReportMechanisms | None:

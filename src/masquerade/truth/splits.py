@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.truth.ties import digest, scattered
-
-
-def claims_among(claims: Claims, rows: Flags) -> Claims:
-    """Return some of the claims, with all names of tasks and workers."""
-    return replace(
-        claims, task=claims.task[rows], worker=claims.worker[rows], value=claims.value[rows]
-    )
 
 
 def uniform_by_claim(claims: Claims, seed: int) -> Floats:

@@ -10,7 +10,7 @@ from scipy.special import digamma
 
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
-from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.confusions import ConfusionModel, LabelWeights, Prediction, allowing_for_doubt
 from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.expectation_maximization import (
@@ -21,7 +21,6 @@ from masquerade.truth.expectation_maximization import (
     SufficientStatistics,
     vote_shares,
 )
-from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.worker_prior import WorkerPrior
 
 _SOFTNESS = 0.8  # share of the start's membership that easiness decides

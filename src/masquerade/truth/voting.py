@@ -11,7 +11,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.expectation_maximization import (
     Block,
     Crowd,
@@ -22,7 +22,6 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     vote_shares,
 )
-from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.ties import chances, winners
 
 

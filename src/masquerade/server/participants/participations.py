@@ -134,13 +134,10 @@ class Participations:
         `admit`, if given, is called before something new is begun; what it raises refuses that.
         Returned is the participation, and whether it was begun now, not before.
 
-        Raises
-        ------
-        NotFound, WrongState, LevelNotAllowed, AlreadyParticipated, IdempotencyConflict
-        QuotaFull, TooManyReservations
-            As many as the survey takes have begun it, or this person opens nothing.
-        InsufficientBudget, ClearDisclosureRefused
-            The person's cap does not leave enough.
+        Raises `NotFound`, `WrongState`, `LevelNotAllowed`, `AlreadyParticipated`,
+        `IdempotencyConflict`, `QuotaFull`, `TooManyReservations` (as many as the survey takes have
+        begun it, or this person opens nothing) or `InsufficientBudget`, `ClearDisclosureRefused`
+        (the person's cap does not leave enough).
         """
         # It may run several times; `admit` counts a participant once, however often.
         return self._transactions.write(
@@ -281,9 +278,8 @@ class Participations:
 
         `level` and `survey_hash` are what the participant's device masked for.
 
-        Raises
-        ------
-        NotFound, WrongState, LevelNotAllowed, SurveyHashMismatch, InvalidReport, CommitmentMismatch
+        Raises `NotFound`, `WrongState`, `LevelNotAllowed`, `SurveyHashMismatch`, `InvalidReport`,
+        `CommitmentMismatch`.
         """
         # Outside the transaction: hashing needs no lock.
         commitment = commitment_of(participation, reports, salt)

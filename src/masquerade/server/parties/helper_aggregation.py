@@ -51,14 +51,8 @@ class _Checked:
 class HelperAggregation:
     """The helper's half of checking and adding up.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    tasks : HelperTasks
-    clock : callable
-        Gives seconds since 1970.
-    today : callable
-        Gives the ISO date.
+    `clock`: gives seconds since 1970.
+    `today`: gives the ISO date.
 
     Privacy
     -------
@@ -83,9 +77,7 @@ class HelperAggregation:
     def withdraw(self, task: str, ids: Sequence[bytes]) -> int:
         """Refuse reports that were taken back; return how many had been answered before.
 
-        Raises
-        ------
-        NotFound, AggregationRefused
+        Raises `NotFound`, `AggregationRefused`.
         """
 
         def work(connection: Connection) -> int:
@@ -105,20 +97,10 @@ class HelperAggregation:
     def check(self, task: str, body: bytes) -> tuple[str, bytes]:
         """Check the reports of a job; the same body again gives the same answer.
 
-        Parameters
-        ----------
-        task : str
-        body : bytes
-            An ``AggregationJobInitReq``.
+        Returned are the job's name and an ``AggregationJobResp``; `body` is an
+        ``AggregationJobInitReq``.
 
-        Returns
-        -------
-        str, bytes
-            Name of the job, and an ``AggregationJobResp``.
-
-        Raises
-        ------
-        NotFound, AggregationRefused
+        Raises `NotFound`, `AggregationRefused`.
         """
         digest = hashlib.sha256(body).hexdigest()
 
@@ -182,9 +164,7 @@ class HelperAggregation:
     def job(self, task: str, name: str) -> bytes:
         """Return the answer to a job that was checked.
 
-        Raises
-        ------
-        NotFound, AggregationRefused
+        Raises `NotFound`, `AggregationRefused`.
         """
 
         def work(connection: Connection) -> bytes:
@@ -201,20 +181,9 @@ class HelperAggregation:
     def collect(self, task: str, body: bytes) -> bytes:
         """Return the sum with its noise, encrypted to the collector: one for ever.
 
-        Parameters
-        ----------
-        task : str
-        body : bytes
-            An ``AggregateShareReq``.
+        An ``AggregateShare`` answers an ``AggregateShareReq``.
 
-        Returns
-        -------
-        bytes
-            An ``AggregateShare``.
-
-        Raises
-        ------
-        NotFound, AggregationRefused
+        Raises `NotFound`, `AggregationRefused`.
         """
         return self._transactions.write(partial(self._collect, task, body))
 

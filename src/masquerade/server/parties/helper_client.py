@@ -34,16 +34,9 @@ _LONGEST_ANSWER = 4 * 2**20
 def helper_address(url: str, *, private: bool) -> str:
     """Return the address of a helper in the form that surveys have.
 
-    Parameters
-    ----------
-    url : str
-    private : bool
-        Whether it may lead to this computer, there also without TLS, and to its network.
+    `private`: whether it may lead to this computer, there also without TLS, and to its network.
 
-    Raises
-    ------
-    ParameterError
-        It is none.
+    Raises `ParameterError` (it is none).
     """
     plain = url.strip().rstrip("/")
     require_origin(plain)
@@ -54,13 +47,8 @@ def helper_address(url: str, *, private: bool) -> str:
 class HelperClient:
     """Asks one helper.
 
-    Parameters
-    ----------
-    address : str
-    token : str
-        By which the helper knows this server.
-    private : bool
-        As in `helper_address`.
+    `token`: by which the helper knows this server.
+    `private`: as in `helper_address`.
     """
 
     def __init__(self, address: str, token: str, *, private: bool) -> None:

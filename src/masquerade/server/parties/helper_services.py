@@ -54,11 +54,7 @@ class Leader:
 class HelperAccess:
     """The tokens of leaders, and the sessions of the operator; only hashes are kept.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    today : callable
-        Gives the ISO date.
+    `today`: gives the ISO date.
     """
 
     def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:

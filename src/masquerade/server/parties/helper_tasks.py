@@ -87,19 +87,10 @@ class HelperTask:
 class HelperTasks:
     """The tasks of a helper.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    signing_key : SigningKey
-    address : str
-        Of this helper, as it stands in surveys.
-    operator : str
-        Who runs it.
-    seals : Seals
-    clock : callable
-        Gives seconds since 1970.
-    today : callable
-        Gives the ISO date.
+    `address`: of this helper, as it stands in surveys.
+    `operator`: who runs it.
+    `clock`: gives seconds since 1970.
+    `today`: gives the ISO date.
     """
 
     def __init__(
@@ -134,12 +125,8 @@ class HelperTasks:
     def propose(self, proposal: Proposal, leader: str) -> HelperTask:
         """Keep a leader's proposal for the operator; the same one again gives the same task.
 
-        Raises
-        ------
-        ParameterError
-            It is not for this helper, or nothing that could be approved.
-        WrongState
-            Too many wait already.
+        Raises `ParameterError` (it is not for this helper, or nothing that could be approved) or
+        `WrongState` (too many wait already).
         """
         survey = checked_survey(proposal, self.identity(), now=self._clock())
         key, seed = HpkeKey.generate(), secrets.token_bytes(32)
@@ -213,9 +200,7 @@ class HelperTasks:
     def task(self, task: str) -> HelperTask:
         """Return a task.
 
-        Raises
-        ------
-        NotFound
+        Raises `NotFound`.
         """
         return self._transactions.read(lambda c: self.read(c, task))
 
@@ -237,10 +222,7 @@ class HelperTasks:
     def secrets(self, connection: Connection, task: str) -> HelperSecrets:
         """Return the secrets of a task that is approved.
 
-        Raises
-        ------
-        WrongState
-            They are gone.
+        Raises `WrongState` (they are gone).
         """
         row = _row(connection, task)
         if row.secrets is None:
@@ -317,11 +299,7 @@ class HelperTasks:
     def decide(self, task: str, *, approve: bool) -> HelperTask:
         """Approve or refuse a task; the same decision again changes nothing.
 
-        Raises
-        ------
-        NotFound
-        WrongState
-            It was decided otherwise, or has ended.
+        Raises `NotFound` or `WrongState` (it was decided otherwise, or has ended).
         """
 
         def work(connection: Connection) -> HelperTask:

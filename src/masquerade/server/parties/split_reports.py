@@ -27,10 +27,6 @@ _MOST_KNOWN = 128
 class SplitReports:
     """The sealed reports of all surveys, within transactions of the caller.
 
-    Parameters
-    ----------
-    seals : Seals
-
     Privacy
     -------
     A report holds one share that this server can open, which is uniform by itself, and one that
@@ -44,10 +40,7 @@ class SplitReports:
     def task(self, connection: Connection, survey: str) -> tuple[SplitTask, LeaderSecrets]:
         """Return the task that a survey was opened with, and this party's keys.
 
-        Raises
-        ------
-        WrongState
-            It has ended.
+        Raises `WrongState` (it has ended).
         """
         row = _bound(connection, survey)
         split = self._known.get(row.id)
@@ -72,10 +65,8 @@ class SplitReports:
     def check(self, connection: Connection, survey: str, data: bytes) -> Report:
         """Return a sealed report whose form is right, so that a damaged one is sent again.
 
-        Raises
-        ------
-        InvalidReport
-            It is of another task, form or time, or this party's share cannot be opened.
+        Raises `InvalidReport` (it is of another task, form or time, or this party's share cannot be
+        opened).
         """
         split, keys = self.task(connection, survey)
         report = Report.decode(data)
@@ -108,10 +99,7 @@ class SplitReports:
     def keep(self, connection: Connection, row: Row[Any], report: Report) -> None:
         """Keep the report of a participation whose survey is held.
 
-        Raises
-        ------
-        InvalidReport
-            Another participation sent a report of this id.
+        Raises `InvalidReport` (another participation sent a report of this id).
         """
         id_ = report.report_metadata.report_id.hex()
         mine = (SPLIT_REPORT.c.survey == row.survey) & (SPLIT_REPORT.c.report_id == id_)

@@ -45,10 +45,7 @@ class FormBody(StrictBody):
     def of_form(cls, fields: FormData) -> Self:
         """Return the body that fields stand for; what is not in them has its default.
 
-        Raises
-        ------
-        ParameterError
-            A field is wrong in a way that the page of the form can say.
+        Raises `ParameterError` (a field is wrong in a way that the page of the form can say).
         """
         values = {name: fields[name] for name in cls.model_fields if fields.get(name)}
         return cls.model_validate(values, strict=False)

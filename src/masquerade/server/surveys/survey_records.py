@@ -117,13 +117,9 @@ class FrozenSurvey:
 class Surveys:
     """All surveys of a database, within transactions of the caller.
 
-    Parameters
-    ----------
-    allow_clear : bool
-        Whether surveys may offer to send answers as they are.
-    bind : callable, optional
-        Binds a survey between two parties, open until a last day, to the task that its helper
-        approved, and returns the last day; or raises.
+    `allow_clear`: whether surveys may offer to send answers as they are.
+    `bind` (optional): binds a survey between two parties, open until a last day, to the task that
+    its helper approved, and returns the last day; or raises.
     """
 
     def __init__(

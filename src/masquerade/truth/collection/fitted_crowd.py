@@ -15,7 +15,7 @@ from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
-from masquerade.truth.categorical import CategoricalEstimator, option_columns, probabilities_like
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.collection.claims_log import ids_like
 from masquerade.truth.collection.saved_folder import SavedFolder, array_of, rows_of

@@ -18,7 +18,6 @@ from masquerade.truth.confusions import LEAST
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
-from masquerade.truth.splits import claims_among
 
 _LEAST_CONSTANT = 5  # answers
 _LEAST_CHANCE = 10
@@ -97,7 +96,7 @@ def advice_on(
     """Return the advice on workers of claims, the most certain first."""
     place = masks.of_claim if isinstance(masks, ReportMechanisms) else np.zeros(len(claims), int)
     rows = ~claims.unanswered()
-    reports = _Reports.of(claims_among(claims, rows), place[rows], crowd)
+    reports = _Reports.of(claims.among(rows), place[rows], crowd)
     found = [
         one
         for kind in (_below_chance, _constant, _copying, _drifting)

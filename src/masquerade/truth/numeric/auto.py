@@ -26,7 +26,7 @@ from masquerade.truth.numeric.location import Median, SortedValues
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
 from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
-from masquerade.truth.splits import claims_among, halves_by_worker, held_out_sparing
+from masquerade.truth.splits import halves_by_worker, held_out_sparing
 
 _HELD_OUT = 0.2  # share of the claims of a split
 _SPLITS, _MASKED_SPLITS, _HALVINGS = 5, 3, 3
@@ -189,12 +189,12 @@ class NumericChoice:
         squares: list[Floats] = [np.zeros((len(methods), 0))]
         for split in range(_MASKED_SPLITS):
             rows = held_out_sparing(reports, split, share=_HELD_OUT)
-            unseen, names = claims_among(reports, rows), np.zeros(len(claims), dtype=bool)
+            unseen, names = reports.among(rows), np.zeros(len(claims), dtype=bool)
             if not len(unseen):
                 continue
             # "No answer" stays among the reports that are learnt from.
             names[np.flatnonzero(~claims.unanswered())[rows]] = True
-            kept = claims_among(claims, ~names)
+            kept = claims.among(~names)
             fits = [
                 method.fit(kept, mechanism=mechanism).values_[unseen.task] for method in methods
             ]
@@ -265,9 +265,9 @@ def _errors_held_out(method: NumericEstimator, claims: Claims, scale: Floats) ->
     parts = [np.zeros(0)]
     for split in range(_SPLITS):
         rows = held_out_sparing(claims, split, share=_HELD_OUT)
-        unseen = claims_among(claims, rows)
+        unseen = claims.among(rows)
         if len(unseen):
-            value = method.fit(claims_among(claims, ~rows)).values_
+            value = method.fit(claims.among(~rows)).values_
             parts.append(np.abs(unseen.value - value[unseen.task]) / scale[unseen.task])
     return np.minimum(np.concatenate(parts), _FARTHEST)
 
@@ -280,7 +280,7 @@ def _differences_of_halves(method: NumericEstimator, claims: Claims, scale: Floa
     for halving in range(_HALVINGS):
         halves = halves_by_worker(claims, halving, least=least)
         if all(half.any() for half in halves):
-            one, other = (method.fit(claims_among(claims, half)).values_ for half in halves)
+            one, other = (method.fit(claims.among(half)).values_ for half in halves)
             apart = np.abs(one - other) / scale
             # Tasks that only one half answered have no difference.
             parts.append(apart[~np.isnan(apart)])

@@ -17,7 +17,6 @@ from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
-from masquerade.truth.splits import claims_among
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +69,7 @@ class NumericEstimator(Estimator):
         claims = self._as_claims(data, masks)
         if isinstance(masks, ReportMechanisms):
             for each, rows in masks.rows():
-                check_reports(claims_among(claims, rows), each, rows=np.flatnonzero(rows))
+                check_reports(claims.among(rows), each, rows=np.flatnonzero(rows))
         elif masks is not None:
             check_reports(claims, masks)
         self._solution = self.solve(claims, masks)

@@ -24,7 +24,6 @@ from masquerade.truth.numeric.estimator import (
 )
 from masquerade.truth.numeric.reports_table import ReportTable, option_values
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
-from masquerade.truth.splits import claims_among
 
 
 @dataclass(eq=False, kw_only=True)
@@ -177,4 +176,4 @@ def _by_mechanism(claims: Claims, masks: Masks) -> Iterator[tuple[Claims, Mechan
         return
     for mechanism, rows in masks.rows():
         if rows.any():
-            yield claims_among(claims, rows), mechanism
+            yield claims.among(rows), mechanism

@@ -17,7 +17,6 @@ from masquerade.mechanisms import (
     QuantisedResponse,
 )
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
-from masquerade.truth.splits import claims_among
 
 MOST_LEVELS = 41  # answers that inference by levels tells apart
 _MOST_BINS = 128  # symbols that noisy reports are sorted into
@@ -64,7 +63,7 @@ class ReportTable:
         """
         if isinstance(mechanism, ReportMechanisms):
             parts = [
-                cls.of(claims_among(claims, rows), each, levels)
+                cls.of(claims.among(rows), each, levels)
                 for each, rows in mechanism.rows()
                 if rows.any()
             ]

@@ -125,11 +125,17 @@ export class TrustFields {
     ];
   }
 
+  /** Ask the server how the helper stands to the draft as it is here: it is saved first. */
+  async #ask(method) {
+    if (!this.terms.helper || !(await this.draft.flush())) return { ok: false, data: { detail: "" } };
+    return ask(method, `${this.draft.path}/helper`);
+  }
+
   async #load() {
     this.helpers = [];
     const [helpers, standing] = await Promise.all([
       ask("GET", "/api/v1/helpers"),
-      this.terms.helper ? ask("GET", `${this.draft.path}/helper`) : { ok: false },
+      this.#ask("GET"),
     ]);
     if (helpers.ok) this.helpers = helpers.data.helpers;
     if (standing.ok) this.standing = standing.data;
@@ -185,8 +191,7 @@ export class TrustFields {
   #approval() {
     const state = this.standing?.state;
     const asked = async () => {
-      if (!(await this.draft.flush())) return;
-      const answer = await ask("POST", `${this.draft.path}/helper`);
+      const answer = await this.#ask("POST");
       if (answer.ok) this.standing = answer.data;
       this.said = answer.ok ? "" : (answer.data.detail ?? "The server could not be reached.");
       this.redraw();

@@ -1,0 +1,105 @@
+"""Intervals of what a method for categories learns: reliabilities, and shares of truths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import betaincinv
+
+from masquerade.errors import ParameterError
+from masquerade.exact.arrays import Floats
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.estimator import check_proper_share
+
+
+def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
+    """Return credible intervals of workers' reliability.
+
+    Parameters
+    ----------
+    fit : CategoricalEstimator
+        Fitted, of a method that knows how sure it is: `BayesianCombination`, `OneCoin`, `TwoCoin`.
+    confidence : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``worker``, ``reliability``, ``low``, ``high``: quantiles of the Beta distribution that has
+        the posterior's mean and variance.
+
+    Raises
+    ------
+    ParameterError
+        The method gives no standard deviation.
+    """
+    solution = fit.solution_
+    if solution.reliability_error is None:
+        raise ParameterError(
+            f"{type(fit).__name__} does not say how sure it is of workers; use "
+            "BayesianCombination, OneCoin or TwoCoin."
+        )
+    low, high = _beta_interval(solution.reliability, solution.reliability_error, confidence)
+    return pa.table(
+        {
+            "worker": fit.claims_.workers,
+            "reliability": solution.reliability,
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def truth_share_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
+    """Return how often each option is the truth, with intervals.
+
+    The interval is of the population that the tasks are a sample of: it holds the chance of which
+    tasks are in the claims, and the uncertainty of each task's truth given the workers. From
+    `BayesianCombination` it also holds that of the workers' confusions.
+
+    Parameters
+    ----------
+    fit : CategoricalEstimator
+        Fitted, of a method whose posteriors are probabilities.
+    confidence : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``label``, ``share``, ``low``, ``high``.
+    """
+    solution = fit.solution_
+    if solution.truth_shares is not None and solution.truth_share_errors is not None:
+        share, error = solution.truth_shares, solution.truth_share_errors
+    else:
+        share = solution.posteriors.mean(axis=0)
+        error, _ = mixture_errors(solution.posteriors)
+    low, high = _beta_interval(share, error, confidence)
+    return pa.table({"label": fit.claims_.options, "share": share, "low": low, "high": high})
+
+
+def mixture_errors(posterior: Floats) -> tuple[Floats, Floats]:
+    """Return standard deviations of the shares of truths, and the part of information that is left.
+
+    Undecided tasks hold no information on the shares of a mixture.
+    """
+    share = posterior.mean(axis=0)
+    spread = share * (1 - share)
+    # The Fisher information of a share, were the tasks' truths known, is 1 / spread a task; of it
+    # the posteriors' own spread is left.
+    information = ((posterior - share) ** 2).sum(axis=0)
+    error = np.sqrt(np.minimum(spread, spread**2 / np.maximum(information, 1e-300)))
+    return error, information / np.maximum(len(posterior) * spread, 1e-300)
+
+
+def _beta_interval(mean: Floats, error: Floats, confidence: float) -> tuple[Floats, Floats]:
+    check_proper_share(confidence=confidence)
+    mean = np.clip(mean, 1e-9, 1 - 1e-9)
+    variance = np.maximum(error**2, 1e-18)
+    # the Beta distribution of this mean and variance: a + b = m (1 - m) / v - 1
+    size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
+    tail = (1 - confidence) / 2
+    a, b = mean * size, (1 - mean) * size
+    low, high = betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)
+    return np.asarray(low), np.asarray(high)
