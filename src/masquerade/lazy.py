@@ -22,10 +22,7 @@ def lazy_room(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     A room imports its public names under ``if TYPE_CHECKING``, where editors and type checkers read
     them. The same lines are read here, so that each name is written once.
 
-    Parameters
-    ----------
-    room : str
-        The ``__name__`` of the room's package, which has an ``__all__``.
+    `room`: the ``__name__`` of the room's package, which has an ``__all__``.
     """
     package = sys.modules[room]
     with open(str(package.__file__), encoding="utf-8") as source:

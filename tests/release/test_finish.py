@@ -27,11 +27,11 @@ from masquerade.release.finish import (
     moments,
     spread_factor,
     variances_within,
+    wiener_shares,
 )
 from masquerade.release.grid import Grid
 from masquerade.release.planner import Plan
 from masquerade.release.templates import with_noise
-from masquerade.release.wiener import wiener_shares
 
 Grouped = Callable[..., GroupedClaims]
 

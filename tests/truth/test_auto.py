@@ -9,12 +9,9 @@ from masquerade.answers import Claims, Truths
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy
-from masquerade.truth.splits import (
-    fold,
-    halves_by_worker,
-    held_out_sparing,
-    uniform_by_claim,
-)
+from masquerade.truth.auto import fold
+from masquerade.truth.numeric.auto import halves_by_worker, held_out_sparing
+from masquerade.truth.ties import uniform_by_claim
 
 
 def crowd(seed: int, *, misleading: float, tasks: int = 400) -> tuple[Claims, Truths]:

@@ -29,17 +29,7 @@ LARGEST_ERROR = Fraction(1, 2**120)
 
 
 class Block(ABC):
-    """One part of the vector, for one question.
-
-    Attributes
-    ----------
-    bits, outputs : int
-        Elements of the vector, and of what is added up.
-    checks : int
-        Number of linear checks: 0 or 1.
-    squared : int
-        How many numbers are squared for the check.
-    """
+    """One part of the vector, for one question."""
 
     __slots__ = ()
 
@@ -65,7 +55,7 @@ class Block(ABC):
 
     @property
     def checks(self) -> int:
-        """Number of linear checks."""
+        """Number of linear checks: 0 or 1."""
         return 1
 
     @property

@@ -440,10 +440,8 @@ def _not_a_number(labels: pa.Array, column: str) -> InputError:
 def kept_rows(claims: Claims, duplicates: Duplicates) -> Flags | None:
     """Return which claims stay where workers answered tasks more than once; None for all.
 
-    Raises
-    ------
-    DuplicateClaim
-        There is such a claim, and `duplicates` is ``"error"``; the message names both rows.
+    Raises `DuplicateClaim` (there is such a claim, and `duplicates` is ``"error"``; the message
+    names both rows).
     """
     if duplicates == "all":
         return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.options import AsJson, Config, DataDir
+from masquerade.cli.options import AsJson, Config, DataDir, WorkerCount
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
@@ -43,10 +43,7 @@ def run(
         int | None,
         typer.Option(min=0, max=65535, help="Default 8081; 0 takes any free one."),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, max=64, help="How many processes answer requests; default 1."),
-    ] = None,
+    workers: WorkerCount = None,
     operator: Annotated[
         str | None,
         typer.Option(

@@ -28,6 +28,10 @@ Config = Annotated[
     typer.Option(help="File of settings; default: masquerade.toml here, where there is one."),
 ]
 DataDir = Annotated[Path | None, typer.Option(help="Where to keep the data.")]
+WorkerCount = Annotated[
+    int | None,
+    typer.Option(min=1, max=64, help="How many processes answer requests; default 1."),
+]
 MechanismText = Annotated[
     str,
     typer.Argument(

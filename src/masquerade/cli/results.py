@@ -140,9 +140,7 @@ def _show(result: dict[str, Any]) -> None:
             )
     for name, columns in (("labels", ("item", "label")), ("ranking", ("item", "strength"))):
         if result[name]:
-            view = Table(title=name, title_justify="left")
-            for column in columns:
-                view.add_column(column)
+            view = Table(*columns, title=name, title_justify="left")
             for row in result[name]:
                 value = row[columns[1]]
                 shown = f"{value:.3f}" if isinstance(value, float) else str(value)

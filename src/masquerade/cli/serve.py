@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from masquerade.cli.options import Config, DataDir
+from masquerade.cli.options import Config, DataDir, WorkerCount
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
@@ -70,10 +70,7 @@ def serve(
         int | None,
         typer.Option(min=0, max=65535, help="Default 8080; 0 takes any free one."),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, max=64, help="How many processes answer requests; default 1."),
-    ] = None,
+    workers: WorkerCount = None,
     no_browser: NoBrowser = False,
     data_dir: DataDir = None,
     config: Config = None,

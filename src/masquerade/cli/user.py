@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from masquerade.cli.options import AsJson, Config, DataDir
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import show, show_rows
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -95,20 +95,17 @@ def list_(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fal
         show({"accounts": members}, as_json=True, title="Accounts")
         return
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(*("login", "name", "team", "role", "signs in with"))
-    for member in members:
-        ways = [
-            *(["password"] if member["password"] else []),
-            *(["code"] if member["codes"] else []),
-            *(["passkey"] if member["passkeys"] else []),
-        ]
-        table.add_row(
-            *(str(member[key]) for key in ("login", "name", "team", "role")),
-            ", ".join(ways) or "the owner's link",
+    words = {"password": "password", "codes": "code", "passkeys": "passkey"}
+    columns = ("login", "name", "team", "role")
+    rows = [
+        (
+            *(member[key] for key in columns),
+            ", ".join(word for key, word in words.items() if member[key]) or "the owner's link",
         )
-    Console().print(table)
+        for member in members
+    ]
+    show_rows(Console(), (*columns, "signs in with"), rows, lines=False)
 
 
 @user.command()

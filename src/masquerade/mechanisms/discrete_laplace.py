@@ -35,10 +35,8 @@ class DiscreteLaplace(LatticeMechanism):
 
     Parameters
     ----------
-    low, high : number
-        Ends of the range of answers, on the question's scale.
-    step : number
-        Distance of neighbouring answers.
+    low, high, step : number
+        As for `DiscreteGaussian`.
     epsilon : number
         Loss of one report in nats, above 0. P(n steps) is proportional to
         ``exp(-epsilon abs(n) step / (high - low))``; the scale is rounded towards more noise where

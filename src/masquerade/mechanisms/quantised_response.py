@@ -37,10 +37,8 @@ class QuantisedResponse(LatticeMechanism):
 
     Parameters
     ----------
-    low, high : number
-        Ends of the range of answers, on the question's scale.
-    step : number
-        Distance of neighbouring answers.
+    low, high, step : number
+        As for `DiscreteGaussian`.
     epsilon : number
         Loss of one report in nats, above 0.
     levels : int or "auto"

@@ -86,13 +86,9 @@ class ItemNetWins(ItemMechanism):
 
     Parameters
     ----------
-    epsilon : number or sequence of numbers
-        One for all; one a voter where `trust` is ``"local"``.
     unit : {"record"}
-    weights, most
-        How much each voter counts where `trust` is ``"local"``; see `voter_weights`.
-    trust : {"local", "aggregator"}
-        Who adds the noise: each voter, or once whoever computes the result.
+    epsilon, weights, most, trust
+        As for `ItemWins`.
     design : {"unknown", "balanced"}
         What the plan of the questions says of the pairs, before anybody answered. ``"balanced"``:
         each pair is asked about equally often; weights are then Bradley-Terry strengths with
@@ -125,13 +121,9 @@ class ItemVotes(ItemMechanism):
 
     Parameters
     ----------
-    epsilon : number or sequence of numbers
-        One for all; one a voter where `trust` is ``"local"``.
     unit : {"voter"}
-    weights, most
-        How much each voter counts where `trust` is ``"local"``; see `voter_weights`.
-    trust : {"local", "aggregator"}
-        Who adds the noise: each voter, or once whoever computes the result.
+    epsilon, weights, most, trust
+        As for `ItemWins`.
     records : int, optional
         About how many records a voter has, from the design of the questions, at least 1. Each
         voter's vector is then cut to a length of 1.5 times that of so many records on items at

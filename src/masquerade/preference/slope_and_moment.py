@@ -228,13 +228,9 @@ class LinearMoment(PrivateMechanism):
 
     Parameters
     ----------
-    epsilon : number or sequence of numbers
-        One for all; one a voter where `trust` is ``"local"``.
     unit : {"record"}
-    weights, most
-        How much each voter counts where `trust` is ``"local"``; see `voter_weights`.
-    trust : {"local", "aggregator"}
-        Who adds the noise: each voter, or once whoever computes the result.
+    epsilon, weights, most, trust
+        As for `ItemWins`.
     share : number
         Of epsilon that goes to the sum of directions, the rest to the moment; between 0 and 1.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from scipy.fft import dct, idct
 from scipy.special import gammaln, xlogy
 
-from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.exact.arrays import Flags, Floats, Integers, on_simplex
 from masquerade.release.bandwidth import own_bandwidth
 from masquerade.release.counts_given_total import counts_given_total
 from masquerade.release.families import Reading, readings
@@ -17,7 +19,12 @@ from masquerade.release.grid import Grid
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.planner import MOST_READ, Plan
 from masquerade.release.templates import PARTS_OF_BIN, SMOOTH_FAMILIES
-from masquerade.release.wiener import Target, wiener_shares
+
+#: What densities should resemble: the claims that were made, or what they are drawn from.
+Target = Literal["claims", "source"]
+
+#: With fewer objects the variance of a coefficient over objects says too little.
+LEAST_OBJECTS = 8
 
 #: Of the rough families: an object's shares differ from the mean of all as those of a Dirichlet
 #: distribution with this sum of parameters.
@@ -241,3 +248,42 @@ def _bandwidths(reading: Reading, share: Floats, width: Floats) -> Floats:
     bump = width * share.shape[1] * np.exp(reading.log_width)
     narrow = smooth * 1.06 * bump * n**-0.2 + (1 - smooth) * robust
     return np.asarray(np.sqrt(robust * np.minimum(robust, narrow)))
+
+
+def wiener_shares(
+    noisy: Floats,
+    noise: Floats,
+    sampling: Floats,
+    target: Target = "claims",
+    least_objects: int = LEAST_OBJECTS,
+) -> Floats:
+    """Return the shares of objects with equally many bins, each shrunk towards the mean of all.
+
+    Wiener shrinkage: smooth parts of a histogram are kept, rough ones are noise.
+
+    Shapes: `noisy` (n_objects, bins): noisy shares, unclamped. `noise` (n_objects,): variance of
+    the noise on a share. `sampling` (n_objects,): 1 over the number of claims, or the sum of their
+    squared weights over the squared sum.
+    """
+    objects, bins = noisy.shape
+    if objects < least_objects:
+        return on_simplex(noisy)
+    # an orthonormal transform leaves the noise's variance as it is in every coefficient
+    coefficient = dct(noisy, axis=1, norm="ortho")
+    mean = coefficient.mean(axis=0)
+    power = coefficient.var(axis=0, ddof=1)
+    # E sum_b share**2, the noise taken off; at least that of even shares
+    squares = max(float((noisy**2).sum(axis=1).mean() - bins * noise.mean()), 1 / bins)
+    drawn = max(1 - squares, 0.0) * sampling / bins
+    signal = np.maximum(power - noise.mean() - drawn.mean(), 0.0)
+    signal[0] = 0.0  # the shares of every object sum to 1
+    padded = np.concatenate((signal[1:2], signal[1:], signal[-1:]))
+    # the spectrum of a density falls: binomial smoothing, then the running minimum
+    smooth = 0.25 * padded[:-2] + 0.5 * padded[1:-1] + 0.25 * padded[2:]
+    signal[1:] = np.minimum.accumulate(smooth)
+    # E[wanted | noisy] = mean + S / (S + noise) (noisy - mean); claims vary by sampling too
+    wanted = signal + (drawn[:, None] if target == "claims" else 0.0)
+    everything = signal + (drawn + noise)[:, None]
+    kept = np.where(everything > 0, wanted / np.where(everything > 0, everything, 1.0), 1.0)
+    shrunk = mean + kept * (coefficient - mean)
+    return on_simplex(idct(shrunk, axis=1, norm="ortho"))

@@ -13,7 +13,13 @@ from masquerade.exact import Guarantee
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import NumberLike, positive, whole
 from masquerade.release.engine import Data, Progress, claims_of
-from masquerade.release.finish import NoisyHistograms, drawn_together, finish, spread_factor
+from masquerade.release.finish import (
+    NoisyHistograms,
+    Target,
+    drawn_together,
+    finish,
+    spread_factor,
+)
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import release_guarantee
 from masquerade.release.histogram import (
@@ -26,7 +32,6 @@ from masquerade.release.histogram import (
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.planner import Plan
 from masquerade.release.release import Release
-from masquerade.release.wiener import Target
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,13 +101,8 @@ def running_helper(folder: Path) -> Iterator[HelperProcess]:
 class SecondSurvey:
     """The survey between two parties, and how far it has got.
 
-    Parameters
-    ----------
-    services : Services
-    folder : Path
-        Where the helper keeps its data, apart from the demonstration's.
-    leader : str
-        Address of this server.
+    `folder`: where the helper keeps its data, apart from the demonstration's.
+    `leader`: address of this server.
     """
 
     def __init__(self, services: Services, folder: Path, leader: str) -> None:

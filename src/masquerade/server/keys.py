@@ -57,20 +57,20 @@ def checked_key(name: str, value: str) -> str:
 
 
 def read_database_key(file: Path) -> str:
-    """Return the key in a file.
-
-    Raises `UnreadableFile` (the file is not there or cannot be read) or `ParameterError` (there is
-    no key in it).
-    """
-    try:
-        content = file.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
-        raise UnreadableFile(f"cannot read the database's key in {file}: {why}; {_HOW}.") from error
-    return checked_key(f"the file {file}", content)
+    """Return the key in a file; see `_read_key` for what is raised."""
+    return _read_key(file, "database", f"; {_HOW}.")
 
 
 def read_server_key(file: Path) -> ServerKey:
+    """Return the key in a file; see `_read_key` for what is raised."""
+    advice = (
+        ". It was made when the server first started; put it there, or name its place with "
+        "server_key_file."
+    )
+    return ServerKey(_read_key(file, "server", advice))
+
+
+def _read_key(file: Path, whose: str, advice: str) -> str:
     """Return the key in a file.
 
     Raises `UnreadableFile` (the file is not there or cannot be read) or `ParameterError` (there is
@@ -80,11 +80,8 @@ def read_server_key(file: Path) -> ServerKey:
         content = file.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is no text"
-        raise UnreadableFile(
-            f"cannot read the server's key in {file}: {why}. It was made when the server first "
-            "started; put it there, or name its place with server_key_file."
-        ) from error
-    return ServerKey(checked_key(f"the file {file}", content))
+        raise UnreadableFile(f"cannot read the {whose}'s key in {file}: {why}{advice}") from error
+    return checked_key(f"the file {file}", content)
 
 
 def make_server_key(file: Path) -> ServerKey:

@@ -173,9 +173,7 @@ def require_origin(address: str) -> None:
     It is an origin of https, or of http on this computer itself: what a helper approved is worth
     nothing where somebody on the way could change it.
 
-    Raises
-    ------
-    ParameterError
+    Raises `ParameterError`.
 
     Examples
     --------

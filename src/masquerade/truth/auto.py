@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from masquerade.answers import Claims
 from masquerade.errors import NotFitted
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Flags, Floats
 from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import NOT_FITTED, check_positive
-from masquerade.truth.splits import fold
 from masquerade.truth.subtypes import Subtypes
+from masquerade.truth.ties import uniform_by_claim
 
 Candidate = BayesianCombination | Subtypes
 
@@ -178,3 +179,10 @@ def _held_out_scores(candidates: Sequence[Candidate], problem: Problem) -> Float
         if sum(part.shape[1] for part in scores) >= _ENOUGH:
             break
     return np.concatenate(scores, axis=1)
+
+
+def fold(claims: Claims, number: int, *, folds: int, least: int) -> Flags:
+    """Return one of several disjoint folds of the claims on tasks of `least` claims or more."""
+    of_task = np.bincount(claims.task, minlength=claims.n_tasks)
+    place = (uniform_by_claim(claims, 0) * folds).astype(np.int64)
+    return np.asarray((of_task[claims.task] >= least) & (place == number))

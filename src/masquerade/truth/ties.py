@@ -1,4 +1,4 @@
-"""Ties: which options share the best score, and which of them is picked."""
+"""Ties: which options share the best score, which is picked, and the numbers that names give."""
 
 from __future__ import annotations
 
@@ -103,3 +103,12 @@ def digest(names: pa.Array) -> NDArray[np.uint64]:
     # Sums wrap around at 2**64, and their differences are right all the same.
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(pairs, dtype=np.uint64)])
     return scattered(running[ends[1:] - ends[0]] - running[ends[:-1] - ends[0]])
+
+
+def uniform_by_claim(claims: Claims, seed: int) -> Floats:
+    """Return a number from 0 to 1 for each claim, from its names and `seed` alone.
+
+    Repeated claims of a worker on a task have the same one, so they are never split.
+    """
+    task = scattered(digest(claims.tasks) + np.uint64(seed))[claims.task]
+    return np.asarray(scattered(task ^ digest(claims.workers)[claims.worker]) / 2.0**64)

@@ -31,11 +31,7 @@ class SecondPartyPages:
     secret of a participant is known to the page on which it was drawn and to no other. So a page
     that is let in can do nothing that a program without a browser cannot do.
 
-    Parameters
-    ----------
-    app : ASGIApp
-    allowed : callable
-        Whether an origin is that of a second party of a survey here; it may wait.
+    `allowed`: whether an origin is that of a second party of a survey here; it may wait.
     """
 
     def __init__(self, app: ASGIApp, *, allowed: Callable[[str], bool]) -> None:

@@ -44,22 +44,11 @@ def exchange(
     No proxy is asked and no redirect followed: what is sent, a token perhaps, goes to this address
     and to no other.
 
-    Parameters
-    ----------
-    target : Target
-    address : str
-        IP address, as `addresses.resolve` gives it.
-    method : str
-    body : bytes, optional
-    headers : mapping of str
-    seconds : float
-        After which it ends, however slowly the other side reads and answers.
-    most : int
-        Bytes that the answer may have; with 0 nothing of it is read but its status.
+    `address`: IP address, as `addresses.resolve` gives it.
+    `seconds`: after which it ends, however slowly the other side reads and answers.
+    `most`: bytes that the answer may have; with 0 nothing of it is read but its status.
 
-    Raises
-    ------
-    TimeoutError, httpx.HTTPError, OSError, TooLongAnswer
+    Raises `TimeoutError`, `httpx.HTTPError`, `OSError`, `TooLongAnswer`.
     """
     url = httpx.URL(
         scheme="https" if target.https else "http",

@@ -42,12 +42,7 @@ class _Job:
 
 
 class LeaderJobs:
-    """The jobs of all tasks of a leader.
-
-    Parameters
-    ----------
-    transactions : Transactions
-    """
+    """The jobs of all tasks of a leader."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -57,11 +52,8 @@ class LeaderJobs:
     ) -> bool:
         """Take a task's jobs one further; return False once every report was checked.
 
-        Raises
-        ------
-        BrokenPromise
-            The helper answered for other reports, or with another check than the protocol's.
-        ServerUnavailable, OperationError, AggregationRefused
+        Raises `BrokenPromise` (the helper answered for other reports, or with another check than
+        the protocol's) or `ServerUnavailable`, `OperationError`, `AggregationRefused`.
         """
         jobs = AGGREGATION_JOB.c.task == row.id
         last = self._transactions.read(

@@ -67,13 +67,7 @@ MISMATCH_DAYS = 3
 class LeaderSteps:
     """The steps of all tasks of a leader.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    helpers : Helpers
-    seals : Seals
-    today : callable
-        Gives the ISO date.
+    `today`: gives the ISO date.
     """
 
     def __init__(

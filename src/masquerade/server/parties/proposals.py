@@ -70,15 +70,8 @@ class LeaderSecrets:
 class Proposals:
     """Surveys that a team's helper is asked to approve.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    helpers : Helpers
-    seals : Seals
-    today : callable
-        Gives the ISO date.
-    clock : callable
-        Gives seconds since 1970.
+    `today`: gives the ISO date.
+    `clock`: gives seconds since 1970.
     """
 
     def __init__(
@@ -112,29 +105,16 @@ class Proposals:
         What the helper has ended or forgotten, or would forget before the last day, is proposed
         anew.
 
-        Parameters
-        ----------
-        survey : Survey
-            As it will open.
-        token : str
-            Of the draft, with which it opens.
-        team : str
-        leader : str
-            Address of this server, as participants know it.
-        people : int
-            Expected.
-        closes : str, optional
-            The last day, ISO date.
-        again : bool
-            Whether a survey that the helper refused is proposed once more.
+        `survey`: as it will open.
+        `token`: of the draft, with which it opens.
+        `leader`: address of this server, as participants know it.
+        `people`: expected.
+        `closes` (optional): the last day, ISO date.
+        `again`: whether a survey that the helper refused is proposed once more.
 
-        Raises
-        ------
-        NotFound
-            The team has no helper at the address that the survey names.
-        BrokenPromise
-            The helper answered otherwise than was asked, or is another.
-        ServerUnavailable, OperationError, AggregationRefused
+        Raises `NotFound` (the team has no helper at the address that the survey names),
+        `BrokenPromise` (the helper answered otherwise than was asked, or is another) or
+        `ServerUnavailable`, `OperationError`, `AggregationRefused`.
         """
         row = self._transactions.read(lambda c: _proposal(c, token, survey))
         if row is None or row.state in DRAFTED:
@@ -159,11 +139,9 @@ class Proposals:
 
         Where none is kept here nothing is asked: `bind_task` says so.
 
-        Raises
-        ------
-        WrongState
-            The helper has ended or forgotten the task: answers could never be added up.
-        NotFound, BrokenPromise, ServerUnavailable, OperationError, AggregationRefused
+        Raises `WrongState` (the helper has ended or forgotten the task: answers could never be
+        added up) or `NotFound`, `BrokenPromise`, `ServerUnavailable`, `OperationError`,
+        `AggregationRefused`.
         """
         row = self._transactions.read(lambda c: _proposal(c, token, survey))
         if row is None or row.state != APPROVED:
@@ -360,10 +338,8 @@ def bind_task(connection: Connection, token: str, survey: Survey, closes: str | 
     Returns the survey's last day: `closes`, or where there is none the last before the helper
     forgets the task.
 
-    Raises
-    ------
-    WrongState
-        The helper has not approved exactly this survey, or forgets it before its last day.
+    Raises `WrongState` (the helper has not approved exactly this survey, or forgets it before its
+    last day).
     """
     row = _proposal(connection, token, survey)
     if row is None or row.state != APPROVED:

@@ -41,14 +41,8 @@ class Helper:
 class Helpers:
     """The helpers of all teams.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    connect : callable
-        Gives a client of an address and a token.
-    seals : Seals
-    private : bool
-        Whether helpers may be on this computer and its network.
+    `connect`: gives a client of an address and a token.
+    `private`: whether helpers may be on this computer and its network.
     """
 
     def __init__(
@@ -62,17 +56,11 @@ class Helpers:
     def add(self, team: str, *, address: str, token: str, fingerprint: str) -> Helper:
         """Keep a helper, or another token of one, after asking it who it is.
 
-        Parameters
-        ----------
-        team, address : str
-        token, fingerprint : str
-            As the helper's operator gave them, and not over the network of this server.
+        `token`, `fingerprint`: as the helper's operator gave them, and not over the network of this
+        server.
 
-        Raises
-        ------
-        BrokenPromise
-            Another key is at this address.
-        ParameterError, ServerUnavailable, OperationError
+        Raises `BrokenPromise` (another key is at this address) or `ParameterError`,
+        `ServerUnavailable`, `OperationError`.
         """
         place = helper_address(address, private=self._private)
         wanted = re.sub(r"[\s:-]", "", fingerprint.lower())
@@ -132,9 +120,7 @@ class Helpers:
     def remove(self, team: str, helper: str) -> None:
         """Forget a helper; surveys that are open with it go on without its token, and wait.
 
-        Raises
-        ------
-        NotFound
+        Raises `NotFound`.
         """
         gone = delete(HELPER).where(HELPER.c.team == team, HELPER.c.id == helper)
         if not self._transactions.write(lambda c: c.execute(gone).rowcount):
@@ -154,9 +140,7 @@ class Helpers:
     def at(self, connection: Connection, team: str, address: str) -> Row[Any]:
         """Return the row of a team's helper at an address.
 
-        Raises
-        ------
-        NotFound
+        Raises `NotFound`.
         """
         query = select(HELPER).where(HELPER.c.team == team, HELPER.c.address == address)
         row = connection.execute(query).first()
@@ -167,10 +151,7 @@ class Helpers:
     def token(self, row: Row[Any]) -> str:
         """Return the token by which a helper knows this server.
 
-        Raises
-        ------
-        WrongState
-            It was lost with the server's key.
+        Raises `WrongState` (it was lost with the server's key).
         """
         if row.token is None:
             raise WrongState("the token of this helper was lost; enter it again.")

@@ -64,28 +64,30 @@ class Seal(Body):
     commitment: Hex256
 
 
-class Sending(Body):
+class SealOpening(Body):
+    """What opens a seal, and what the answers were masked or split for."""
+
+    salt: Hex128
+    level: LevelName
+    survey_hash: Hex256
+
+
+class Sending(SealOpening):
     """All that a device sends: masked reports, and what they were masked for."""
 
     # The first wrong report is enough: a body has room for thousands.
     reports: Annotated[list[Report], Field(max_length=200), FailFast()]
-    salt: Hex128
-    level: LevelName
-    survey_hash: Hex256
 
 
 # Whole groups of four, the last of them filled up.
 _BASE64 = r"^([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
-class SplitSending(Body):
+class SplitSending(SealOpening):
     """A report in two sealed shares, and what it was split for."""
 
     # In base64; 4.7 kB hold 30 questions of 7 answers.
     report: Annotated[str, Field(max_length=200_000, pattern=_BASE64)]
-    salt: Hex128
-    level: LevelName
-    survey_hash: Hex256
 
 
 @dataclass(frozen=True, slots=True)

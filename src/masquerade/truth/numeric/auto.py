@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from masquerade.answers import Claims
 from masquerade.errors import NotFitted
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import LatticeMechanism, QuantisedResponse
 from masquerade.truth.diagnostics import PRIOR_ONLY, Remark
 from masquerade.truth.estimator import NOT_FITTED
@@ -26,7 +26,7 @@ from masquerade.truth.numeric.location import Median, SortedValues
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
 from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
-from masquerade.truth.splits import halves_by_worker, held_out_sparing
+from masquerade.truth.ties import digest, scattered, uniform_by_claim
 
 _HELD_OUT = 0.2  # share of the claims of a split
 _SPLITS, _MASKED_SPLITS, _HALVINGS = 5, 3, 3
@@ -295,3 +295,25 @@ def _expected_report(value: Floats, mechanism: LatticeMechanism) -> Floats:
     chance = mechanism.probability(levels[:, None], levels[None, :])
     mean = chance @ levels / chance.sum(axis=1)  # given that a level is reported
     return np.asarray(np.interp(value, levels, mean))
+
+
+def held_out_sparing(claims: Claims, seed: int, *, share: float) -> Flags:
+    """Return which claims to hold out, where two of each task stay (one where it has two)."""
+    chance = uniform_by_claim(claims, seed)
+    of_task = np.bincount(claims.task, minlength=claims.n_tasks)
+    most = np.where(of_task == 2, 1, np.maximum(of_task - 2, 0))
+    order = np.lexsort((claims.value, chance, claims.task))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(of_task) - of_task, of_task)
+    return np.asarray((chance < share) & (rank < most[claims.task]))
+
+
+def halves_by_worker(claims: Claims, seed: int, *, least: int) -> tuple[Flags, Flags]:
+    """Return which claims are of a random half of the workers, and which of the other.
+
+    Claims on tasks of fewer than `least` claims are in neither.
+    """
+    enough = np.bincount(claims.task, minlength=claims.n_tasks)[claims.task] >= least
+    words = scattered(digest(claims.workers) + np.uint64(seed))
+    first = (words >= np.uint64(1 << 63))[claims.worker]
+    return enough & first, enough & ~first
