@@ -293,10 +293,11 @@ def test_the_account_says_both_truths(parties: Parties, tmp_path: Path) -> None:
         [begun] = [one["two_parties"] for one in me.ledger()]
         assert (begun["bytes"], begun["take_back"]) == (None, None)
         receipt = part.answer({"lunch": "soup", "mood": 4})
-        paid = me.ledger()[-1]
+        paid, terms = me.ledger()[-1], parties.record.survey.two_parties
+        assert terms is not None
         assert paid["two_parties"] == {
             "leader": parties.server.url,
-            "helper": parties.record.survey.two_parties.helper,
+            "helper": terms.helper,
             "operator": OPERATOR,
             "bytes": receipt.sealed_bytes,
             "take_back": "until the survey closes",

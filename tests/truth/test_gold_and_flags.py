@@ -24,7 +24,7 @@ from masquerade.truth import (
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import LabelWeights
 from masquerade.truth.dawid_skene import DawidSkeneModel
-from masquerade.truth.expectation_maximization import Block, Crowd, SufficientStatistics
+from masquerade.truth.expectation_maximization import Crowd, SufficientStatistics, VoteBlock
 from masquerade.truth.votes import Votes
 
 CATEGORICAL = [method for method in METHODS if issubclass(method, CategoricalEstimator)]
@@ -162,7 +162,7 @@ def test_blocks_of_tasks_add_up() -> None:
             claims.workers,
             claims.options,
         )
-        block = Block(Votes.of(part), np.full(claims.n_tasks, -1, dtype=np.int32))
+        block = VoteBlock(Votes.of(part), np.full(claims.n_tasks, -1, dtype=np.int32))
         return model.expectation_step(block, LabelWeights(log_confusion, log_prior))[1]
 
     half = claims.task < 30

@@ -48,12 +48,7 @@ class SumEstimate(Result):
 
 @dataclass(frozen=True, slots=True)
 class Quadratic:
-    """A quadratic of one number.
-
-    Attributes
-    ----------
-    constant, linear, square : float
-    """
+    """A quadratic of one number."""
 
     constant: float
     linear: float = 0.0

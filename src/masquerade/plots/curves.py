@@ -34,15 +34,9 @@ def privacy_against_accuracy(
 ) -> Axes:
     """Draw how accurate results are at each epsilon.
 
-    Parameters
-    ----------
-    data : result or table
-        ``epsilon``, ``accuracy`` (0 to 1); optionally ``low``, ``high``, ``series``.
-    axes : matplotlib Axes, optional
-        Default: a new figure.
-    theme : {"light", "dark"}
-        Of a new figure.
-    title : str
+    `data`: ``epsilon``, ``accuracy`` (0 to 1); optionally ``low``, ``high``, ``series``.
+    `axes` (optional): default: a new figure.
+    `theme` ({"light", "dark"}): of a new figure.
     """
     table = table_of(data, ("epsilon", "accuracy"), drawing="privacy_against_accuracy")
     axes = _curves(table, "epsilon", "accuracy", axes, theme)
@@ -71,15 +65,10 @@ def ledger_over_time(
 ) -> Axes:
     """Draw what a ledger has spent, entry after entry, below its cap.
 
-    Parameters
-    ----------
-    data : result or table
-        ``spent`` (the total after each entry, in epsilon or rho); optionally ``time`` and
-        ``series`` (of one person each).
-    cap : float, optional
-        The most that may be spent.
-    axes, theme, title
-        As in `privacy_against_accuracy`.
+    `data`: ``spent`` (the total after each entry, in epsilon or rho); optionally ``time`` and
+    ``series`` (of one person each).
+    `cap` (optional): the most that may be spent.
+    `axes`, `theme`, `title`: as in `privacy_against_accuracy`.
     """
     table = table_of(data, ("spent",), drawing="ledger_over_time")
     axes = axes_for(axes, theme)
@@ -111,13 +100,9 @@ def trade_off(
 ) -> Axes:
     """Draw the power of the best test of two answers against its false-positive rate.
 
-    Parameters
-    ----------
-    data : result or table
-        ``rate``, ``power`` (0 to 1); optionally ``series``. `masquerade.accounting.trade_off_curve`
-        makes it.
-    axes, theme, title
-        As in `privacy_against_accuracy`.
+    `data`: ``rate``, ``power`` (0 to 1); optionally ``series``.
+    `masquerade.accounting.trade_off_curve` makes it.
+    `axes`, `theme`, `title`: as in `privacy_against_accuracy`.
     """
     table = table_of(data, ("rate", "power"), drawing="trade_off")
     axes = _curves(table, "rate", "power", axes_for(axes, theme, (5.2, 4.8)), theme)

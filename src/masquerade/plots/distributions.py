@@ -20,17 +20,10 @@ def densities(
 ) -> Axes:
     """Draw densities over the values, one curve a series.
 
-    Parameters
-    ----------
-    data : result or table
-        ``value``, ``density``; optionally ``series``, such as "before" and "after".
-    axes : matplotlib Axes, optional
-        Default: a new figure.
-    theme : {"light", "dark"}
-        Of a new figure.
-    title : str
-    unit : str
-        Of the values.
+    `data`: ``value``, ``density``; optionally ``series``, such as "before" and "after".
+    `axes` (optional): default: a new figure.
+    `theme` ({"light", "dark"}): of a new figure.
+    `unit`: of the values.
     """
     table = table_of(data, ("value", "density"), drawing="densities").sort_by("value")
     axes = axes_for(axes, theme)

@@ -25,15 +25,9 @@ def shares(
 ) -> Axes:
     """Draw the share of each option with its interval.
 
-    Parameters
-    ----------
-    data : result or table
-        ``option``, ``value`` (0 to 1), ``low``, ``high``; optionally ``series``.
-    axes : matplotlib Axes, optional
-        Default: a new figure.
-    theme : {"light", "dark"}
-        Of a new figure.
-    title : str
+    `data`: ``option``, ``value`` (0 to 1), ``low``, ``high``; optionally ``series``.
+    `axes` (optional): default: a new figure.
+    `theme` ({"light", "dark"}): of a new figure.
     """
     table = table_of(data, ("option", "value"), drawing="shares")
     axes = _dots(table, "option", "value", axes, theme)
@@ -46,12 +40,8 @@ def rankings(
 ) -> Axes:
     """Draw items by strength, the strongest at the top, with intervals where they are known.
 
-    Parameters
-    ----------
-    data : result or table
-        ``item``, ``strength``; optionally ``low``, ``high``, ``series``.
-    axes, theme, title
-        As in `shares`.
+    `data`: ``item``, ``strength``; optionally ``low``, ``high``, ``series``.
+    `axes`, `theme`, `title`: as in `shares`.
     """
     table = table_of(data, ("item", "strength"), drawing="rankings")
     table = table.sort_by([("strength", "descending")])
@@ -68,12 +58,8 @@ def reliability(
 ) -> Axes:
     """Draw how reliable each worker is, the most reliable at the top.
 
-    Parameters
-    ----------
-    data : result, fitted method or table
-        ``worker``, ``reliability`` (0 to 1); optionally ``low``, ``high``.
-    axes, theme, title
-        As in `shares`.
+    `data`: ``worker``, ``reliability`` (0 to 1); optionally ``low``, ``high``.
+    `axes`, `theme`, `title`: as in `shares`.
     """
     table = table_of(
         getattr(data, "reliability_", data), ("worker", "reliability"), drawing="reliability"
@@ -90,12 +76,8 @@ def estimates(
 ) -> Axes:
     """Draw the first numbers of a table against its first names, with intervals if it has them.
 
-    Parameters
-    ----------
-    data : result or table
-        A column of texts, a column of numbers; optionally ``low``, ``high``.
-    axes, theme, title
-        As in `shares`.
+    `data`: a column of texts, a column of numbers; optionally ``low``, ``high``.
+    `axes`, `theme`, `title`: as in `shares`.
     """
     table = table_of(data, (), drawing="estimates")
     value = _first(table, lambda kind: pa.types.is_floating(kind))

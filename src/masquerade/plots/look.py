@@ -26,13 +26,10 @@ DASHES = ("-", "--", "-.", ":")
 class Theme:
     """The colours of a figure.
 
-    Attributes
-    ----------
-    paper, ink, faint : str
-        Of the background, of text and axes, and of what stands behind the data.
-    colours : tuple of str
-        Of series, in order: Okabe and Ito's (2008), those too near the paper made lighter or
-        darker.
+    `paper`, `ink`, `faint`: of the background, of text and axes, and of what stands behind the
+    data.
+    `colours`: of series, in order: Okabe and Ito's (2008), those too near the paper made lighter or
+    darker.
     """
 
     paper: str
@@ -77,13 +74,9 @@ def new_figure(
 
     Nothing of matplotlib's settings is changed, and no window opens.
 
-    Parameters
-    ----------
-    theme : {"light", "dark"}
-    size : (float, float)
-        Width and height in inches.
-    down, across : int
-        Rows and columns of axes.
+    `theme` ({"light", "dark"}).
+    `size`: width and height in inches.
+    `down`, `across`: rows and columns of axes.
     """
     colours = theme_named(theme)
     try:
@@ -120,12 +113,8 @@ def finish(
 ) -> Axes:
     """Write title, labels and legend, and return the axes.
 
-    Parameters
-    ----------
-    x, y : str
-        What is along each axis, and its unit.
-    grid : {"both", "x", "y", ""}
-        The axis whose values are read off.
+    `x`, `y`: what is along each axis, and its unit.
+    `grid` ({"both", "x", "y", ""}): the axis whose values are read off.
     """
     ink = axes.xaxis.label.get_color()
     axes.set_title(title, fontsize=11, loc="left", color=ink, pad=10)

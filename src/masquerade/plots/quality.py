@@ -23,16 +23,10 @@ def calibration(
 ) -> Axes:
     """Draw how many labels are right of those that are as sure: on the line, all is as it says.
 
-    Parameters
-    ----------
-    data : result or table
-        ``mean_posterior``, ``accuracy``, ``tasks``; optionally ``low``, ``high``. See
-        `masquerade.truth.calibration_table`.
-    axes : matplotlib Axes, optional
-        Default: a new figure.
-    theme : {"light", "dark"}
-        Of a new figure.
-    title : str
+    `data`: ``mean_posterior``, ``accuracy``, ``tasks``; optionally ``low``, ``high``. See
+    `masquerade.truth.calibration_table`.
+    `axes` (optional): default: a new figure.
+    `theme` ({"light", "dark"}): of a new figure.
     """
     table = table_of(data, ("mean_posterior", "accuracy", "tasks"), drawing="calibration")
     axes = axes_for(axes, theme, (5.2, 4.8))

@@ -23,16 +23,13 @@ def plan_groups(
 ) -> Integers:
     """Return the group of each alternative, 0, 1, ... in each menu, shape (n_alternatives,).
 
-    Parameters
-    ----------
-    values : float array, shape (n_alternatives, n_features)
-        Public features of every alternative of every menu.
-    offsets : int array, shape (n_choices + 1,)
-        The alternatives of choice i are ``offsets[i]:offsets[i + 1]``.
-    epsilons : sequence of float
-        Of each choice.
-    weights : float array, shape (n_features,), optional
-        What earlier reports say of the weights. Default: indifference.
+    `values` (float array, shape (n_alternatives, n_features)): public features of every alternative
+    of every menu.
+    `offsets` (int array, shape (n_choices + 1,)): the alternatives of choice i are
+    ``offsets[i]:offsets[i + 1]``.
+    `epsilons`: of each choice.
+    `weights` (float array, shape (n_features,), optional): what earlier reports say of the weights.
+    Default: indifference.
 
     Notes
     -----

@@ -89,13 +89,11 @@ def spread_of_direction(
 ) -> DirectionSpread:
     """Return the direction of a vector, with its covariances carried onto the sphere.
 
-    Parameters
-    ----------
-    raw : float array, shape (n_features,)
-    noise, sampling : float array, shape (n_features, n_features)
-        Of `raw`, under masking again and under other voters.
-    bias : float array, shape (n_features, n_features), optional
-        Mean square by which a ridge may have moved `raw`.
+    `raw` (float array, shape (n_features,)).
+    `noise`, `sampling` (float array, shape (n_features, n_features)): of `raw`, under masking again
+    and under other voters.
+    `bias` (float array, shape (n_features, n_features), optional): mean square by which a ridge may
+    have moved `raw`.
 
     Notes
     -----

@@ -23,14 +23,10 @@ _SURER = 1.0  # standard errors by which one group more has to foretell held-out
 class VoterGroups:
     """Groups of voters with weights of their own, the largest first.
 
-    Attributes
-    ----------
-    shares : float array, shape (n_groups,)
-        Of the voters; they add to 1.
-    weights : float array, shape (n_groups, n_features)
-        Of the scaled features.
-    held_out : float array, shape (n_tried,)
-        Mean log-probability of a held-out choice with 1, 2, ... groups.
+    `shares` (float array, shape (n_groups,)): of the voters; they add to 1.
+    `weights` (float array, shape (n_groups, n_features)): of the scaled features.
+    `held_out` (float array, shape (n_tried,)): mean log-probability of a held-out choice with 1, 2,
+    ... groups.
     """
 
     shares: Floats
@@ -49,14 +45,9 @@ class VoterGroups:
 def find_voter_groups(choices: MaskedChoices, voter: Integers, *, most: int) -> VoterGroups:
     """Return groups of voters, as many as foretell held-out choices best.
 
-    Parameters
-    ----------
-    choices : MaskedChoices
-        Choices of all voters, masked or not.
-    voter : int array, shape (n_records,)
-        Whose choice each is; codes from 0.
-    most : int
-        Largest number of groups to try, at least 1.
+    `choices`: choices of all voters, masked or not.
+    `voter` (int array, shape (n_records,)): whose choice each is; codes from 0.
+    `most`: largest number of groups to try, at least 1.
 
     Notes
     -----

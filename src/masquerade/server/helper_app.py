@@ -35,12 +35,8 @@ def open_helper(
 ) -> HelperServices:
     """Return the services of the helper that settings describe.
 
-    Raises
-    ------
-    OperationError
-        There is no key, or it is not said how the helper is reached or who runs it.
-    WrongState
-        As `HelperServices.open`, where `change` is not set.
+    Raises `OperationError` (there is no key, or it is not said how the helper is reached or who
+    runs it) or `WrongState` (as `HelperServices.open`, where `change` is not set).
     """
     if settings.server_key is None:
         raise OperationError("there is no helper yet; masquerade helper makes one.")

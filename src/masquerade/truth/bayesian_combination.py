@@ -22,11 +22,11 @@ from masquerade.truth.confusions import (
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.expectation_maximization import (
-    Block,
     FixedPoint,
     Parameters,
     Posterior,
     SufficientStatistics,
+    VoteBlock,
     entropy,
     largest_change,
     row_softmax,
@@ -223,14 +223,14 @@ class CombinationModel(ConfusionModel):
         self.own, self.bounded = method.shrink == "one-coin", True
         self.n_answers = max(float(votes_alone.counts.sum()), 1.0)
 
-    def posterior(self, block: Block, message: Any) -> Posterior:
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the posteriors; the anchor at the start."""
         if message is None:
             return Posterior(self.anchor, self.anchor)
         return super().posterior(block, message)
 
     def statistics(
-        self, block: Block, posterior: Posterior, earlier: Posterior | None
+        self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None
     ) -> SufficientStatistics:
         """Return expected counts by the mix of posteriors and plain votes."""
         if earlier is None:

@@ -28,12 +28,12 @@ from masquerade.truth.estimator import (
     probabilities_like,
 )
 from masquerade.truth.expectation_maximization import (
-    Block,
     Crowd,
     FixedPoint,
     InMemory,
     Model,
     Progress,
+    VoteBlock,
     fit_blocks,
 )
 from masquerade.truth.report_mechanisms import (
@@ -103,9 +103,9 @@ class Problem:
         return Votes.of(self.answered)
 
     @cached_property
-    def block(self) -> Block:
+    def block(self) -> VoteBlock:
         """All tasks as one block, for methods that iterate."""
-        return Block(self.votes, self.gold)
+        return VoteBlock(self.votes, self.gold)
 
     @cached_property
     def crowd(self) -> Crowd:
@@ -125,11 +125,11 @@ class Problem:
         """The groups of workers and tasks that share no answer."""
         return components(self.claims)
 
-    def blocks(self, model: Model, block: Block | None = None) -> InMemory:
+    def blocks(self, model: Model, block: VoteBlock | None = None) -> InMemory:
         """Return the tasks as one block."""
         return InMemory(model, block or self.block, self.crowd)
 
-    def fit(self, model: Model, block: Block | None = None) -> FixedPoint:
+    def fit(self, model: Model, block: VoteBlock | None = None) -> FixedPoint:
         """Return what a model's iteration leads to, all tasks in one block."""
         return fit_blocks(model, self.blocks(model, block), self.progress)
 
@@ -139,7 +139,7 @@ class Problem:
         reliability, weight = model.reliability_and_weight(result.parameters)
         return Solution(
             scores=result.posterior.scores,
-            posteriors=Block(self.unsorted_votes, self.gold).anchored(
+            posteriors=VoteBlock(self.unsorted_votes, self.gold).anchored(
                 model.vote_shares(result.posterior)
             ),
             reliability=reliability,

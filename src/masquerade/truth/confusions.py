@@ -11,10 +11,10 @@ from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.expectation_maximization import (
-    Block,
     Model,
     Posterior,
     SufficientStatistics,
+    VoteBlock,
     largest_change,
     vote_shares,
 )
@@ -59,7 +59,7 @@ class ConfusionModel(Model):
 
     channel: OptionChannel
 
-    def posterior(self, block: Block, message: Any) -> Posterior:
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the posteriors, from `initial_posterior` at the start."""
         if message is None:
             first = initial_posterior(block, self.channel)
@@ -70,7 +70,7 @@ class ConfusionModel(Model):
         return Posterior(shares, shares, likelihood)
 
     def statistics(
-        self, block: Block, posterior: Posterior, earlier: Posterior | None
+        self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None
     ) -> SufficientStatistics:
         """Return expected counts of labels by worker and truth, and of truths."""
         change = np.inf
@@ -148,7 +148,7 @@ class Prediction:
         return np.asarray(np.log(np.maximum(each, 1e-300)))
 
 
-def initial_posterior(block: Block, channel: OptionChannel) -> Floats:
+def initial_posterior(block: VoteBlock, channel: OptionChannel) -> Floats:
     """Return ``posterior[task, option]`` to start from.
 
     Without gold labels: the shares of votes, freed from the mask. With them: what votes say when

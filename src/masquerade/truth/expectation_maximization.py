@@ -73,7 +73,7 @@ def is_symmetric(mixture: FlipMixture | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class VoteBlock:
     """The votes on some tasks: on all of them in memory, on one partition's at scale."""
 
     votes: Votes | UnsortedVotes  # of the block's own workers; unsorted for methods of one pass
@@ -174,12 +174,12 @@ class Model(ABC):
     compares = True
 
     @abstractmethod
-    def posterior(self, block: Block, message: Any) -> Posterior:
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """E-step, first half: how probable each truth of each task is."""
 
     @abstractmethod
     def statistics(
-        self, block: Block, posterior: Posterior, earlier: Posterior | None
+        self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None
     ) -> SufficientStatistics:
         """E-step, second half: what the posteriors say of workers; see `SufficientStatistics`."""
 
@@ -194,7 +194,7 @@ class Model(ABC):
         """Return each worker's estimated accuracy, and what the worker's votes count."""
 
     def expectation_step(
-        self, block: Block, message: Any, earlier: Posterior | None = None
+        self, block: VoteBlock, message: Any, earlier: Posterior | None = None
     ) -> tuple[Posterior, SufficientStatistics]:
         """E-step of a block: the posteriors, which stay there, and the statistics."""
         posterior = self.posterior(block, message)
@@ -248,7 +248,7 @@ class InMemory(Blocks):
     """Claims in memory: one block."""
 
     model: Model
-    block: Block
+    block: VoteBlock
     crowd: Crowd
 
     def expectation_step(
@@ -364,7 +364,7 @@ def entropy(posterior: Floats) -> float:
     return -float(flat.sum())
 
 
-def entropies(block: Block, posterior: Posterior, of_worker: Codes, count: int) -> Floats:
+def entropies(block: VoteBlock, posterior: Posterior, of_worker: Codes, count: int) -> Floats:
     """Return the summed entropy of the tasks of each of `count` components of workers."""
     votes, shares = block.sorted_votes, posterior.shares
     each = -np.sum(shares * np.log(np.maximum(shares, 1e-300)), axis=1)

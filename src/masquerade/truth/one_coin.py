@@ -14,7 +14,6 @@ from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.channel_view import hit_given_option
 from masquerade.truth.estimator import check_accuracy_prior, check_iteration
 from masquerade.truth.expectation_maximization import (
-    Block,
     Blocks,
     Crowd,
     FixedPoint,
@@ -22,6 +21,7 @@ from masquerade.truth.expectation_maximization import (
     Parameters,
     Posterior,
     SufficientStatistics,
+    VoteBlock,
     fit_blocks,
     largest_change,
     row_softmax,
@@ -121,7 +121,7 @@ class Start:
     complement: bool  # whether the least voted options are taken for the likeliest
     reverse: bool = False  # whether two options are exchanged
 
-    def posterior(self, block: Block) -> Floats:
+    def posterior(self, block: VoteBlock) -> Floats:
         """Return smoothed vote shares."""
         votes, s = block.sorted_votes, block.sorted_votes.n_options
         # One pseudo-vote for each option: a task without votes starts even, and no share is 0.
@@ -162,7 +162,7 @@ class OneCoinModel(Model):
         if s == 2 and not self.orientation_ambiguous:
             self.starts = (start, Start(start.complement, reverse=True))
 
-    def posterior(self, block: Block, message: Any) -> Posterior:
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the softmax of summed weights: the mean-field posterior of each truth."""
         if isinstance(message, Start):
             share = message.posterior(block)
@@ -171,7 +171,7 @@ class OneCoinModel(Model):
         return Posterior(scores, block.anchored(row_softmax(scores)))
 
     def statistics(
-        self, block: Block, posterior: Posterior, earlier: Posterior | None
+        self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None
     ) -> SufficientStatistics:
         """Return each worker's expected agreements with the truths."""
         change = np.inf if earlier is None else largest_change(posterior.shares, earlier.shares)

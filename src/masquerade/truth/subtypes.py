@@ -14,11 +14,11 @@ from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.confusions import ConfusionModel, LabelWeights, Prediction, allowing_for_doubt
 from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.expectation_maximization import (
-    Block,
     Crowd,
     Parameters,
     Posterior,
     SufficientStatistics,
+    VoteBlock,
     vote_shares,
 )
 from masquerade.truth.worker_prior import WorkerPrior
@@ -124,7 +124,7 @@ class SubtypesModel(ConfusionModel):
     The state is the expected number of tasks of each cell.
     """
 
-    def __init__(self, method: Subtypes, crowd: Crowd, block: Block) -> None:
+    def __init__(self, method: Subtypes, crowd: Crowd, block: VoteBlock) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.n_subtypes, s = method.subtypes, crowd.n_options
         self.channel = crowd.channel
@@ -135,7 +135,7 @@ class SubtypesModel(ConfusionModel):
         self.prior = WorkerPrior(pooled, total, pooled, 1.0, crowd.channel)
         self.start, self.before = self._start(block)
 
-    def _start(self, block: Block) -> tuple[Floats, Floats]:
+    def _start(self, block: VoteBlock) -> tuple[Floats, Floats]:
         """Return the first posteriors of cells, and the prior number of tasks of each truth."""
         votes, m = block.sorted_votes, self.n_subtypes
         shares = self.channel.unmasked(vote_shares(votes.count()))
@@ -155,7 +155,7 @@ class SubtypesModel(ConfusionModel):
         """Return the sums over the subtypes of each truth."""
         return np.asarray(cells.reshape(len(cells), -1, self.n_subtypes).sum(axis=2))
 
-    def posterior(self, block: Block, message: Any) -> Posterior:
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the posteriors of cells; the start's at first."""
         return (
             Posterior(self.start, self.start)

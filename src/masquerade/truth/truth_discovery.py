@@ -13,12 +13,12 @@ from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.estimator import check_iteration, check_not_negative
 from masquerade.truth.expectation_maximization import (
-    Block,
     Crowd,
     Model,
     Parameters,
     Posterior,
     SufficientStatistics,
+    VoteBlock,
     vote_shares,
 )
 from masquerade.truth.ties import chances, winners
@@ -151,14 +151,14 @@ class DiscoveryModel(Model):
         self.answers, self.n_options = crowd.answers, crowd.n_options
         self.component = crowd.components().of_worker if method.weights == "share" else None
 
-    def posterior(self, block: Block, message: Any) -> Posterior:
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the options with the largest sums of weights (Li et al., section 3)."""
         votes = block.sorted_votes
         scores = votes.count() if message is None else votes.score(block.own(message))
         return Leaders(scores, winners(scores, votes.undecided()))
 
     def statistics(
-        self, block: Block, posterior: Posterior, earlier: Posterior | None
+        self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None
     ) -> SufficientStatistics:
         """Return each worker's agreements; r tied leaders count 1/r each."""
         votes = block.sorted_votes

@@ -13,12 +13,12 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
 from masquerade.truth.expectation_maximization import (
-    Block,
     Crowd,
     Model,
     Parameters,
     Posterior,
     SufficientStatistics,
+    VoteBlock,
     largest_change,
     vote_shares,
 )
@@ -33,7 +33,7 @@ class VotingModel(Model):
     def __init__(self, method: CategoricalEstimator, crowd: Crowd) -> None:
         self.answers = crowd.answers
 
-    def posterior(self, block: Block, message: Any) -> Posterior:
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return 1 for the leader, 1/r for each of r tied leaders."""
         votes = block.votes
         scores = votes.count()
@@ -41,7 +41,7 @@ class VotingModel(Model):
         return Posterior(scores, block.anchored(leaders))
 
     def statistics(
-        self, block: Block, posterior: Posterior, earlier: Posterior | None
+        self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None
     ) -> SufficientStatistics:
         """Return each worker's agreements with the leaders."""
         change = np.inf if earlier is None else largest_change(posterior.shares, earlier.shares)
@@ -96,7 +96,7 @@ class MajorityVote(CategoricalEstimator):
     def solve(self, problem: Problem) -> Solution:
         """Return the counts of votes; see `CategoricalEstimator.solve`."""
         # Each vote is looked at twice: fewer passes than sorting them costs.
-        block = Block(problem.unsorted_votes, problem.gold)
+        block = VoteBlock(problem.unsorted_votes, problem.gold)
         model = VotingModel(self, problem.crowd)
         return problem.solution(model, problem.fit(model, block))
 
@@ -142,7 +142,7 @@ class WeightedVote(CategoricalEstimator):
     def solve(self, problem: Problem) -> Solution:
         """Return the sums of weights; see `CategoricalEstimator.solve`."""
         votes = problem.unsorted_votes
-        block = Block(votes, problem.gold)
+        block = VoteBlock(votes, problem.gold)
         majority = problem.fit(VotingModel(self, problem.crowd), block)
         agreed = majority.parameters.state
         weight = agreed if self.weights is None else self._weights_of(problem)

@@ -131,10 +131,7 @@ def end_tasks(connection: Connection, *, lost: bool, lose_answers: bool) -> int:
     task can be opened any more: its answers are lost, and the survey's page says why. Drafts that
     were proposed are proposed anew.
 
-    Raises
-    ------
-    OperationError
-        There are any, and `lose_answers` is not set.
+    Raises `OperationError` (there are any, and `lose_answers` is not set).
     """
     drafted = SPLIT_TASK.c.state.in_(DRAFTED)
     open_ = SPLIT_TASK.c.state.in_(UNDER_WAY)

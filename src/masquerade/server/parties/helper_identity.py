@@ -39,21 +39,12 @@ def settle_identity(
 ) -> HelperIdentity:
     """Keep who runs a helper and where it is, and return it; what is not given stays as it was.
 
-    Parameters
-    ----------
-    connection : Connection
-    operator, address : str, optional
-    change : bool
-        Whether it may change although surveys are approved: these cannot be answered any more.
+    `change`: whether it may change although surveys are approved: these cannot be answered any
+    more.
 
-    Raises
-    ------
-    OperationError
-        Nothing was kept before, and one of them is not given.
-    ParameterError
-        One of them is none.
-    WrongState
-        Approved surveys name what was kept before.
+    Raises `OperationError` (nothing was kept before, and one of them is not given),
+    `ParameterError` (one of them is none) or `WrongState` (approved surveys name what was kept
+    before).
     """
     before = stored_identity(connection)
     if before is not None:

@@ -49,17 +49,10 @@ def names(survey: Survey, identity: Mapping[str, str]) -> bool:
 def checked_survey(proposal: Proposal, identity: Mapping[str, str], *, now: float) -> Survey:
     """Return the survey of a proposal that the operator may be asked about.
 
-    Parameters
-    ----------
-    proposal : Proposal
-    identity : mapping of str
-        Address, operator and fingerprint of this helper.
-    now : float
-        Seconds since 1970.
+    `identity`: address, operator and fingerprint of this helper.
+    `now`: seconds since 1970.
 
-    Raises
-    ------
-    ParameterError
+    Raises `ParameterError`.
     """
     survey = Survey.from_text(proposal.text)
     terms = survey.two_parties

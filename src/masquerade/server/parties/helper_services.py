@@ -67,10 +67,7 @@ class HelperAccess:
 
         Its tasks stay its own. With `only_first`, None where there is any leader already.
 
-        Raises
-        ------
-        ParameterError
-            The name is none.
+        Raises `ParameterError` (the name is none).
         """
         name = name.strip()
         if not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
@@ -117,9 +114,7 @@ class HelperAccess:
 
         Its tasks stay, and devices are told that no answers are added up for now.
 
-        Raises
-        ------
-        NotFound
+        Raises `NotFound`.
         """
         found = next((one for one in self.leaders() if one.name == name), None)
         if found is None:
@@ -190,26 +185,17 @@ class HelperServices:
     ) -> HelperServices:
         """Open a helper's database, migrating it first; see `Services.open`.
 
-        Parameters
-        ----------
-        url : str
-            SQLAlchemy URL.
-        server_key : ServerKey
-            The helper's own: its signatures follow from it, and it seals what the database keeps.
-        address : str, optional
-            Of the helper, as it stands in surveys; default: as it was last opened.
-        operator : str, optional
-            Who runs it, in words; the same.
-        change : bool
-            As in `settle_identity`.
+        `url`: SQLAlchemy URL.
+        `server_key`: the helper's own: its signatures follow from it, and it seals what the
+        database keeps.
+        `address` (optional): of the helper, as it stands in surveys; default: as it was last
+        opened.
+        `operator` (optional): who runs it, in words; the same.
+        `change`: as in `settle_identity`.
 
-        Raises
-        ------
-        OperationError
-            The database is a survey server's: one party would hold both halves of each answer. Or
-            it is not said who runs it, and was not before.
-        WrongState
-            Approved surveys name another address or operator.
+        Raises `OperationError` (the database is a survey server's: one party would hold both halves
+        of each answer. Or it is not said who runs it, and was not before) or `WrongState` (approved
+        surveys name another address or operator).
         """
         engine = connect(url, key=key)
         migrate(engine)

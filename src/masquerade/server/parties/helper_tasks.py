@@ -190,9 +190,7 @@ class HelperTasks:
     def require_leader(self, task: str, leader: str) -> None:
         """Refuse a leader that asks about another's task, as if there were none.
 
-        Raises
-        ------
-        NotFound
+        Raises `NotFound`.
         """
         if self._transactions.read(lambda c: _row(c, task)).leader != leader:
             raise _no_task()
@@ -255,11 +253,8 @@ class HelperTasks:
     def approval(self, task: str) -> dict[str, Any]:
         """Return what participants' devices may ask the helper itself: what it approved.
 
-        Raises
-        ------
-        NotFound
-            There is no such task, or its answers are not added up: it was not approved, or it has
-            stopped, ended or expired, or its leader's token was revoked.
+        Raises `NotFound` (there is no such task, or its answers are not added up: it was not
+        approved, or it has stopped, ended or expired, or its leader's token was revoked).
         """
 
         def work(connection: Connection) -> tuple[HelperTask, bool]:

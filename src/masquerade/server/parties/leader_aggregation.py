@@ -44,15 +44,8 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 600.0
 class LeaderAggregation:
     """Adds up the reports of closed surveys together with their helpers.
 
-    Parameters
-    ----------
-    transactions : Transactions
-    helpers : Helpers
-    seals : Seals
-    today : callable
-        Gives the ISO date.
-    clock : callable
-        Gives seconds that never go back.
+    `today`: gives the ISO date.
+    `clock`: gives seconds that never go back.
     """
 
     def __init__(
@@ -121,10 +114,8 @@ class LeaderAggregation:
     def advance(self, task: str) -> bool:
         """Take a task as far as it goes in one turn; return whether it has ended.
 
-        Raises
-        ------
-        ServerUnavailable, OperationError
-            The helper does not answer, or refuses what may be put right; the task goes on later.
+        Raises `ServerUnavailable`, `OperationError` (the helper does not answer, or refuses what
+        may be put right; the task goes on later).
         """
         turn = self._clock() + _TURN_SECONDS
         try:
@@ -143,10 +134,7 @@ class LeaderAggregation:
     def progress(self, survey: str) -> dict[str, Any]:
         """Return how far the adding up of a survey is.
 
-        Raises
-        ------
-        WrongState
-            The survey has no task.
+        Raises `WrongState` (the survey has no task).
         """
 
         def work(connection: Connection) -> dict[str, Any]:
@@ -174,10 +162,7 @@ class LeaderAggregation:
     def sums(self, survey: str) -> tuple[list[list[int]], int, int]:
         """Return a survey's sums with their noise, how many reports are in them, and were refused.
 
-        Raises
-        ------
-        WrongState
-            There are none yet, or never will be.
+        Raises `WrongState` (there are none yet, or never will be).
         """
         query = select(SPLIT_TASK).where(
             SPLIT_TASK.c.survey == survey, SPLIT_TASK.c.state == COLLECTED
@@ -203,10 +188,7 @@ class LeaderAggregation:
 class Pauses:
     """How long tasks and helpers that failed are left alone, in the memory of this process.
 
-    Parameters
-    ----------
-    clock : callable
-        Gives seconds that never go back.
+    `clock`: gives seconds that never go back.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -56,9 +56,7 @@ class SplitReports:
     def require_task(self, connection: Connection, survey: str) -> None:
         """Refuse a survey whose task has ended, so that its answers could not be added up.
 
-        Raises
-        ------
-        WrongState
+        Raises `WrongState`.
         """
         _bound(connection, survey)
 

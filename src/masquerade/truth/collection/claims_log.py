@@ -21,14 +21,10 @@ from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechan
 class ClaimsLog:
     """Claims on declared tasks, in the order in which they came.
 
-    Attributes
-    ----------
-    claims : Claims
-        Over all declared tasks; workers in order of first appearance.
-    mechanisms : tuple of Mechanism
-        What masked them; empty where nothing did.
-    mechanism_of : int32 array, shape (n_claims,)
-        Place of each claim's mechanism; 0 where there is none.
+    `claims`: over all declared tasks; workers in order of first appearance.
+    `mechanisms`: what masked them; empty where nothing did.
+    `mechanism_of` (int32 array, shape (n_claims,)): place of each claim's mechanism; 0 where there
+    is none.
     """
 
     claims: Claims
@@ -39,10 +35,8 @@ class ClaimsLog:
     def begun(cls, tasks: Sequence[Any], options: Sequence[Any], *, null: bool) -> Self:
         """Return an empty log on these tasks.
 
-        Raises
-        ------
-        ParameterError, MissingValue
-            A task or an option is there twice or missing, or there are none.
+        Raises `ParameterError`, `MissingValue` (a task or an option is there twice or missing, or
+        there are none).
         """
         names = {"task": pa.array(tasks), "label": pa.array(options)}
         for name, column in names.items():
@@ -147,10 +141,7 @@ class ClaimsLog:
 def ids_like(ids: pa.Array, kind: pa.DataType, what: str) -> pa.Array:
     """Return ids in the type of earlier ones: text stays text, and numbers stay numbers.
 
-    Raises
-    ------
-    MixedTypes
-        They are of another kind.
+    Raises `MixedTypes` (they are of another kind).
     """
     alike = (
         pa.types.is_integer(ids.type) == pa.types.is_integer(kind)

@@ -22,10 +22,7 @@ _HEAD = "masquerade.json"
 class SavedFolder:
     """A folder with ``masquerade.json``, which says what it is, and tables beside it.
 
-    Raises
-    ------
-    UnreadableFile
-        The folder holds something else, a later version, or is broken.
+    Raises `UnreadableFile` (the folder holds something else, a later version, or is broken).
     """
 
     def __init__(self, path: str | Path, kind: str) -> None:

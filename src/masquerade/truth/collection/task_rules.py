@@ -27,14 +27,11 @@ def task_scores(
 ) -> Floats:
     """Return how much an answer is wanted on each task; the highest score is asked first.
 
-    Parameters
-    ----------
-    posterior, votes : float array, shape (n_tasks, n_options)
-        How probable each truth is; how many reports each option has.
-    crowd : float array, shape (n_options, n_options)
-        ``crowd[truth, label]``: probability of the next report.
-    rng : numpy.random.Generator
-        For ``"thompson"``.
+    `posterior`, `votes` (float array, shape (n_tasks, n_options)): how probable each truth is; how
+    many reports each option has.
+    `crowd` (float array, shape (n_options, n_options)): ``crowd[truth, label]``: probability of the
+    next report.
+    `rng`: for ``"thompson"``.
 
     References
     ----------

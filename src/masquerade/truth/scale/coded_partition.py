@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from scipy import sparse
 
 from masquerade.answers import Claims
-from masquerade.truth.expectation_maximization import Block
+from masquerade.truth.expectation_maximization import VoteBlock
 from masquerade.truth.scale.partitions import Partition
 from masquerade.truth.votes import Votes
 
@@ -67,7 +67,7 @@ class CodedPartition:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionBlock(Block):
+class PartitionBlock(VoteBlock):
     """The tasks of one partition as a block, with their names."""
 
     # tasks, options: pyarrow.Array
