@@ -20,7 +20,7 @@ from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.collection.claims_log import ids_like
 from masquerade.truth.collection.saved_folder import SavedFolder, array_of, rows_of
 from masquerade.truth.confusions import LEAST
-from masquerade.truth.estimator import as_series, probabilities_like
+from masquerade.truth.estimator import as_series, option_columns, probabilities_like
 from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.report_mechanisms import (
     AnyMechanism,
