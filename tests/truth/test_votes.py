@@ -9,7 +9,8 @@ import pytest
 
 from masquerade.simulate import crowd
 from masquerade.truth import votes as module
-from masquerade.truth.votes import UnsortedVotes, Votes
+from masquerade.truth.expectation_maximization import row_entropies, row_softmax
+from masquerade.truth.votes import UnsortedVotes, Votes, row_blocks, row_max, row_sum
 
 
 @pytest.mark.parametrize("at_once", [7, 1 << 16])
@@ -50,3 +51,16 @@ def test_agreement_of_some_tasks_is_the_sum_over_them() -> None:
     )
     none = votes.agreement(np.zeros((0, 3)), tasks=np.zeros(0, dtype=np.int64))
     assert none.tolist() == [0] * 15
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(40_000, 3), (7, 1), (50, 9_000), (0, 4)])
+def test_tables_of_any_width_are_reduced_alike(rows: int, columns: int) -> None:
+    """Narrow tables column by column, wide ones row by row, in blocks: the same numbers."""
+    table = np.random.default_rng(1).normal(size=(rows, columns))
+    assert np.array_equal(row_max(table), table.max(axis=1))
+    assert np.allclose(row_sum(table), table.sum(axis=1))
+    shares = row_softmax(table)
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert np.allclose(np.log(shares) - np.log(shares[:, :1]), table - table[:, :1])
+    assert np.allclose(row_entropies(shares), -(shares * np.log(shares)).sum(axis=1))
+    assert sum(block.stop - block.start for block in row_blocks(table)) == rows

@@ -23,7 +23,7 @@ from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
 from masquerade.truth.channel_view import Levels, OptionChannel
 from masquerade.truth.diagnostics import Components
-from masquerade.truth.votes import LabelVotes, UnsortedVotes, Votes, blocks, row_max, row_sum
+from masquerade.truth.votes import LabelVotes, UnsortedVotes, Votes, row_blocks, row_max, row_sum
 
 #: Called after every iteration with its number, from 1, and the most there can be.
 Progress = Callable[[int, int], None]
@@ -335,7 +335,7 @@ def vote_shares(scores: Floats) -> Floats:
     """
     shares = np.empty(scores.shape)
     # By blocks of rows: temporary arrays stay small beside the scores.
-    for rows in blocks(len(scores)):
+    for rows in row_blocks(scores):
         lifted = shares[rows]
         np.add(scores[rows], np.maximum(row_max(-scores[rows]), 0)[:, None], out=lifted)
         total = row_sum(lifted)
@@ -349,25 +349,37 @@ def vote_shares(scores: Floats) -> Floats:
 
 def row_softmax(scores: Floats) -> Floats:
     """Return the softmax of each row."""
-    # Shifted by the row's maximum, so that no exponential overflows.
-    odds = np.exp(scores - row_max(scores)[:, None])
-    odds /= np.einsum("ta->t", odds)[:, None]
-    return np.asarray(odds)
+    shares = np.empty(scores.shape)
+    for rows in row_blocks(scores):
+        odds = shares[rows]
+        # Shifted by the row's maximum, so that no exponential overflows.
+        np.subtract(scores[rows], row_max(scores[rows])[:, None], out=odds)
+        np.exp(odds, out=odds)
+        odds /= np.einsum("ta->t", odds)[:, None]
+    return shares
 
 
 def entropy(posterior: Floats) -> float:
     """Return the sum of the rows' entropies, in nats."""
-    flat = np.maximum(posterior, 1e-300)  # 0 ln 0 = 0
-    np.log(flat, out=flat)
-    # Not a product of vectors: its threads cost more than they save, on arrays of this size.
-    flat *= posterior
-    return -float(flat.sum())
+    return float(row_entropies(posterior).sum())
+
+
+def row_entropies(posterior: Floats) -> Floats:
+    """Return the entropy of each row, in nats."""
+    each = np.empty(len(posterior))
+    for rows in row_blocks(posterior):
+        flat = np.maximum(posterior[rows], 1e-300)  # 0 ln 0 = 0
+        np.log(flat, out=flat)
+        # Not a product of vectors: its threads cost more than they save, on arrays of this size.
+        flat *= posterior[rows]
+        each[rows] = -np.einsum("ta->t", flat)
+    return each
 
 
 def entropies(block: VoteBlock, posterior: Posterior, of_worker: Codes, count: int) -> Floats:
     """Return the summed entropy of the tasks of each of `count` components of workers."""
     votes, shares = block.sorted_votes, posterior.shares
-    each = -np.sum(shares * np.log(np.maximum(shares, 1e-300)), axis=1)
+    each = row_entropies(shares)
     answered = np.flatnonzero(~votes.undecided())
     # All voters of a task are of one component, so the first one tells.
     # Row `task * n_options + option` of the matrix holds the votes for that option.
@@ -378,5 +390,8 @@ def entropies(block: VoteBlock, posterior: Posterior, of_worker: Codes, count: i
 
 def largest_change(new: Floats, old: Floats) -> float:
     """Return the largest absolute difference of two arrays; 0 of empty ones."""
-    off = new - old  # two passes for the ends are faster than one more array of magnitudes
-    return float(max(off.max(), -off.min())) if off.size else 0.0
+    most = 0.0
+    for rows in row_blocks(new):
+        off = new[rows] - old[rows]  # two passes are faster than one more array of magnitudes
+        most = max(most, float(off.max()), -float(off.min()))
+    return most

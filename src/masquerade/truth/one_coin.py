@@ -125,7 +125,9 @@ class Start:
         """Return smoothed vote shares."""
         votes, s = block.sorted_votes, block.sorted_votes.n_options
         # One pseudo-vote for each option: a task without votes starts even, and no share is 0.
-        share: Floats = (votes.count() + 1) / (votes.of_task + s)[:, None]
+        share: Floats = votes.count()
+        share += 1
+        share /= (votes.of_task + s)[:, None]
         if self.complement:
             # Reports are mostly not the truth here: options with few votes are likelier.
             share = (1 - share) / (s - 1)

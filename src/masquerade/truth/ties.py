@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats
-from masquerade.truth.votes import blocks, row_count, row_max
+from masquerade.truth.votes import row_blocks, row_count, row_max
 
 Ties = Literal["random", "first", "abstain"]
 
@@ -33,7 +33,7 @@ def check_ties(ties: object, seed: object) -> None:
 def best(scores: Floats) -> Flags:
     """Return which options have the best score of their task, ``best[task, option]``."""
     leaders = np.empty(scores.shape, dtype=np.bool_)
-    for rows in blocks(len(scores)):
+    for rows in row_blocks(scores):
         top = row_max(scores[rows])
         top -= _CLOSE * (1 + np.abs(top))
         np.greater_equal(scores[rows], top[:, None], out=leaders[rows])
