@@ -183,7 +183,7 @@ def test_a_survey_is_answered_on_a_phone_and_added_up(
     visitors[0].page.goto(f"{leader.url}/me/ledger")
     account = visitors[0].page.locator("main")
     expect(account).to_contain_text("1 response lies with two parties")
-    expect(account).to_contain_text(f"one for this website and one for {OPERATOR}")
+    expect(account).to_contain_text(f"one for this website and one for \u2068{OPERATOR}\u2069")
     expect(account).to_contain_text("Until the survey closes you can take it back")
     # One more, who takes it back.
     visitor = new_visitor()
@@ -363,7 +363,7 @@ def test_a_survey_opened_at_the_helper_is_not_the_leaders_page(
     page.get_by_role("link", name="Open it at the second party").click()
     page.wait_for_url(f"{helper.address}/s/{record.token}")
     see(page, "intro")
-    expect(page.locator("main")).to_contain_text(f"This page comes from {OPERATOR}")
+    expect(page.locator("main")).to_contain_text(f"This page comes from \u2068{OPERATOR}\u2069")
     assert width(page) <= 390
     page.locator("summary", has_text="fingerprint").click()
     expect(page.locator("main")).to_contain_text("they are the same")

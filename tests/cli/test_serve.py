@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 from masquerade.client import Client, Identity
 
@@ -125,3 +125,33 @@ def test_an_accepted_response_outlives_a_kill(processes: list[Process], tmp_path
     with Client(again.url, Identity.read_or_create(client.identity_file), home) as client:
         assert client.me_on_server()["battery"]["epsilon_spent"] == bill["total_epsilon"]
     again.stop(signal.SIGINT)
+
+
+def test_the_demos_second_party_is_another_process_that_ends_with_it(
+    processes: list[Process],
+) -> None:
+    """Both results stand on the page once it was opened; Ctrl-C ends both processes."""
+    demo = Process("demo")
+    processes.append(demo)
+    with httpx.Client(base_url=demo.url, trust_env=False) as visitor:
+        assert "The second party is another process" in visitor.get("/").text
+        stage = {"stage": "starting"}
+
+        def is_there() -> bool:
+            """Ask how far it is."""
+            stage.update(visitor.get("/second-party").json())
+            assert stage["stage"] != "fault", demo.said
+            return stage["stage"] == "there"
+
+        wait_until("the second survey has no result", is_there)
+        page = visitor.get("/").text
+    assert "Here both parties run on one computer" in page
+    assert page.count("<h4>Two parties</h4>") == page.count("<h4>Masks on the device</h4>") == 3
+    helper = re.search(r'href="(http://[^"]+)">its page', page)
+    assert helper is not None
+    assert helper[1] != demo.url.rstrip("/")
+    assert httpx.get(f"{helper[1]}/identity", trust_env=False).json()["address"] == helper[1]
+    code, said = demo.stop(signal.SIGINT)
+    assert (code, said.splitlines()[-1]) == (0, "Ended.")
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{helper[1]}/identity", trust_env=False)

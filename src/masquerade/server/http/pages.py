@@ -34,7 +34,12 @@ def _epsilon(value: float | str) -> str:
     return f"{thousandths / 1000:.3f}".rstrip("0").rstrip(".")
 
 
-_templates.env.filters.update(percent=_percent, points=_points, epsilon=_epsilon)
+def _groups(digits: str) -> str:
+    """Return digits of a fingerprint by fours, as people compare them."""
+    return " ".join(digits[start : start + 4] for start in range(0, len(digits), 4))
+
+
+_templates.env.filters.update(percent=_percent, points=_points, epsilon=_epsilon, groups=_groups)
 
 
 def render(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.level import CLEAR
 from masquerade.server.results.figures import Axis, Figures
 from masquerade.surveys import Comparison, Number, Question, Rating, SeveralOf
@@ -38,6 +39,7 @@ ESTIMATOR_WORDS = {
     ),
 }
 
+_SUMS = ("Estimate", "What two parties added up, with the noise of both.")
 _ONE_LEVEL = ("Estimate", "The masks, whose probabilities are known exactly, are taken out.")
 
 
@@ -48,6 +50,7 @@ def result_view(survey: Survey, result: Mapping[str, Any]) -> dict[str, Any]:
 
     by_id = {question.id: question for question in survey.questions}
     names = _estimators(result)
+    split = _is_split(result)
     questions = [_question(by_id[one["id"]], one, result, names) for one in result["questions"]]
     return {
         "result": result,
@@ -61,6 +64,8 @@ def result_view(survey: Survey, result: Mapping[str, Any]) -> dict[str, Any]:
         "questions": questions,
         "differing": [quoted(one["short"]) for one in questions if one["differ"] is not None],
         "doubtful": [quoted(one["short"]) for one in questions if one["doubt"]],
+        "split": split,
+        "cross": _cross_tables(survey, result) if split else [],
         "ranking": _ranking(result["ranking"]),
         "methods": methods_text(result),
         "bibtex": bibliography(result),
@@ -69,6 +74,8 @@ def result_view(survey: Survey, result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _estimators(result: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     headline = result["estimator"]
+    if _is_split(result):
+        return {headline: _SUMS}
     if result["labels"]:  # a labelling task has many items, and its labels are what counts
         return {headline: ESTIMATOR_WORDS[headline]}
     options = any(question["options"] for question in result["questions"])
@@ -161,6 +168,7 @@ def _view(
     view: dict[str, Any] = {
         "estimator": estimator,
         "bars": bars,
+        "answered": _of_answered(estimates, shares),
         "axis": shares.axis,
         "note": "",
         "mean": None,
@@ -238,7 +246,9 @@ def _certainty(
         return sure
     words = {
         "sampling": ("People", "who happened to answer"),
-        "mechanism": ("Masks", "how the masks happened to fall"),
+        "mechanism": ("Noise", "what both parties added to the sums")
+        if _is_split(result)
+        else ("Masks", "how the masks happened to fall"),
         "level": ("Levels", "what is not known of how levels differ"),
     }
     sure["errors"] = [
@@ -256,6 +266,39 @@ def _certainty(
     sure["margin"] = figures.spread(outcome["margin"])
     sure["unmasked"] = outcome["unmasked"]
     return sure
+
+
+def _is_split(result: Mapping[str, Any]) -> bool:
+    return result.get("trust") == TWO_PARTIES
+
+
+def _of_answered(estimates: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
+    """Return each answer with its share of those who answered, where some did not."""
+    found = [(option["label"], option.get("of_answered")) for option in estimates["options"]]
+    return shares.rows([(label, one, {}) for label, one in found if one is not None])
+
+
+def _cross_tables(survey: Survey, result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the tables of questions that were counted together, row by row."""
+    figures = Figures(True, Axis(0, 1, percent=True), 0, parts=False)
+    texts = {question.id: question.text for question in survey.questions}
+    tables = []
+    for place, table in enumerate(result["cross_tables"]):
+        first, second = table["questions"]
+        columns = survey.encoding.symbols(second)
+        cells = [figures.row(cell["label"], cell) for cell in table["cells"]]
+        rows = [cells[start : start + len(columns)] for start in range(0, len(cells), len(columns))]
+        names = survey.encoding.symbols(first)
+        tables.append(
+            {
+                "id": place,
+                "first": texts[first],
+                "second": texts[second],
+                "columns": columns,
+                "rows": list(zip(names, rows, strict=True)),
+            }
+        )
+    return tables
 
 
 def _short(question: Question) -> str:

@@ -129,6 +129,7 @@ def summary(record: SurveyRecord) -> dict[str, Any]:
         "title": survey.title,
         "answers": len(survey.questions),
         "levels": [level.to_json() for level in survey.levels],
+        "parties": survey.two_parties,
         "questions": [
             {"text": question.text, "labels": _labels(question)} for question in survey.questions
         ],

@@ -167,6 +167,10 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
     }
     if document.trust == TWO_PARTIES:
         terms = document.two_parties
+        if not terms.helper:
+            raise ParameterError(
+                "no second party is chosen yet; choose a helper, or add one.", field="two_parties"
+            )
         return Survey(
             **fields,
             levels=(OfferedLevel(TWO_PARTIES, ()),),

@@ -17,7 +17,7 @@ import {
   reasonOf,
   userText,
 } from "./components.js";
-import { isSplit } from "./two_party_views.js";
+import { isSplit, isolated } from "./two_party_views.js";
 import { randomName } from "../mechanisms/coins.js";
 import { wallets } from "./reward_view.js";
 import { words } from "../words/language.js";
@@ -47,7 +47,7 @@ function halvesOf({ token, step, reason, bytes, parties }) {
   if (!["sent", "finished"].includes(step)) return paragraph(said.halvesUnsent, "muted");
   const { operator } = parties ?? {};
   return [
-    operator && paragraph(said.halvesSent(words().number(bytes), operator), "muted"),
+    operator && paragraph(said.halvesSent(words().number(bytes), isolated(operator)), "muted"),
     element("p", {}, element("a", { href: `/s/${token}` }, said.halvesUndo)),
   ];
 }

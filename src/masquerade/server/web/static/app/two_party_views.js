@@ -15,6 +15,9 @@ const GROUP = 4; // digits that people compare at a time
 /** Return whether a participation is in a survey between two parties. */
 export const isSplit = ({ strength }) => strength === "parties";
 
+/** A name within a sentence, whose direction may be another than the sentence's. */
+export const isolated = (name) => `\u2068${name}\u2069`;
+
 const row = (name, ...value) =>
   element("div", {}, element("dt", {}, name), element("dd", {}, ...value));
 
@@ -31,7 +34,7 @@ export function partiesIntro(invitation, { caps, charges }) {
   const percent = words().number(percentOf(chargeOf(losses), caps, charges), 1);
   const fits = isAffordable(level, { caps, charges });
   return [
-    host && paragraph(said.ownPage(parties.operator), "notice"),
+    host && paragraph(said.ownPage(isolated(parties.operator)), "notice"),
     card(
       said.title,
       paragraph(said.cut),
@@ -47,7 +50,7 @@ export function partiesIntro(invitation, { caps, charges }) {
         said.compare,
         paragraph(said.compareWhy),
         fingerprint(parties.fingerprint),
-        paragraph(host ? said.ownKey : said.compareHow(parties.operator)),
+        paragraph(host ? said.ownKey : said.compareHow(isolated(parties.operator))),
         paragraph(said.checked, "hint"),
       ),
       fold(
@@ -108,7 +111,7 @@ export function halves({ bytes, promise }) {
     "section",
     { className: "card" },
     element("h2", {}, said.halves),
-    list([said.halfSite, said.halfHelper(promise.parties.operator)]),
+    list([said.halfSite, said.halfHelper(isolated(promise.parties.operator))]),
     paragraph(said.length(words().number(bytes)), "hint"),
   );
 }

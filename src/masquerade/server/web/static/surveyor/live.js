@@ -26,7 +26,7 @@ async function refresh() {
       write(came, count);
       at("wave").value = Math.min(count, at("wave").max);
     }
-    for (const { name, responses: count } of levels) {
+    for (const { name, responses: count } of at("levels") ? levels : []) {
       const row = [...at("levels").children].find((each) => each.dataset.level === name);
       if (!row) continue;
       const bar = row.querySelector("progress");

@@ -1,0 +1,78 @@
+"""Results of surveys between two parties, as pages and files have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from masquerade.results import split_result
+from masquerade.server.results.view import result_view
+from masquerade.surveys import Choice, Rating
+from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.survey import Survey
+from masquerade.surveys.two_parties import TwoParties
+
+QUESTIONS = (
+    Choice("lunch", "What for lunch?", ("soup", "salad")),
+    Rating("mood", "How are you?", high=3, allow_skip=True),
+)
+# Of 400 people 300 say how they are; the cells are those of lunch with mood.
+SUMS = [[300, 100], [30, 90, 180, 100], [20, 70, 130, 80, 10, 20, 50, 20]]
+
+
+def split_survey() -> Survey:
+    """Return a survey with a cross table between two parties."""
+    terms = TwoParties.of(
+        helper="https://helper.example",
+        operator="The works council",
+        fingerprint="5a" * 16,
+        rho="0.5",
+        cross=(("lunch", "mood"),),
+    )
+    level = OfferedLevel("two-parties", ())
+    return Survey("Canteen", "", "pick", QUESTIONS, (level,), two_parties=terms)
+
+
+def result_of(**more: Any) -> dict[str, Any]:
+    """Return the result of these sums."""
+    return split_result(split_survey(), SUMS, token="5a", count=400, refused=1, **more)
+
+
+def test_shares_of_those_who_answered_stand_beside_those_of_all() -> None:
+    """Where some did not answer, each answer has both shares, and the one who did not has one."""
+    lunch, mood = result_of()["questions"]
+    assert all(option["of_answered"] is None for option in lunch["options"])
+    *answers, skipped = mood["options"]
+    assert [one["value"] for one in answers] == pytest.approx([0.075, 0.225, 0.45])
+    assert [one["of_answered"]["value"] for one in answers] == pytest.approx([0.1, 0.3, 0.6])
+    for one in answers:
+        assert one["of_answered"]["low"] < one["of_answered"]["value"] < one["of_answered"]["high"]
+    assert skipped["of_answered"] is None
+
+
+def test_the_page_speaks_of_noise_and_not_of_masks() -> None:
+    """It has one estimate, both kinds of shares, the declared table, and no part for masks."""
+    view = result_view(split_survey(), result_of())
+    assert view["split"]
+    assert [one["title"] for one in view["estimators"]] == ["Estimate"]
+    _, mood = view["questions"]
+    assert [row["text"] for row in mood["views"][0]["answered"]] == ["10 %", "30 %", "60 %"]
+    names = [part["name"] for part in mood["views"][0]["sure"]["errors"]]
+    assert names == ["People", "Noise"]
+    [table] = view["cross"]
+    assert table["columns"] == ("1", "2", "3", "prefer not to say")
+    assert [name for name, _ in table["rows"]] == ["soup", "salad"]
+    assert [cell["text"] for cell in table["rows"][0][1]] == ["5 %", "18 %", "32 %", "20 %"]
+
+
+def test_what_is_known_of_made_up_people_is_compared() -> None:
+    """A known share outside an interval is marked as missed, and inside it is not."""
+    known = {"lunch": [0.75, 0.25], "mood": [0.5, 0.2, 0.2, 0.1]}
+    result = result_of(known=known)
+    assert result["simulated"]
+    view = result_view(split_survey(), result)
+    missed = [
+        [row["missed"] for row in question["views"][0]["bars"]] for question in view["questions"]
+    ]
+    assert missed == [[False, False], [True, False, True, True]]
