@@ -276,20 +276,23 @@ class HelperTasks:
     def leader_of(self, token: str) -> str | None:
         """Return the address of the leader of an approved survey; None where there is none.
 
-        An empty token stands for the survey that was approved last.
+        None too where several leaders had a survey of this token approved: whoever opens it is not
+        led to another than the one that invited them. An empty token stands for the survey that was
+        approved last.
         """
         signed = HELPER_TASK.c.signature.is_not(None)
         query = select(HELPER_TASK.c.id).where(signed).order_by(HELPER_TASK.c.day.desc())
 
-        def work(connection: Connection) -> str | None:
-            for task in connection.scalars(query).all():
-                # Read once each: neither its token nor its leader ever changes.
-                found = self._known.get(task) or self.read(connection, task)
-                if token in ("", found.split.token):
-                    return _leader(found.split)
-            return None
+        def work(connection: Connection) -> list[str]:
+            # Read once each: neither its token nor its leader ever changes.
+            known = [
+                self._known.get(task) or self.read(connection, task)
+                for task in connection.scalars(query).all()
+            ]
+            return [_leader(one.split) for one in known if token in ("", one.split.token)]
 
-        return self._transactions.read(work)
+        found = self._transactions.read(work)
+        return found[0] if found and (not token or len(set(found)) == 1) else None
 
     def decide(self, task: str, *, approve: bool) -> HelperTask:
         """Approve or refuse a task; the same decision again changes nothing.

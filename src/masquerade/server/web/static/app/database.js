@@ -6,9 +6,11 @@ const VERSION = 2;
 const TABLES = ["device", "participations", "charges"];
 
 /** Return the opened database, or throw where the browser keeps nothing. */
-export function openDatabase(factory = globalThis.indexedDB) {
+/** `leader`: its address on a second party's page, where each leader has a storage of its own. */
+export function openDatabase(leader = "", factory = globalThis.indexedDB) {
   return new Promise((resolve, reject) => {
-    const opening = factory.open(NAME, VERSION);
+    // Or one leader would be told the secret by which another knows the person.
+    const opening = factory.open(`${NAME}${leader && ` ${leader}`}`, VERSION);
     opening.onupgradeneeded = () => {
       const database = opening.result;
       for (const table of TABLES) {

@@ -39,7 +39,7 @@ async function start() {
   }
   let database;
   try {
-    database = await openDatabase();
+    database = await openDatabase(leader);
     // Some browsers offer a storage that fails when it is used.
     await database.change("device", "check", () => 1);
   } catch {
@@ -67,5 +67,6 @@ async function start() {
 }
 
 start();
-// Works in secure contexts only; elsewhere there is no app without a network.
-navigator.serviceWorker?.register("/sw.js", { updateViaCache: "none" }).catch(() => {});
+// Works in secure contexts only; elsewhere there is no app without a network. What it keeps is one
+// page for all surveys, and a second party's differ by their leader.
+if (!host) navigator.serviceWorker?.register("/sw.js", { updateViaCache: "none" }).catch(() => {});
