@@ -120,6 +120,40 @@ def test_the_services(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"//{user}:" in ours["MASQUERADE_DATABASE"]
 
 
+def test_the_helper_in_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its command, port, volume and settings fit each other; nobody is named as its operator."""
+    services = compose()["services"]
+    helper = services["helper"]
+    words = helper["command"]
+    require_command(words)
+    options = dict(zip(words[2::2], words[3::2], strict=True))
+    assert int(options["--workers"]) == 2
+    host, outside, inside = helper["ports"][0].split(":")
+    assert (host, inside) == ("127.0.0.1", options["--port"])
+    assert all(outside != port.split(":")[1] for port in services["server"]["ports"])
+    assert f":{inside}/healthz" in " ".join(helper["healthcheck"]["test"])
+    ours = helper["environment"]
+    assert set(ours) <= VARIABLES
+    # Only who starts it knows the two: without them its first start refuses.
+    assert ours["MASQUERADE_HELPER_OPERATOR"] == "${HELPER_OPERATOR:-}"
+    assert ours["MASQUERADE_PUBLIC_URL"] == "${HELPER_URL:-}"
+    for name, value in ours.items():
+        monkeypatch.setenv(name, re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value))
+    monkeypatch.delenv("MASQUERADE_DATABASE", raising=False)
+    read = Settings.from_environment(helper=True, make_folder=False)
+    [volume] = helper["volumes"]
+    name, place = volume.split(":")
+    # Key and database survive the container, in a folder that its user may write.
+    assert read.sqlite_file is not None
+    assert read.server_key_file is not None
+    assert str(read.sqlite_file.parent) == str(read.server_key_file.parent) == place
+    assert name in compose()["volumes"]
+    made = " ".join(arguments for word, arguments in instructions() if word == "RUN")
+    assert place in made
+    assert services["server"].get("volumes", []) != helper["volumes"]
+    assert int(helper["stop_grace_period"].removesuffix("s")) > read.shutdown_seconds + 5
+
+
 def test_the_services_name_what_is_declared() -> None:
     """Volumes and networks are declared, and no password is written down."""
     found = compose()

@@ -150,11 +150,12 @@ def test_forged_answers_are_refused_and_counted(pair: Pair) -> None:
     assert near(pair, record.token, [[3, 3, 3], [0, 0, 0, 9, 0, 0]])
 
 
-def test_a_report_is_checked_once(sqlite_pair: Pair) -> None:
+@pytest.mark.both_databases
+def test_a_report_is_checked_once(pair: Pair) -> None:
     """A report in two jobs counts once: the helper's second answer is that it was replayed."""
-    record = sqlite_pair.open()
-    sqlite_pair.crowd(record, 5)
-    leader = EvilLeader(sqlite_pair, record)
+    record = pair.open()
+    pair.crowd(record, 5)
+    leader = EvilLeader(pair, record)
     assert leader.check(leader.reports[:3]) == [None] * 3
     replayed = ReportError.REPORT_REPLAYED
     assert leader.check(leader.reports[2:]) == [replayed, None, None]
@@ -228,11 +229,12 @@ def test_a_sum_of_other_reports_is_not_given(sqlite_pair: Pair) -> None:
     assert leader.collect(leader.reports)
 
 
-def test_withdrawn_reports_are_refused_whoever_sends_them(sqlite_pair: Pair) -> None:
+@pytest.mark.both_databases
+def test_withdrawn_reports_are_refused_whoever_sends_them(pair: Pair) -> None:
     """A leader that keeps a withdrawn report cannot add it up once the helper was told."""
-    record = sqlite_pair.open()
-    sqlite_pair.crowd(record, 5)
-    leader = EvilLeader(sqlite_pair, record)
+    record = pair.open()
+    pair.crowd(record, 5)
+    leader = EvilLeader(pair, record)
     gone = leader.reports[0].report_metadata.report_id
     assert leader.helper.withdraw(leader.id, [gone]) == 0
     assert leader.helper.withdraw(leader.id, [gone]) == 0
@@ -241,6 +243,26 @@ def test_withdrawn_reports_are_refused_whoever_sends_them(sqlite_pair: Pair) -> 
     # Too late: it is in the sum, and the helper says so.
     added = leader.reports[1].report_metadata.report_id
     assert leader.helper.withdraw(leader.id, [added]) == 1
+
+
+@pytest.mark.both_databases
+def test_a_withdrawal_gives_no_second_sum(pair: Pair) -> None:
+    """With and without one person's report: before the sum only the first, after it neither."""
+    record = pair.open()
+    pair.crowd(record, 6)
+    leader = EvilLeader(pair, record)
+    leader.check(leader.reports)
+    gone, rest = leader.reports[0], leader.reports[1:]
+    # It was added up before it was taken back: there is a sum with it, or none.
+    assert leader.helper.withdraw(leader.id, [gone.report_metadata.report_id]) == 1
+    with refusal(BATCH_MISMATCH):
+        leader.collect(rest)
+    first = leader.collect(leader.reports)
+    with refusal(OVERLAP):
+        leader.helper.withdraw(leader.id, [gone.report_metadata.report_id])
+    with refusal(OVERLAP):
+        leader.collect(rest)
+    assert leader.collect(leader.reports) == first
 
 
 def test_malformed_jobs_are_refused_whole(sqlite_pair: Pair) -> None:

@@ -12,7 +12,7 @@ from masquerade.aggregate import FIELD_128
 from masquerade.aggregate.dap_messages import Role
 from masquerade.errors import InvalidReport
 
-#: Of each chi-square test; there are four in this module.
+#: Of each chi-square test; there are four in this module, on each kind of database.
 FALSE_ALARM = 1e-7
 PEOPLE, BINS = 60, 16
 
@@ -32,18 +32,17 @@ def uniform(values: list[int]) -> bool:
     return True
 
 
-def test_audit_shares_of_one_party_are_uniform_whatever_was_answered(sqlite_pair: Pair) -> None:
+@pytest.mark.both_databases
+def test_audit_shares_of_one_party_are_uniform_whatever_was_answered(pair: Pair) -> None:
     """All answer alike, and both the leader's and the helper's opened shares are pure chance."""
-    record = sqlite_pair.open()
+    record = pair.open()
     for _ in range(PEOPLE):
-        sqlite_pair.send(record, {"lunch": "soup", "mood": "5"})
-    leader = EvilLeader(sqlite_pair, record)
+        pair.send(record, {"lunch": "soup", "mood": "5"})
+    leader = EvilLeader(pair, record)
     vdaf, task = leader.split.task.vdaf, leader.split.task
     length = vdaf.circuit.measurement_length
     shares: dict[Role, list[list[int]]] = {Role.LEADER: [], Role.HELPER: []}
-    helper_keys = sqlite_pair.helper.transactions.read(
-        lambda c: sqlite_pair.helper.tasks.secrets(c, leader.id)
-    )
+    helper_keys = pair.helper.transactions.read(lambda c: pair.helper.tasks.secrets(c, leader.id))
     for report in leader.reports:
         for role, key, sealed in (
             (Role.LEADER, leader.keys.leader, report.leader_encrypted_input_share),
@@ -62,12 +61,13 @@ def test_audit_shares_of_one_party_are_uniform_whatever_was_answered(sqlite_pair
         assert uniform([value for share in shares[role] for value in share])
 
 
-def test_neither_database_holds_a_share_that_its_party_did_not_need(sqlite_pair: Pair) -> None:
+@pytest.mark.both_databases
+def test_neither_database_holds_a_share_that_its_party_did_not_need(pair: Pair) -> None:
     """The helper's has no report before a job, and the leader's key opens no helper's share."""
-    record = sqlite_pair.open()
-    sqlite_pair.crowd(record, 3)
-    leader = EvilLeader(sqlite_pair, record)
-    with sqlite_pair.helper.engine.begin() as connection:
+    record = pair.open()
+    pair.crowd(record, 3)
+    leader = EvilLeader(pair, record)
+    with pair.helper.engine.begin() as connection:
         for table in ("helper_report", "helper_job", "split_report", "participation"):
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
     report = leader.reports[0]
