@@ -58,7 +58,7 @@ def test_a_ranking_says_what_is_sure_and_what_is_not() -> None:
     assert (ranking.best_rank.tolist(), ranking.worst_rank.tolist()) == ([1, 1, 3, 4], [2, 2, 3, 4])
     assert ranking.chosen is not None
     assert ranking.chosen[0, 3] > 0.9
-    assert ranking.to_table().column_names[:3] == ["rank", "alternative", "utility"]
+    assert ranking.to_arrow().column_names[:3] == ["rank", "alternative", "utility"]
 
 
 def test_probabilities_that_one_beats_another_are_right() -> None:

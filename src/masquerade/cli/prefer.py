@@ -166,7 +166,7 @@ def prefer(
         )
     to_rank = None if alternatives is None else _alternatives(alternatives)
     if learned.covariance is not None and (to_rank is not None or learned.named_items):
-        result["ranking"] = rank_alternatives(learned, to_rank).to_table().to_pylist()
+        result["ranking"] = rank_alternatives(learned, to_rank).to_arrow().to_pylist()
     if report is not None:
         report.write_text(preference_page(learned, alternatives=to_rank), encoding="utf-8")
         result["report"] = str(report)
@@ -306,8 +306,8 @@ def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, 
         }
     if "ranking" in result:
         summary["ranking"] = {
-            f"{row['rank']}. {row['alternative']}": f"{row['utility']:.3g}, {row['from']:.3g} to "
-            f"{row['to']:.3g}; ranks {row['best_rank']} to {row['worst_rank']}"
+            f"{row['rank']}. {row['alternative']}": f"{row['utility']:.3g}, {row['low']:.3g} to "
+            f"{row['high']:.3g}; ranks {row['best_rank']} to {row['worst_rank']}"
             for row in result["ranking"]
         }
     summary["details"] = details

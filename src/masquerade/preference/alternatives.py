@@ -52,15 +52,15 @@ class AlternativeRanking:
     beats: Floats
     chosen: Floats | None
 
-    def to_table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Return a row an alternative: rank, name, utility, its interval, and ranks it may have."""
         return pa.table(
             {
                 "rank": np.arange(1, len(self.names) + 1),
                 "alternative": list(self.names),
                 "utility": self.utility,
-                "from": self.low,
-                "to": self.high,
+                "low": self.low,
+                "high": self.high,
                 "best_rank": self.best_rank,
                 "worst_rank": self.worst_rank,
                 "beats_next": np.append(np.diagonal(self.beats, 1), np.nan),
