@@ -6,7 +6,6 @@ Importing a room then costs next to nothing, and a command loads only what it ru
 from __future__ import annotations
 
 import ast
-import difflib
 import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -65,6 +64,8 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     >>> suggestion("x", ["majority-vote", "glad"])
     ''
     """
+    import difflib  # when a name is wrong, and not before
+
     folded = {other.lower().replace("_", "-"): other for other in names}
     close = difflib.get_close_matches(name.lower().replace("_", "-"), folded, 1, ALIKE)
     return f" Did you mean {folded[close[0]]!r}?" if close else ""

@@ -7,38 +7,83 @@ standard error; 2 for wrong usage.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from masquerade.cli.answer import answer, caps, me
-from masquerade.cli.collect import collect
-from masquerade.cli.helper_party import helper
-from masquerade.cli.operate import backup, doctor, migrate, new_key, restore
-from masquerade.cli.prefer import prefer
-from masquerade.cli.privacy import audit, privacy
-from masquerade.cli.randomize import randomize
-from masquerade.cli.release import release
-from masquerade.cli.reproduce import reproduce
-from masquerade.cli.results import results
-from masquerade.cli.select import plan, select
-from masquerade.cli.serve import demo, serve
-from masquerade.cli.simulate import simulate
 from masquerade.cli.terminal import complain, disk_trouble
-from masquerade.cli.truth import truth
-from masquerade.cli.user import user
 from masquerade.errors import MasqueradeError, MissingExtra, OperationError
 
-app = typer.Typer(
-    name="masquerade",
-    help="A crowd answers behind masks, and the truth still comes out.",
-    no_args_is_help=True,
-    invoke_without_command=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+if TYPE_CHECKING:
+    app: typer.Typer
+
+#: The module of each command, by group and name; a module's own command line ends in a colon.
+_COMMANDS = {
+    "Analyse": {
+        "truth": "truth",
+        "collect": "collect:",
+        "prefer": "prefer",
+        "release": "release",
+        "results": "results",
+        "randomize": "randomize",
+        "privacy": "privacy",
+        "audit": "privacy",
+    },
+    "Survey": {
+        "plan": "select",
+        "select": "select",
+        "answer": "answer",
+        "me": "answer",
+        "caps": "answer",
+    },
+    "Operate": {
+        "demo": "serve",
+        "serve": "serve",
+        "backup": "operate",
+        "restore": "operate",
+        "migrate": "operate",
+        "new-key": "operate",
+        "doctor": "operate",
+        "user": "user:",
+        "helper": "helper_party:",
+    },
+    "Study": {"reproduce": "reproduce", "simulate": "simulate:"},
+}
 
 
-@app.callback()
+def command_line(only: str | None = None) -> typer.Typer:
+    """Return the command with all that it can do, or with one of its commands alone.
+
+    Parameters
+    ----------
+    only : str, optional
+        The command that will run: no other is loaded. Every command where there is none such.
+    """
+    line = typer.Typer(
+        name="masquerade",
+        help="A crowd answers behind masks, and the truth still comes out.",
+        no_args_is_help=True,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    line.callback()(_root)
+    known = any(only in commands for commands in _COMMANDS.values())
+    for group, commands in _COMMANDS.items():
+        for name, home in commands.items():
+            if known and name != only:
+                continue
+            module = import_module(f"masquerade.cli.{home.rstrip(':')}")
+            part = getattr(module, name.replace("-", "_"))
+            if home.endswith(":"):
+                line.add_typer(part, name=name, rich_help_panel=group)
+            else:
+                line.command(name, rich_help_panel=group)(part)
+    return line
+
+
 def _root(
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
 ) -> None:
@@ -49,19 +94,11 @@ def _root(
         raise typer.Exit
 
 
-_GROUPS = {
-    "Analyse": (truth, prefer, release, results, randomize, privacy, audit),
-    "Survey": (plan, select, answer, me, caps),
-    "Operate": (demo, serve, backup, restore, migrate, new_key, doctor),
-    "Study": (reproduce,),
-}
-for _group, _commands in _GROUPS.items():
-    for _command in _commands:
-        app.command(rich_help_panel=_group)(_command)
-app.add_typer(collect, name="collect", rich_help_panel="Analyse")
-app.add_typer(user, name="user", rich_help_panel="Operate")
-app.add_typer(helper, name="helper", rich_help_panel="Operate")
-app.add_typer(simulate, name="simulate", rich_help_panel="Study")
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return command_line()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 #: The extra that installs a package, by the name under which the package is imported.
 EXTRAS = {
@@ -94,10 +131,26 @@ EXTRAS = {
 }
 
 
+class _WithoutPandas(MetaPathFinder):
+    """Keeps pandas from being loaded: pyarrow would, to ask of each list whether it is a series."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Say of pandas that it is not installed."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("commands do without pandas", name=fullname)
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_raised: object) -> None:
+        sys.meta_path.remove(self)
+
+
 def main() -> None:
     """Run the command line; refusals become one line on standard error and exit code 1."""
     try:
-        app()
+        with _WithoutPandas():
+            command_line(next(iter(sys.argv[1:]), None))()
     except MasqueradeError as error:
         complain(error)
         sys.exit(1)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from masquerade.cli.choices import choice, completion, mechanisms
+
 if TYPE_CHECKING:
     from masquerade.mechanisms import Mechanism
 
@@ -38,6 +40,7 @@ MechanismText = Annotated[
         help="For example randomized-response:options=4,epsilon=1, or "
         "two-layer:options=2,low=0,high=1.",
         metavar="SPEC",
+        autocompletion=completion(mechanisms),
         show_default=False,
     ),
 ]
@@ -61,14 +64,19 @@ OptionNames = Annotated[
 ]
 DuplicatesChoice = Annotated[
     str,
-    typer.Option(
-        "--duplicates",
+    choice(
+        *("error", "first", "last", "all"),
+        flag="--duplicates",
         help="Where a worker answered a task more than once: error, first, last or all.",
     ),
 ]
 KindChoice = Annotated[
     str | None,
-    typer.Option("--kind", help="categorical or numeric; default: by the column and its values."),
+    choice(
+        *("categorical", "numeric"),
+        flag="--kind",
+        help="categorical or numeric; default: by the column and its values.",
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from masquerade.cli.choices import choice, completion, preference_mechanisms
 from masquerade.cli.options import AsJson, read_column
 from masquerade.cli.terminal import show
 from masquerade.errors import ParameterError
@@ -30,7 +31,8 @@ def prefer(
         str,
         typer.Option(
             help="How weights are learned and protected, NAME or NAME:KEY=VALUE,...; auto takes "
-            "the most accurate by public numbers, none protects nobody."
+            "the most accurate by public numbers, none protects nobody.",
+            autocompletion=completion(preference_mechanisms),
         ),
     ] = "auto",
     epsilon: Annotated[
@@ -44,7 +46,10 @@ def prefer(
     ] = None,
     unit: Annotated[
         str | None,
-        typer.Option(help="What is protected: voter, record or choice. Default: the mechanism's."),
+        choice(
+            *("voter", "record", "choice"),
+            help="What is protected: voter, record or choice. Default: the mechanism's.",
+        ),
     ] = None,
     features: Annotated[
         str | None,
@@ -66,8 +71,9 @@ def prefer(
     ] = None,
     unlisted: Annotated[
         str,
-        typer.Option(
-            help="A record that names an item outside --items: error, or ignore (it says nothing)."
+        choice(
+            *("error", "ignore"),
+            help="A record that names an item outside --items: error, or ignore (it says nothing).",
         ),
     ] = "error",
     one_each: Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from masquerade.cli.choices import choice
 from masquerade.cli.options import (
     AsJson,
     ClaimsFile,
@@ -30,9 +31,10 @@ def randomize(
     options: OptionNames = None,
     presence: Annotated[
         str | None,
-        typer.Option(
+        choice(
+            *("assigned", "hidden"),
             help="For mechanisms that mask 'no answer': assigned (the rows of CLAIMS are the tasks "
-            "each worker was shown) or hidden (every worker reports on every task)."
+            "each worker was shown) or hidden (every worker reports on every task).",
         ),
     ] = None,
     tasks: Annotated[

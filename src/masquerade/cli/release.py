@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from masquerade.cli.choices import choice, completion, engines
 from masquerade.cli.options import AsJson, ClaimsFile
 from masquerade.cli.terminal import show
 
@@ -35,7 +36,8 @@ def release(
         typer.Option(
             help="claims (resembles the claims), source (what they are drawn from), wiener, hist, "
             "hist2 (users, two passes), pooled, basic, test-honest; test-paper and uniform promise "
-            "nothing. With parameters: claims:bins=21,spread=2."
+            "nothing. With parameters: claims:bins=21,spread=2.",
+            autocompletion=completion(engines),
         ),
     ] = "claims",
     epsilon: Annotated[
@@ -61,7 +63,8 @@ def release(
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Points of each object.")] = 30,
     unit: Annotated[
-        str | None, typer.Option(help="What is protected: claim, or user with all claims.")
+        str | None,
+        choice("claim", "user", help="What is protected: claim, or user with all claims."),
     ] = None,
     cap: Annotated[
         int | None,
@@ -92,11 +95,14 @@ def release(
         str | None, typer.Option(help="Objects to draw on the page, separated by commas.")
     ] = None,
     missing: Annotated[
-        str, typer.Option(help="Claims without a number: error, or drop.")
+        str, choice("error", "drop", help="Claims without a number: error, or drop.")
     ] = "error",
     duplicates: Annotated[
         str,
-        typer.Option(help="A user's several claims about an object: error, first, last or mean."),
+        choice(
+            *("error", "first", "last", "mean"),
+            help="A user's several claims about an object: error, first, last or mean.",
+        ),
     ] = "error",
     json: AsJson = False,
 ) -> None:

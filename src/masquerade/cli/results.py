@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from masquerade.cli.choices import choice
 from masquerade.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ def results(
     ] = None,
     estimator: Annotated[
         str | None,
-        typer.Option(help="eb, respondent or ivw; default: the survey's own, fixed beforehand."),
+        choice(
+            *("eb", "respondent", "ivw"),
+            help="eb, respondent or ivw; default: the survey's own, fixed beforehand.",
+        ),
     ] = None,
     pool: Annotated[
         str | None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from masquerade.cli.choices import choice
 from masquerade.cli.options import AsJson
 from masquerade.cli.terminal import show
 
@@ -27,9 +28,11 @@ def select(
     budget: Annotated[float, typer.Option(help="How much may be paid in all.")],
     policy: Annotated[
         str,
-        typer.Option(
+        choice(
+            *("precision", "loki-greedy", "loki-greedy-paper", "best-predictors", "random"),
+            "stratified-random",
             help="precision, loki-greedy, loki-greedy-paper, best-predictors, random or "
-            "stratified-random."
+            "stratified-random.",
         ),
     ] = "precision",
     alpha: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
+from masquerade.cli.choices import choice
 from masquerade.cli.options import AsJson
 from masquerade.cli.terminal import show
 
@@ -79,7 +80,11 @@ def comparisons(
     records: Annotated[int, typer.Option(min=1, help="Choices of each voter.")] = 50,
     features: Annotated[int, typer.Option(min=1)] = 10,
     kind: Annotated[
-        str, typer.Option(help="Features: normal, correlated, scaled, binary or count.")
+        str,
+        choice(
+            *("normal", "correlated", "scaled", "binary", "count"),
+            help="Features: normal, correlated, scaled, binary or count.",
+        ),
     ] = "normal",
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same voters.")] = 0,
     json: AsJson = False,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from masquerade.cli.choices import choice, completion, mechanisms, methods
 from masquerade.cli.options import (
     AsJson,
     ClaimsFile,
@@ -45,14 +46,16 @@ def truth(
             "subtypes; for numbers median, mean, quality-weighted, confidence-aware, catd, "
             "gaussian-truth, reliability, heavy-tail, moments, channel-em, numeric-auto. Default: "
             "auto (numeric-auto for numbers; truth-discovery over partitions, one-coin with "
-            "--mechanism)."
+            "--mechanism).",
+            autocompletion=completion(methods),
         ),
     ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
             help="What masked the claims; inference then knows the noise. Default: the text of "
-            "each claim's column mechanism, where CLAIMS has one."
+            "each claim's column mechanism, where CLAIMS has one.",
+            autocompletion=completion(mechanisms),
         ),
     ] = None,
     levels: Annotated[
@@ -78,9 +81,10 @@ def truth(
     duplicates: DuplicatesChoice = "error",
     engine: Annotated[
         str | None,
-        typer.Option(
+        choice(
+            *("memory", "stream", "dask"),
             help="memory, stream (one Parquet partition after the other) or dask (over a "
-            "cluster). Default: memory; stream where CLAIMS is a folder."
+            "cluster). Default: memory; stream where CLAIMS is a folder.",
         ),
     ] = None,
     scheduler: Annotated[

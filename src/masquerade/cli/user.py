@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from masquerade.cli.choices import choice
 from masquerade.cli.options import AsJson, Config, DataDir
 from masquerade.cli.terminal import show, show_rows
 from masquerade.errors import ParameterError
@@ -25,7 +26,8 @@ _HERE = "(command line)"
 user = typer.Typer(no_args_is_help=True, help="Accounts of people who run surveys.")
 
 Login = Annotated[str, typer.Argument(help="What the person signs in with.")]
-Role = Annotated[str, typer.Option(help="owner, editor, viewer or auditor.")]
+_ROLES = ("owner", "editor", "viewer", "auditor")
+Role = Annotated[str, choice(*_ROLES, help="owner, editor, viewer or auditor.")]
 TeamName = Annotated[
     str | None, typer.Option("--team", help="Name of the team; default: the first one.")
 ]
@@ -137,7 +139,7 @@ def password(
 @user.command()
 def role(
     login: Login,
-    role: Annotated[str, typer.Argument(help="owner, editor, viewer or auditor.")],
+    role: Annotated[str, choice(*_ROLES, help="owner, editor, viewer or auditor.", argument=True)],
     team: TeamName = None,
     data_dir: DataDir = None,
     config: Config = None,

@@ -85,7 +85,11 @@ def in_range(
     span = " and ".join(texts).replace("below inf", "finite")
     if low is not None and high is not None:
         span = f"{_shown(low)} to {_shown(high)}"
-    raise ParameterError(f"{name} is {_shown(value)}, expected {span}.", field=name)
+    most = below if high is None else high
+    hint = ""
+    if most is not None and most <= 1 < value <= 100:
+        hint = f" Did you mean {_shown(value / 100)}, which is {_shown(value)} %?"
+    raise ParameterError(f"{name} is {_shown(value)}, expected {span}.{hint}", field=name)
 
 
 def _shown(number: Fraction | float) -> str:

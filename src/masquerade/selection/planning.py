@@ -18,7 +18,7 @@ from masquerade.aggregate.noise import SumNoise
 from masquerade.aggregate.survey_circuit import One
 from masquerade.errors import ParameterError
 from masquerade.exact import DEFAULT_DELTA, Guarantee
-from masquerade.exact.number import NumberLike, finite, whole
+from masquerade.exact.number import NumberLike, finite, in_range, whole
 from masquerade.mechanisms import (
     BitwiseResponse,
     CategoricalMechanism,
@@ -298,8 +298,7 @@ def plan_remarks(participants: int) -> list[str]:
 
 
 def _require_share(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ParameterError(f"{name} is {value:g}, expected above 0 and below 1.", field=name)
+    in_range(value, name, above=0, below=1)
 
 
 def _quantile(confidence: float) -> float:

@@ -1,0 +1,94 @@
+"""What a command costs: processor seconds of help, and of small jobs, start included.
+
+Run with ``python benchmarks/command_line.py``. Each figure is the median of several runs of the
+program itself, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from card import Cards, sized
+from first_minutes import of_children
+
+CARDS = Cards(__file__)
+RUNS = sized(3, 9)
+HELP, JOB = 0.4, 1.2
+COMMANDS = (
+    *(
+        "",
+        "truth",
+        "collect",
+        "prefer",
+        "release",
+        "results",
+        "randomize",
+        "privacy",
+        "audit",
+        "plan",
+    ),
+    *("plan", "select", "answer", "me", "caps", "demo", "serve", "backup", "restore", "migrate"),
+    *("new-key", "doctor", "user", "helper", "reproduce", "simulate"),
+)
+MASK = "randomized-response:options=2,epsilon=1"
+
+
+def main() -> None:
+    """Measure and print."""
+    times = {name: processor_seconds(*filter(None, [name]), "--help") for name in COMMANDS}
+    slowest = max(times, key=lambda name: times[name])
+    CARDS.add(
+        f"--help of {len(times)} commands, the slowest ({slowest or 'masquerade'})",
+        times[slowest],
+        "s of processor",
+        at_most=HELP,
+    )
+    CARDS.add("--help, median command", median(times.values()), "s of processor", at_most=HELP)
+    with tempfile.TemporaryDirectory() as folder:
+        claims, out = Path(folder) / "claims.csv", str(Path(folder) / "out.csv")
+        rows = (f"t{task},w{worker},{task % 2}" for task in range(50) for worker in range(5))
+        claims.write_text("task,worker,label\n" + "\n".join(rows) + "\n")
+        numbers, choices = str(Path(folder) / "numbers.csv"), str(Path(folder) / "choices.csv")
+        values = (f"o{o},u{u},{(o + u) % 10}" for o in range(3) for u in range(50))
+        Path(numbers).write_text("task,worker,value\n" + "\n".join(values) + "\n")
+        simulate = ["simulate", "comparisons", "--out", choices, "--voters", "20"]
+        jobs = {
+            "truth of 250 claims": ["truth", str(claims)],
+            "truth of 250 claims, majority vote": [
+                *("truth", str(claims), "--method", "majority-vote")
+            ],
+            "privacy of a mechanism": ["privacy", MASK, "--answers", "20"],
+            "plan of a sample": ["plan", MASK, "--margin", "0.05"],
+            "randomize 250 claims": [
+                *("randomize", str(claims), "--mechanism", MASK, "--options", "0,1", "--out", out)
+            ],
+            "simulate comparisons of 20 voters": simulate,
+            "prefer, 1,000 choices of 20 voters": [
+                *("prefer", choices, "--mechanism", "linear-knorm", "--epsilon", "1")
+            ],
+            "release of 150 numbers": [
+                *("release", numbers, "--epsilon", "1", "--domain", "0", "10", "--out", out)
+            ],
+        }
+        for what, words in jobs.items():
+            CARDS.add(what, processor_seconds(*words), "s of processor", at_most=JOB)
+
+
+def processor_seconds(*words: str) -> float:
+    """Return the median processor time of a command, its start included."""
+    times = []
+    for _ in range(RUNS):
+        before = of_children()
+        subprocess.run(
+            [sys.executable, "-m", "masquerade", *words], check=True, stdout=subprocess.DEVNULL
+        )
+        times.append(of_children() - before)
+    return median(times)
+
+
+if __name__ == "__main__":
+    main()
