@@ -3,8 +3,8 @@
 A value agrees where it is within its tolerance and two standard errors of what is printed. A claim
 ("this is above that") agrees where at least four of five comparisons point its way and their mean
 is more than two standard errors above 0. What agrees is ``reproduced`` on the paper's own data, by
-its own recipe or in its own formula, and at best ``in shape`` on any other data; whatever does not
-agree, or is too noisy to tell, is ``not reproduced``, and the reason says by how much.
+its own recipe or in its own formula, and at best ``in shape`` on any other data. Where noise hides
+the answer it is ``undecided``; what is left is ``not reproduced``. The reason says by how much.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 
 from masquerade.answers.result import Result
 
-Verdict = Literal["reproduced", "in shape", "not reproduced"]
+Verdict = Literal["reproduced", "in shape", "undecided", "not reproduced"]
 
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "in shape", "not reproduced")
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "in shape", "undecided", "not reproduced")
 
 #: Share of the comparisons of a claim that have to point its way.
 MOST_WAYS = 0.8
@@ -71,7 +71,7 @@ class Row(Result):
     ours: float
     standard_error: float
     data: str  # what it was measured on
-    verdict: Verdict  # {"reproduced", "in shape", "not reproduced"}
+    verdict: Verdict  # {"reproduced", "in shape", "undecided", "not reproduced"}
     reason: str
 
 
@@ -142,11 +142,13 @@ class Statements:
             outcome = self._agrees(numbers)
         else:
             reason = numbers
+            verdict: Verdict = "not reproduced"
             if 0 < abs(mean.mean) <= ERRORS * mean.error:
                 right_way = mean.mean > 0 and right >= MOST_WAYS * len(differences)
                 reason += ": the direction is right, but" if right_way else ":"
                 reason += " within the noise; --trials lowers it"
-            outcome = ("not reproduced", reason)
+                verdict = "undecided"
+            outcome = (verdict, reason)
         return self._row(name, texts, mean, outcome)
 
     def alike(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
@@ -241,4 +243,4 @@ def _pooled(differences: Sequence[Estimate]) -> Estimate:
 
 
 def _cannot_tell(why: str) -> tuple[Verdict, str]:
-    return "not reproduced", f"too noisy to tell: {why}; raise --trials"
+    return "undecided", f"too noisy to tell: {why}; raise --trials"
