@@ -40,10 +40,9 @@ if TYPE_CHECKING:
         weighted_vote_bound,
     )
     from masquerade.truth.estimate import Estimate, shown_shares
-    from masquerade.truth.estimator import Estimator
+    from masquerade.truth.estimator import Estimator, Inference
     from masquerade.truth.forecasts import Expected, Forecast, forecast
     from masquerade.truth.glad import GLAD
-    from masquerade.truth.inference import Inference
     from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
     from masquerade.truth.level_means import LevelMean, level_mean
     from masquerade.truth.levels import Combination, Heterogeneity

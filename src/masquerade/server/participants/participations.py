@@ -52,7 +52,7 @@ from masquerade.server.db.tables import (
     TAKING,
     WITHDRAWN,
 )
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.participants.privacy_balance import (
     PrivacyAccount,
     attempt_of,
@@ -120,10 +120,12 @@ class Participations:
         self._split_reports = split_reports
         self._ledger_of = partial(Ledger, clock=today, caps=caps)
 
+    @writes
     def reserve(
         self,
+        connection: Connection,
         who: Pseudonyms,
-        survey: str,
+        token: str,
         level: str,
         *,
         idempotency_key: str,
@@ -131,30 +133,16 @@ class Participations:
     ) -> tuple[Participation, bool]:
         """Choose a level, before any question is shown, and set its cost aside.
 
-        `admit`, if given, is called before something new is begun; what it raises refuses that.
-        Returned is the participation, and whether it was begun now, not before.
+        `admit`, if given, is called before something new is begun; what it raises refuses that. It
+        may be called several times, and counts a participant once. Returned is the participation,
+        and whether it was begun now, not before.
 
         Raises `NotFound`, `WrongState`, `LevelNotAllowed`, `AlreadyParticipated`,
         `IdempotencyConflict`, `QuotaFull`, `TooManyReservations` (as many as the survey takes have
         begun it, or this person opens nothing) or `InsufficientBudget`, `ClearDisclosureRefused`
         (the person's cap does not leave enough).
         """
-        # It may run several times; `admit` counts a participant once, however often.
-        return self._transactions.write(
-            lambda c: self._reserve(
-                c, who, survey, level, who.idempotency(idempotency_key), admit or _anybody
-            )
-        )
-
-    def _reserve(
-        self,
-        connection: Connection,
-        who: Pseudonyms,
-        token: str,
-        level: str,
-        request: str,
-        admit: Callable[[FrozenSurvey], None],
-    ) -> tuple[Participation, bool]:
+        request = who.idempotency(idempotency_key)
         frozen = self._surveys.frozen(connection, token)
         # The survey's row first, shared with others: it cannot close, nor change its quotas, until
         # this ends.
@@ -189,7 +177,8 @@ class Participations:
             self._split_reports.require_task(connection, token)
         tables = LedgerTables(connection)
         # Before anything is written, and only for what is new: a repetition is not counted.
-        admit(frozen)
+        if admit is not None:
+            admit(frozen)
         if quotas is not None:
             begin(connection, token, level, most=int(quotas.get(level, 0)))
         attempt = 1 if row is None else row.attempt + 1
@@ -223,46 +212,42 @@ class Participations:
         account = privacy_account_of(tables, who, self._caps)
         return Participation(name, frozen, offered, RESERVED, account, key), True
 
-    def open(self, who: Pseudonyms, participation: str) -> Participation:
+    @writes
+    def open(self, connection: Connection, who: Pseudonyms, participation: str) -> Participation:
         """Show the questions; from here on the cost is spent."""
+        row, frozen = self._mine(connection, who, participation)
+        # Opening again shows the same questions, and costs nothing again.
+        if row.state != OPENED:
+            self._require(row, RESERVED)
+            self._require_open(connection, row, OPEN)
+            if frozen.survey.two_parties is not None:
+                # Nobody pays for questions whose answers would not be taken.
+                self._split_reports.require_task(connection, frozen.token)
+            key = who.ledger_key(frozen.token, row.attempt)
+            # In the transaction in which the questions become visible: nobody sees them unpaid,
+            # and a crash takes back both.
+            self._ledger_of(LedgerTables(connection)).commit(who.person, key)
+            # How often it lapsed before stands in the ledger; here it would tell whose it is.
+            _step(connection, row, state=OPENED, day=None, attempt=0)
+        return _at(row, frozen, OPENED)
 
-        def work(connection: Connection) -> Participation:
-            row, frozen = self._mine(connection, who, participation)
-            # Opening again shows the same questions, and costs nothing again.
-            if row.state != OPENED:
-                self._require(row, RESERVED)
-                self._require_open(connection, row, OPEN)
-                if frozen.survey.two_parties is not None:
-                    # Nobody pays for questions whose answers would not be taken.
-                    self._split_reports.require_task(connection, frozen.token)
-                key = who.ledger_key(frozen.token, row.attempt)
-                # In the transaction in which the questions become visible: nobody sees them unpaid,
-                # and a crash takes back both.
-                self._ledger_of(LedgerTables(connection)).commit(who.person, key)
-                # How often it lapsed before stands in the ledger; here it would tell whose it is.
-                _step(connection, row, state=OPENED, day=None, attempt=0)
-            return _at(row, frozen, OPENED)
-
-        return self._transactions.write(work)
-
-    def seal(self, who: Pseudonyms, participation: str, commitment: str) -> Participation:
+    @writes
+    def seal(
+        self, connection: Connection, who: Pseudonyms, participation: str, commitment: str
+    ) -> Participation:
         """Bind the participant to the reports that were drawn, without seeing them."""
-
-        def work(connection: Connection) -> Participation:
-            row, frozen = self._mine(connection, who, participation)
-            # Sealing the same again is answered as before, for a device that lost the answer.
-            if row.state in (SEALED, SUBMITTED):
-                if row.commitment != commitment:
-                    raise CommitmentMismatch(
-                        "other reports were sealed before; they are drawn once and never again."
-                    )
-                return _at(row, frozen, row.state)
-            self._require(row, OPENED)
-            self._require_open(connection, row)
-            _step(connection, row, state=SEALED, commitment=commitment)
-            return _at(row, frozen, SEALED)
-
-        return self._transactions.write(work)
+        row, frozen = self._mine(connection, who, participation)
+        # Sealing the same again is answered as before, for a device that lost the answer.
+        if row.state in (SEALED, SUBMITTED):
+            if row.commitment != commitment:
+                raise CommitmentMismatch(
+                    "other reports were sealed before; they are drawn once and never again."
+                )
+            return _at(row, frozen, row.state)
+        self._require(row, OPENED)
+        self._require_open(connection, row)
+        _step(connection, row, state=SEALED, commitment=commitment)
+        return _at(row, frozen, SEALED)
 
     def respond(
         self,
@@ -350,30 +335,26 @@ class Participations:
 
         return self._transactions.write(work)
 
-    def withdraw(self, who: Pseudonyms, participation: str) -> Participation:
+    @writes
+    def withdraw(
+        self, connection: Connection, who: Pseudonyms, participation: str
+    ) -> Participation:
         """Delete the reports, unless the survey is closed; what they cost stays spent."""
+        row, frozen = self._mine(connection, who, participation)
+        if row.state != WITHDRAWN:
+            self._require(row, SUBMITTED)
+            self._require_open(connection, row, lock=True)
+            self.forget(connection, row)
+        return _at(row, frozen, WITHDRAWN)
 
-        def work(connection: Connection) -> Participation:
-            row, frozen = self._mine(connection, who, participation)
-            if row.state != WITHDRAWN:
-                self._require(row, SUBMITTED)
-                self._require_open(connection, row, lock=True)
-                self.forget(connection, row)
-            return _at(row, frozen, WITHDRAWN)
-
-        return self._transactions.write(work)
-
-    def abandon(self, who: Pseudonyms, participation: str) -> Participation:
+    @writes
+    def abandon(self, connection: Connection, who: Pseudonyms, participation: str) -> Participation:
         """Give up; what was reserved is given back where no question was shown yet."""
-
-        def work(connection: Connection) -> Participation:
-            row, frozen = self._mine(connection, who, participation)
-            if row.state in (EXPIRED, ABANDONED):
-                return _at(row, frozen, row.state)
-            self._require(row, RESERVED, OPENED, SEALED)
-            return _at(row, frozen, self.give_up(connection, who, row, frozen))
-
-        return self._transactions.write(work)
+        row, frozen = self._mine(connection, who, participation)
+        if row.state in (EXPIRED, ABANDONED):
+            return _at(row, frozen, row.state)
+        self._require(row, RESERVED, OPENED, SEALED)
+        return _at(row, frozen, self.give_up(connection, who, row, frozen))
 
     def give_up(
         self, connection: Connection, who: Pseudonyms, row: Row[Any], frozen: FrozenSurvey
@@ -488,10 +469,6 @@ def _require_sealed(sealed: str | None, commitment: str) -> None:
     """Raise where reports are not those whose commitment was sealed."""
     if sealed is None or not secrets.compare_digest(sealed, commitment):
         raise CommitmentMismatch("these are not the reports that were sealed.")
-
-
-def _anybody(_frozen: FrozenSurvey) -> None:
-    pass
 
 
 def _pays(frozen: FrozenSurvey) -> bool:
