@@ -9,6 +9,7 @@ import secrets
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -68,8 +69,12 @@ def survey_between(
             "fingerprint": fingerprint,
         }
         assert leader.ask(owner, "POST", "/api/v1/helpers", json=known).status_code == 201
-        terms = {"helper": helper.address, "operator": OPERATOR, "fingerprint": fingerprint}
-        document = {**DOCUMENT, "two_parties": {**terms, "minimum": 3}}
+        terms: dict[str, Any] = {
+            "helper": helper.address,
+            "operator": OPERATOR,
+            "fingerprint": fingerprint,
+        }
+        document = {**DOCUMENT, "two_parties": dict(terms, minimum=3)}
         key = {"Idempotency-Key": secrets.token_hex(16)}
         made = leader.ask(
             owner, "POST", "/api/v1/surveys", json={"document": document}, headers=key
