@@ -76,3 +76,12 @@ def test_what_is_known_of_made_up_people_is_compared() -> None:
         [row["missed"] for row in question["views"][0]["bars"]] for question in view["questions"]
     ]
     assert missed == [[False, False], [True, False, True, True]]
+
+
+def test_nobody_who_seems_to_have_answered_has_no_share() -> None:
+    """Where noise leaves nobody who answered, the page has the shares of all people alone."""
+    sums = [[1, 1], [-3, -2, 1, 4], [0] * 8]
+    result = split_result(split_survey(), sums, token="5a", count=2, refused=0)
+    _, mood = result_view(split_survey(), result)["questions"]
+    assert mood["views"][0]["answered"] == []
+    assert len(mood["views"][0]["bars"]) == 4
