@@ -1,0 +1,32 @@
+"""Methods follow the conventions of scikit-learn that do not ask for a matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from masquerade.errors import ParameterError
+from masquerade.truth import METHODS, DawidSkene
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_method_is_cloned_by_its_parameters(method: Any) -> None:
+    """`clone` gives an unfitted method of the same parameters, and the applicable checks pass."""
+    base: Any = pytest.importorskip("sklearn.base")
+    checks: Any = pytest.importorskip("sklearn.utils.estimator_checks")
+    one = method()
+    assert base.clone(one).get_params() == one.get_params()
+    checks.check_get_params_invariance(method.__name__, one)
+
+
+def test_an_unknown_parameter_is_corrected_and_changes_nothing() -> None:
+    """`set_params` refuses what it does not know or what is out of range, and keeps all."""
+    one = DawidSkene()
+    before = one.get_params()
+    with pytest.raises(ParameterError, match=r"Did you mean 'seed'\?"):
+        one.set_params(sed=1)
+    with pytest.raises(ParameterError):
+        one.set_params(ties="nobody", seed=3)
+    assert one.get_params() == before
+    assert one.set_params(seed=3).seed == 3
