@@ -275,7 +275,9 @@ def _is_split(result: Mapping[str, Any]) -> bool:
 def _of_answered(estimates: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
     """Return each answer with its share of those who answered, where some did not."""
     found = [(option["label"], option.get("of_answered")) for option in estimates["options"]]
-    rows = [(label, one, {}) for label, one in found if one is not None]
+    rows: list[tuple[str, Any, dict[str, Any]]] = [
+        (label, one, {}) for label, one in found if one is not None
+    ]
     # Noise can leave nobody who seems to have answered: then there is no share of them.
     return shares.rows(rows) if all(one["shown"] is not None for _, one, _ in rows) else []
 
