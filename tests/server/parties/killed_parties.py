@@ -40,7 +40,11 @@ real = Transactions.write
 
 def write(self, work):
     inner = work.func if isinstance(work, functools.partial) else work
-    deadly = name and inner.__qualname__.startswith(name + ".") or inner.__qualname__ == name
+    place = inner.__qualname__
+    if place.startswith("writes."):  # a method that is a transaction, within what makes it one
+        [place] = [c.cell_contents.__qualname__ for c in inner.__closure__ if c.cell_contents
+                   and hasattr(c.cell_contents, "__qualname__")]
+    deadly = name and (place == name or place.startswith(name + "."))
     if deadly and when == "before":
         os.kill(os.getpid(), signal.SIGKILL)
     done = real(self, work)
