@@ -185,7 +185,8 @@ def until(fault: str, parties: Sequence[Party], reached: Callable[[], bool]) -> 
     """Wait for something, and start again whatever is killed meanwhile."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not reached():
-        assert time.monotonic() < end, fault
+        if time.monotonic() > end:
+            raise AssertionError(fault)
         for party in parties:
             party.alive()
         time.sleep(0.05)
