@@ -114,6 +114,8 @@ class Party:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+        self.process = None
+        self.kills += 1
 
     def ask(self, client: httpx.Client, method: str, path: str, **options: Any) -> httpx.Response:
         """Ask until an answer comes, whatever dies meanwhile; every step can be asked again."""

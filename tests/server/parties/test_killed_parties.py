@@ -197,6 +197,7 @@ def test_a_helper_of_two_workers_adds_up(tmp_path: Path) -> None:
         running(tmp_path, "leader") as leader,
         running(tmp_path, "helper", (), "--workers", "2") as helper,
     ):
+        said(helper, r"once\): (\S+)")  # both have begun
         before = workers(helper)
         os.kill(before[0], signal.SIGKILL)
         until(
