@@ -55,6 +55,7 @@ def survey_between(
 
     def after(step: str) -> None:
         if step in killed_after:
+            helper.alive()  # nobody may have needed it since it was killed before
             helper.kill()
 
     with leader.visitor() as owner, helper.visitor() as operator:
