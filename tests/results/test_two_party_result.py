@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+from scipy.special import ndtr
 
-from masquerade.results import split_result
+from masquerade.aggregate.estimates import top_probability
+from masquerade.aggregate.score_intervals import Design
+from masquerade.results import methods_text, split_result
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Rating
 from masquerade.surveys.levels import OfferedLevel
@@ -21,17 +25,17 @@ QUESTIONS = (
 SUMS = [[300, 100], [30, 90, 180, 100], [20, 70, 130, 80, 10, 20, 50, 20]]
 
 
-def split_survey() -> Survey:
-    """Return a survey with a cross table between two parties."""
+def split_survey(*items: Choice) -> Survey:
+    """Return a survey between two parties: these items, or questions with a cross table."""
     terms = TwoParties.of(
         helper="https://helper.example",
         operator="The works council",
         fingerprint="5a" * 16,
         rho="0.5",
-        cross=(("lunch", "mood"),),
+        cross=() if items else (("lunch", "mood"),),
     )
     level = OfferedLevel("two-parties", ())
-    return Survey("Canteen", "", "pick", QUESTIONS, (level,), two_parties=terms)
+    return Survey("Canteen", "", "pick", items or QUESTIONS, (level,), two_parties=terms)
 
 
 def result_of(**more: Any) -> dict[str, Any]:
@@ -85,3 +89,40 @@ def test_nobody_who_seems_to_have_answered_has_no_share() -> None:
     _, mood = result_view(split_survey(), result)["questions"]
     assert mood["views"][0]["answered"] == []
     assert len(mood["views"][0]["bars"]) == 4
+
+
+def test_labels_are_what_most_people_say() -> None:
+    """A labelling task has one label an item, by its counts alone and as sure as these are."""
+    items = tuple(
+        Choice(name, f"What is on {name}?", ("cat", "dog"), allow_skip=True, truth=truth)
+        for name, truth in (("a", "cat"), ("b", "dog"), ("c", None))
+    )
+    survey = split_survey(*items)
+    sums = [[300, 80, 20], [120, 75, 205], [180, 181, 39]]
+    result = split_result(survey, sums, token="5a", count=400, refused=0)
+    found = {row["id"]: row for row in result["labels"]}
+    assert [found[name]["label"] for name in "abc"] == ["cat", "cat", "dog"]
+    assert [found[name]["known_label"] for name in "abc"] == ["cat", "dog", None]
+    assert found["a"]["probability"] > 0.999 > found["b"]["probability"] > 0.9
+    assert 0.48 < found["c"]["probability"] < 0.56
+    assert "labels" in result_view(survey, result)["result"]
+    assert "largest count" in methods_text(result)
+
+
+def test_questions_with_different_options_are_no_labelling_task() -> None:
+    """Only choices among the same options are items with labels."""
+    assert result_of()["labels"] == []
+
+
+@pytest.mark.parametrize("counts", [(210, 190), (203, 197), (190, 210)])
+@pytest.mark.parametrize("population", [None, 500, 400])
+def test_how_often_an_answer_comes_first(counts: tuple[int, int], population: int | None) -> None:
+    """Of two answers it is the normal distribution's, of people and of noise together."""
+    design = Design(400, population=population)
+    first, second = counts
+    people = 4 * first * second / 400 * design.sampling_factor
+    expected = ndtr((first - second) / math.sqrt(people + 2 * 25.0))
+    found = top_probability(counts, variance=25.0, design=design)
+    assert found.sum() == pytest.approx(1)
+    # 4,000 draws: five standard errors, and half a person for whole numbers
+    assert found[0] == pytest.approx(expected, abs=0.04)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from masquerade.aggregate.score_intervals import Design, Quadratic, SumEstimate
 from masquerade.answers.result import Result
-from masquerade.exact.arrays import Flags, Floats
+from masquerade.exact.arrays import Flags, Floats, on_simplex
 
 
 def share_estimates(
@@ -60,6 +60,57 @@ def share_estimates(
         )
         for place in np.flatnonzero(whole)
     ]
+
+
+def top_probability(
+    counts: Sequence[int],
+    *,
+    variance: float,
+    design: Design,
+    contenders: int | None = None,
+    draws: int = 4000,
+    seed: int = 20141,
+) -> Floats:
+    """Return how often each option would have the largest count, were the survey repeated.
+
+    A parametric bootstrap: people are drawn again from the shares that were estimated, and noise
+    is added again; ties count for both.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Noisy counts of the options of a question with exactly one answer.
+    variance : float
+        Of the noise of each count; in the draws it is normal.
+    design : Design
+        Where it has a population, people are drawn with its smaller sampling error.
+    contenders : int, optional
+        How many options, the first ones, can come first; the others are chosen too, as "no
+        answer" is. By default all.
+    draws, seed : int
+        The seed is fixed, so that the same sums give the same numbers. A probability is within
+        0.016 of what more draws would give, 19 times of 20.
+
+    Returns
+    -------
+    float array of shape (contenders,)
+        It sums to 1.
+
+    Examples
+    --------
+    >>> top_probability([300, 100], variance=40.0, design=Design(400)).tolist()
+    [1.0, 0.0]
+    """
+    rng = np.random.default_rng(seed)
+    shares = on_simplex(np.asarray(counts, dtype=float) / design.count)
+    people = rng.multinomial(design.count, shares / shares.sum(), draws).astype(float)
+    # Of a finite population, only those who did not answer could have answered differently.
+    expected = design.count * shares
+    people = expected + (people - expected) * math.sqrt(design.sampling_factor)
+    total = (people + rng.standard_normal(people.shape) * math.sqrt(variance))[:, :contenders]
+    best = total >= total.max(axis=1, keepdims=True)
+    chance: Floats = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
+    return chance
 
 
 def mean_estimate(

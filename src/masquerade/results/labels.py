@@ -12,7 +12,7 @@ from masquerade.answers import Claims
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results.reports import SurveyReports
-from masquerade.surveys import Choice
+from masquerade.surveys import Choice, Question
 from masquerade.truth import BayesianCombination, ReportMechanisms
 
 #: Most inferences by which known labels are checked; up to so many, one for each.
@@ -28,11 +28,8 @@ def label_result(reports: SurveyReports) -> list[dict[str, Any]]:
     A known label is left out while its own item is inferred, so that whether both agree says
     something. Of more than 50 known labels several are left out at a time.
     """
-    codebook = reports.codebook
-    items = [question for question in codebook.questions if isinstance(question, Choice)]
-    if len(items) < len(codebook.questions) or len({item.options for item in items}) != 1:
-        return []  # no labelling task: the items have different labels
-    sent = _sent(reports, items[0].labels)
+    items = labelling_items(reports.codebook.questions)
+    sent = _sent(reports, items[0].labels) if items else None
     if sent is None:
         return []
     claims, masks = sent
@@ -63,6 +60,13 @@ def label_result(reports: SurveyReports) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def labelling_items(questions: Sequence[Question]) -> list[Choice]:
+    """Return the items of a labelling task: choices among the same labels; else none."""
+    items = [question for question in questions if isinstance(question, Choice)]
+    same = len({item.options for item in items}) == 1
+    return items if same and len(items) == len(questions) else []
 
 
 def _sent(reports: SurveyReports, labels: Sequence[str]) -> tuple[Claims, ReportMechanisms] | None:

@@ -144,7 +144,10 @@ def methods_text(result: Mapping[str, Any]) -> str:
         )
     if result["labels"]:
         sentences.append(
-            "Labels were inferred together with the accuracy of each person by Bayesian "
+            "The label of an item is the one with the largest count; how often it would come "
+            "first, were the survey repeated, is by drawing people and noise again 4,000 times."
+            if split
+            else "Labels were inferred together with the accuracy of each person by Bayesian "
             "combination (Kim and Ghahramani, 2012), through the masks; a known label was left "
             "out while its own item was inferred."
         )

@@ -12,7 +12,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from masquerade.accounting import Rho
-from masquerade.aggregate.estimates import Quantile
+from masquerade.aggregate.estimates import Quantile, top_probability
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.aggregate.score_intervals import Design, SumEstimate
 from masquerade.results.headline import (
@@ -21,6 +21,7 @@ from masquerade.results.headline import (
     headline,
     range_width,
 )
+from masquerade.results.labels import labelling_items
 from masquerade.results.question_result import CONFIDENCE, numbers_json
 from masquerade.surveys import Question, QuestionSums, SeveralOf
 from masquerade.surveys.survey import RESPONDENT, Survey
@@ -71,7 +72,7 @@ def split_result(
     rho = Rho(cost.micro_rho)
     design = Design(max(count, 1), CONFIDENCE, population)
     found = survey.encoding.estimates(sums, noise=noise, design=design) if count else []
-    asked = len(survey.questions)
+    asked, simulated, known = len(survey.questions), known is not None, known or {}
     inputs = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
     return {
         "survey": token,
@@ -117,13 +118,15 @@ def split_result(
             "widest_headline": WIDEST_HEADLINE,
             "false_alarm": 0.0,
         },
-        "simulated": known is not None,
+        "simulated": simulated,
         "hash": survey.content_hash(),
         "inputs": hashlib.sha256(inputs.encode()).hexdigest(),
         "version": version("masquerade"),
         "questions": [
-            _question(survey, place, question, one, count, (known or {}).get(question.id))
-            for place, (question, one) in enumerate(zip(survey.questions, found, strict=False))
+            _question(
+                survey, place, one, counts=sums[place], design=design, known=known.get(one.question)
+            )
+            for place, one in enumerate(found[:asked])
         ],
         "cross_tables": [
             {
@@ -135,9 +138,50 @@ def split_result(
             }
             for one in found[asked:]
         ],
-        "labels": [],
+        "labels": _labels(survey, sums, design) if count else [],
         "ranking": [],
     }
+
+
+def _labels(survey: Survey, sums: Sequence[Sequence[int]], design: Design) -> list[dict[str, Any]]:
+    """Return the label that most people gave each item, by its counts alone.
+
+    No single answer is anywhere, so nobody's accuracy can be inferred.
+    """
+    found = []
+    for place, item in enumerate(labelling_items(survey.questions)):
+        labels = len(item.options)
+        chance = _top_probability(survey, place, sums[place], design, contenders=labels)
+        best = max(range(labels), key=sums[place].__getitem__)
+        found.append(
+            {
+                "id": item.id,
+                "item": item.text,
+                "label": item.options[best],
+                "probability": chance[best],
+                "known_label": item.truth,
+                "orientation_ambiguous": False,
+            }
+        )
+    return found
+
+
+def _top_probability(
+    survey: Survey,
+    place: int,
+    counts: Sequence[int],
+    design: Design,
+    *,
+    contenders: int | None = None,
+) -> list[float]:
+    chance = top_probability(
+        counts,
+        variance=float(2 * survey.split_noise.variances[place]),
+        design=design,
+        contenders=contenders,
+    )
+    # Rounding may take a sum of shares above 1.
+    return [min(one, 1.0) for one in chance.tolist()]
 
 
 def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str, Any]:
@@ -190,16 +234,19 @@ def _symbols(survey: Survey, place: int) -> list[str]:
 def _question(
     survey: Survey,
     place: int,
-    question: Question,
     found: QuestionSums,
-    n: int,
+    *,
+    counts: Sequence[int],
+    design: Design,
     known: Sequence[float] | None,
 ) -> dict[str, Any]:
-    noise = survey.split_noise
+    question, n, noise = survey.questions[place], design.count, survey.split_noise
     _, margin = expected_margin(noise, place, question, people=n)
     shares = [_estimate(one) for one in found.shares]
+    top: Sequence[float | None] = [None] * len(shares)
     if shares and not isinstance(question, SeveralOf):  # whose options are no parts of a whole
         shares = list(shown_shares(shares))
+        top = _top_probability(survey, place, counts, design)
     options = []
     # Answers come first; where there are others, some people did not answer.
     answered = found.answered if len(found.answered) < len(shares) else ()
@@ -214,7 +261,7 @@ def _question(
                 "of_answered": _numbers(answered[code]) if code < len(answered) else None,
                 "simultaneous_low": None,
                 "simultaneous_high": None,
-                "top_probability": None,
+                "top_probability": top[code],
                 "likeliest_share": share.shown,
                 "sensitivity": numbers,
                 "estimators": {RESPONDENT: numbers},
