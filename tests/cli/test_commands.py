@@ -143,7 +143,6 @@ def test_bad_claims_are_refused_and_nothing_is_written(
         (("truth", "nowhere.csv"), "nowhere.csv is not a file"),
         (("truth", "{claims}", "--method", "guess"), "majority-vote"),
         (("truth", "{claims}", "--options", "yes,maybe"), "row 4"),
-        (("truth", "{claims}", "--duplicates", "some"), "duplicates"),
         (("truth", "{claims}", "--mechanism", "randomized-response:options=3,epsilon=1"), "3"),
         (("truth", "{claims}", "--method", "median"), "row 1"),
         (("privacy", "one-layer:options=2"), "one-layer"),
@@ -180,7 +179,14 @@ def test_bad_parameters_are_refused(
 
 
 @pytest.mark.parametrize(
-    "words", [("truth",), ("privacy", "x", "--answers", "many"), ("dance",), ("truth", "x", "--y")]
+    "words",
+    [
+        ("truth",),
+        ("privacy", "x", "--answers", "many"),
+        ("dance",),
+        ("truth", "x", "--y"),
+        ("truth", "x", "--duplicates", "some"),
+    ],
 )
 def test_wrong_usage_ends_with_code_2(run: Run, words: tuple[str, ...]) -> None:
     """A missing argument, an unknown command or option is a matter of usage."""

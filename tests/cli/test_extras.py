@@ -109,4 +109,4 @@ def test_every_package_of_an_extra_is_known_to_the_command() -> None:
         if name in EXTRAS
     }
     assert extra_of.items() <= known.items()
-    assert set(EXTRAS.values()) == set(extras) - {"docs", "figures", "test"}
+    assert set(EXTRAS.values()) == set(extras) - {"docs", "figures", "frames", "test"}

@@ -90,7 +90,7 @@ def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:
     assert option["value"] == option["estimators"]["ivw"]["value"]
     assert [level["pool"] for level in found["levels"]] == [100, 300]
     assert "mean" in run("results", path, "--estimator", "mean").err
-    assert run("results", path, "--estimator", "mean").code == 1
+    assert run("results", path, "--estimator", "mean").code == 2
     assert run("results", path, "--pool", "high").code == 2
     assert run("results", path, "--pool", "high=1,low=1").code == 1
 

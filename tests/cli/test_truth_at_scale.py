@@ -87,7 +87,6 @@ def test_split_tasks_can_be_repartitioned(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--engine", "spark"), "engine is 'spark', expected one of memory, stream, dask"),
         (("--engine", "stream", "--scheduler", "tcp://x:1"), "use --engine dask"),
         (("--engine", "stream", "--kind", "numeric"), "is for categories"),
         (("--engine", "memory", "--repartition", "x"), "--engine stream or dask"),

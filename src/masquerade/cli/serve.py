@@ -92,7 +92,11 @@ def serve(
         workers=settings.workers if workers is None else workers,
     )
     bound = listen(settings.host, settings.port)
-    settings.make_folder()
+    try:
+        settings.make_folder()
+    except OSError:
+        bound.close()
+        raise
     settings = settings.with_server_key()
 
     def say_link(door: str) -> None:

@@ -61,6 +61,18 @@ def packed(lines: list[Any]) -> io.BytesIO:
     return io.BytesIO(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
 
 
+def parsed(tables: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows with JSON as what it says; PostgreSQL gives it so, SQLite as its text."""
+
+    def value(one: Any) -> Any:
+        return json.loads(one) if isinstance(one, str) and one[:1] in ("[", "{") else one
+
+    return {
+        name: sorted((tuple(map(value, row)) for row in rows), key=repr)
+        for name, rows in tables.items()
+    }
+
+
 @pytest.mark.parametrize("target", KINDS)
 def test_every_row_comes_back(database_url: str, new_database: NewDatabase, target: str) -> None:
     """A restored database has every row of every table, on the same kind of database or another."""
@@ -70,9 +82,8 @@ def test_every_row_comes_back(database_url: str, new_database: NewDatabase, targ
     assert done.revision == list(revisions())[-1]
     assert done.entries == 4 * 2 + 1
     again = Services.open(url, today=lambda: "2026-03-14")
-    before, after = everything(services), everything(again)
-    # Whether JSON has spaces in it is the database's own matter; nothing else may differ.
-    assert before == after
+    # How JSON is written is the database's own matter; nothing else may differ.
+    assert parsed(everything(services)) == parsed(everything(again))
     assert again.values.secret("person_key") == services.values.secret("person_key")
     Device().send(again, again.surveys.records()[0], [1, 4], level="low")
     services.close()

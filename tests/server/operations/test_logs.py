@@ -81,7 +81,7 @@ def test_what_is_told_of_an_unexpected_error(
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"{phone.participant} sent {SECRET}")
 
-    monkeypatch.setattr(type(site.services.participations), "_reserve", fail)
+    monkeypatch.setattr(type(site.services.participations), "_require_patience", fail)
     answer = phone.client.post(
         f"/api/v1/participations?{SECRET}=1",
         json={"survey": survey.token, "level": "medium"},

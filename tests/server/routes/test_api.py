@@ -111,7 +111,7 @@ def test_an_unexpected_error_tells_nothing(
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"reports are {reports}")
 
-    monkeypatch.setattr(type(site.services.participations), "_reserve", fail)
+    monkeypatch.setattr(type(site.services.participations), "_require_patience", fail)
     with caplog.at_level(logging.DEBUG):
         answer = site.phone().reserve(survey.token, "medium")
     problem_of(answer, 500, "server-error")
