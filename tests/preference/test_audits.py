@@ -205,9 +205,11 @@ def test_public_parts_are_the_same_on_neighbours(path: Path) -> None:
         public: dict[str, Any] = learned.to_json()
         kept = ("mechanism", "features", "direction_only", "voters", "records", "guarantee")
         ranges = [(each.name, each.low, each.high) for each in learned.features]
+        # A remark stands there where the noisy release says so, as its numbers do.
+        details = sorted({*public["details"]} - {"remark"})
         shown.append(
             json.dumps({key: public[key] for key in kept})
-            + json.dumps([ranges, sorted(public), sorted(public["details"])])
+            + json.dumps([ranges, sorted(public), details])
         )
     assert shown[0] == shown[1]
 
