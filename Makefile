@@ -30,7 +30,7 @@ $(BIN)/python:
 
 # Not compiled while installing: only what is imported needs it, and that happens by itself.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --no-compile --editable '.[server]'
+	$(PIP) install --quiet --no-compile --editable '.[server,parties]'
 	@touch $@
 
 # With LOCKED=1 what is installed is what requirements/test.txt and build.txt have the hashes of.

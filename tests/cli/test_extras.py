@@ -110,3 +110,14 @@ def test_every_package_of_an_extra_is_known_to_the_command() -> None:
     }
     assert extra_of.items() <= known.items()
     assert set(EXTRAS.values()) == set(extras) - {"docs", "figures", "frames", "test"}
+
+
+def test_make_demo_installs_what_the_demonstration_needs() -> None:
+    """It shows a survey between two parties as well, which has an extra of its own."""
+    [line] = [
+        line
+        for line in (ROOT / "Makefile").read_text().splitlines()
+        if "--editable '.[server" in line
+    ]
+    (extras,) = re.findall(r"\.\[([\w,]+)\]", line)
+    assert {EXTRAS["fastapi"], EXTRAS["pyhpke"], EXTRAS["Crypto"]} <= set(extras.split(","))
