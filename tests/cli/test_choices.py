@@ -10,13 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
-from masquerade.cli.choices import (
-    completion,
-    engines,
-    mechanisms,
-    methods,
-    preference_mechanisms,
-)
+from masquerade.cli.options import completion, engines, mechanisms, methods, preference_mechanisms
 
 
 @pytest.mark.parametrize(

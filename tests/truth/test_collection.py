@@ -29,9 +29,14 @@ from masquerade.truth import (
     TotalStop,
     accuracy,
 )
-from masquerade.truth.collection.stopping import TaskState, stopping_rule
 from masquerade.truth.collection.task_posteriors import labels_swapped, posteriors_of_votes
-from masquerade.truth.collection.task_rules import accuracy_gain, information_gain, task_scores
+from masquerade.truth.collection.task_rules import (
+    TaskState,
+    accuracy_gain,
+    information_gain,
+    stopping_rule,
+    task_scores,
+)
 
 MASK = RandomizedResponse(2, epsilon=3)
 TASKS = list("abcdef")

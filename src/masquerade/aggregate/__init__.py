@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.aggregate.batch import BatchTally, verification_key
     from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
     from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
+    from masquerade.aggregate.dap import BatchTally, verification_key
     from masquerade.aggregate.estimates import (
         Quantile,
         bit_estimates,

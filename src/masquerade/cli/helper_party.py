@@ -14,8 +14,7 @@ from masquerade.cli.options import AsJson, Config, DataDir, WorkerCount
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
-    from masquerade.server.parties.helper_identity import HelperIdentity
-    from masquerade.server.parties.helper_services import HelperServices
+    from masquerade.server.parties.helper_services import HelperIdentity, HelperServices
     from masquerade.server.parties.helper_tasks import HelperTask
     from masquerade.server.settings import Settings
 
@@ -277,7 +276,7 @@ def _asked_operator() -> str:
 def _identity(settings: Settings) -> HelperIdentity | None:
     """Return what the helper was last started as."""
     from masquerade.server.db.engine import connect, migrate
-    from masquerade.server.parties.helper_identity import stored_identity
+    from masquerade.server.parties.helper_services import stored_identity
 
     engine = connect(settings.database, key=settings.database_key)
     try:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.choices import choice, completion, preference_mechanisms
-from masquerade.cli.options import AsJson, read_column
+from masquerade.cli.options import AsJson, choice, completion, preference_mechanisms, read_column
 from masquerade.cli.terminal import show
 from masquerade.errors import ParameterError
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from masquerade.cli.choices import choice
 from masquerade.cli.options import (
     AsJson,
     ClaimsFile,
     DuplicatesChoice,
     OptionNames,
+    choice,
     read_column,
 )
 from masquerade.cli.terminal import show

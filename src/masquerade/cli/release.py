@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from masquerade.cli.choices import choice, completion, engines
-from masquerade.cli.options import AsJson, ClaimsFile
+from masquerade.cli.options import AsJson, ClaimsFile, choice, completion, engines
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:

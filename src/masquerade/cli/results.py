@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.choices import choice
-from masquerade.cli.options import AsJson
+from masquerade.cli.options import AsJson, choice
 
 if TYPE_CHECKING:
     from masquerade.results import Codebook

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from masquerade.cli.choices import choice
-from masquerade.cli.options import AsJson
+from masquerade.cli.options import AsJson, choice
 from masquerade.cli.terminal import show
 
 PoolFile = Annotated[

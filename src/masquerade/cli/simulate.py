@@ -7,8 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from masquerade.cli.choices import choice
-from masquerade.cli.options import AsJson
+from masquerade.cli.options import AsJson, choice
 from masquerade.cli.terminal import show
 
 simulate = typer.Typer(

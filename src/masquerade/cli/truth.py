@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from masquerade.cli.choices import choice, completion, mechanisms, methods
 from masquerade.cli.options import (
     AsJson,
     ClaimsFile,
@@ -16,6 +15,10 @@ from masquerade.cli.options import (
     KindChoice,
     Names,
     OptionNames,
+    choice,
+    completion,
+    mechanisms,
+    methods,
     read_levels,
 )
 from masquerade.cli.terminal import say, show, show_rows

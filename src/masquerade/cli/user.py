@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from masquerade.cli.choices import choice
-from masquerade.cli.options import AsJson, Config, DataDir
+from masquerade.cli.options import AsJson, Config, DataDir, choice
 from masquerade.cli.terminal import show, show_rows
 from masquerade.errors import ParameterError
 

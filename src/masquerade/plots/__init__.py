@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.plots.curves import ledger_over_time, privacy_against_accuracy, trade_off
-    from masquerade.plots.distributions import densities
+    from masquerade.plots.curves import (
+        densities,
+        ledger_over_time,
+        privacy_against_accuracy,
+        trade_off,
+    )
     from masquerade.plots.intervals import estimates, rankings, reliability, shares
     from masquerade.plots.look import COLOURS, DASHES, MARKERS, THEMES, Theme, new_figure, savefig
     from masquerade.plots.quality import agreement, calibration

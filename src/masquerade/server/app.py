@@ -24,7 +24,6 @@ from starlette.routing import Match
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.db.seals import Seals
-from masquerade.server.http.cross_origin import SecondPartyPages
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
@@ -39,7 +38,7 @@ from masquerade.server.http.problem import (
     wrong_places,
 )
 from masquerade.server.http.rate_limit import Attempts, Beginnings, RateLimits
-from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
+from masquerade.server.http.security import BodyLimit, LastResort, SecondPartyPages, SecurityHeaders
 from masquerade.server.routes import (
     accounts,
     app_shell,
@@ -61,7 +60,7 @@ from masquerade.server.routes import (
     two_parties,
     webhooks,
 )
-from masquerade.server.routes.audit_trail import AuditTrail
+from masquerade.server.routes.audit import AuditTrail
 from masquerade.server.routes.sign_in import sign_in_address
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings

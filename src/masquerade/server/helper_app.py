@@ -22,7 +22,7 @@ from masquerade.server.http.pages import STATIC, render
 from masquerade.server.http.problem import masquerade_problem, problem, status_of, wants_json
 from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
 from masquerade.server.parties.helper_services import HelperServices
-from masquerade.server.routes import app_shell, helper_party, helper_survey
+from masquerade.server.routes import app_shell, helper_party
 from masquerade.server.settings import Settings
 
 _LOGGER = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def create_helper_app(
     app.include_router(helper_party.public)
     app.include_router(helper_party.leaders)
     app.include_router(helper_party.pages)
-    app.include_router(helper_survey.routes)
+    app.include_router(helper_party.participants)
     app.include_router(app_shell.files)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _answer_errors(app)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from masquerade.truth.categorical import CategoricalEstimator
     from masquerade.truth.collection.fitted_crowd import FittedCrowd
     from masquerade.truth.collection.label_collection import Collection
-    from masquerade.truth.collection.stopping import (
+    from masquerade.truth.collection.task_rules import (
         GainStop,
         PosteriorStop,
         StoppingRule,

@@ -15,7 +15,7 @@ from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.operations.check_result import OK, PROBLEM
 from masquerade.server.operations.content_checks import audit_findings
 from masquerade.server.operations.doctor import examine
-from masquerade.server.routes.audit_trail import READING, action_of
+from masquerade.server.routes.audit import READING, action_of
 
 if TYPE_CHECKING:
     from tests.server.conftest import Site

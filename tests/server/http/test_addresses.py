@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.server.http.addresses import Target, is_public, read_address
+from masquerade.server.http.outgoing import Target, is_public, read_address
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from masquerade.server.http.addresses import Target
-from masquerade.server.http.outgoing import Answer, TooLongAnswer, exchange
+from masquerade.server.http.outgoing import Answer, Target, TooLongAnswer, exchange
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 

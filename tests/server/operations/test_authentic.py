@@ -26,7 +26,7 @@ from masquerade.server.accounts.totp import code_at, new_secret
 from masquerade.server.db.engine import connect
 from masquerade.server.db.seals import Seals, plain_texts
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.http.addresses import Target
+from masquerade.server.http.outgoing import Target
 from masquerade.server.keys import ServerKey, make_server_key
 from masquerade.server.operations import archive
 from masquerade.server.operations.backup import backup

@@ -13,8 +13,7 @@ from tests.server.parties.pairs import Pair
 from tests.server.webhooks.test_deliveries import answers
 
 from masquerade.errors import BrokenPromise, ParameterError, ServerUnavailable, WrongState
-from masquerade.server.http.addresses import Target
-from masquerade.server.http.outgoing import Answer
+from masquerade.server.http.outgoing import Answer, Target
 from masquerade.server.parties import helper_client, leader_aggregation
 from masquerade.server.parties.helper_client import HelperClient, helper_address
 from masquerade.server.surveys.survey_records import SurveyRecord

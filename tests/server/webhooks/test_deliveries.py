@@ -20,7 +20,7 @@ from tests.surveys.small_surveys import define
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.http.addresses import Target, resolve
+from masquerade.server.http.outgoing import Target, resolve
 from masquerade.server.webhooks import sender as sending
 from masquerade.server.webhooks.deliveries import EVENTS, TEST
 from masquerade.server.webhooks.sender import PAUSES_SECONDS, SIGNATURE, Sender, signature

@@ -16,8 +16,7 @@ from masquerade.errors import (
     OperationError,
     ServerUnavailable,
 )
-from masquerade.server.http.addresses import UnknownName, read_address, resolve
-from masquerade.server.http.outgoing import exchange
+from masquerade.server.http.outgoing import UnknownName, exchange, read_address, resolve
 from masquerade.server.parties.helper_page import task_address
 from masquerade.surveys.two_parties import require_origin
 

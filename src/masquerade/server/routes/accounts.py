@@ -17,7 +17,7 @@ from masquerade.server.accounts.passkeys import CREDENTIAL, installed
 from masquerade.server.accounts.passwords import SHORTEST
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import qr_code
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, Member
 from masquerade.server.routes.forms import Text, form, page
 from masquerade.server.routes.sign_in import begin_session, count_attempt, passkey_site

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from masquerade.errors import MasqueradeError, WrongState
 from masquerade.server.db.tables import TAKING
 from masquerade.server.payments.rewards import MOST_AT_ONCE, Codes
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form, page
 from masquerade.server.surveys.survey_records import SurveyRecord

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from masquerade.errors import Forbidden, MasqueradeError, TooManyAttempts, Unauthenticated
 from masquerade.server.http.bodies import StrictBody
-from masquerade.server.routes.audit_trail import PHRASES, audited
+from masquerade.server.routes.audit import PHRASES, audited
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 Text = Annotated[str, Form()]

@@ -23,7 +23,7 @@ from masquerade.server.payments.funds import (
     SurveyMoney,
 )
 from masquerade.server.payments.wallets import Payout
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, Key, Text, form, page
 

@@ -1,4 +1,4 @@
-"""The addresses of a helper: for leaders, for participants' devices, and for its operator."""
+"""The addresses of a helper: for leaders, for participants and their devices, for its operator."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from masquerade.errors import (
 )
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import render
+from masquerade.server.http.problem import wants_json
 from masquerade.server.http.security import same_origin
 from masquerade.server.http.session_cookie import csrf_token
 from masquerade.server.parties.helper_page import task_address, task_view
 from masquerade.server.parties.helper_proposals import Proposal
 from masquerade.server.parties.helper_services import HelperServices
+from masquerade.server.routes.app_shell import shell
 
 #: Bytes of the largest body of each kind: 500 reports with their checks or a million ids, a survey,
 #: a request for a sum or a form.
@@ -312,3 +314,32 @@ def _operator(services: HelperServices, request: Request) -> str | None:
 def _same(given: str, expected: str) -> bool:
     # As bytes: texts that are not ASCII cannot be compared in constant time.
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+
+
+# A survey opened at its second party's address: the app from the helper's own disk, of which the
+# survey's server can change nothing. Nothing that a person answers or is known by comes here.
+participants = APIRouter(include_in_schema=False)
+
+
+@participants.get("/s/{token}")
+def survey_page(services: InHelper, request: Request, token: str) -> Response:
+    # Whoever has a survey's link learns that it was approved here; no page lists surveys.
+    leader = services.tasks.leader_of(token) if token else None
+    if leader is None:
+        if wants_json(request):
+            raise NotFound("there is no such survey here; its second party has not approved it.")
+        return shell(request, status=404)
+    return shell(request, leader=leader, fingerprint=services.fingerprint)
+
+
+@participants.get("/me")
+@participants.get("/me/ledger")
+@participants.get("/me/settings")
+@participants.get("/me/plain")
+@participants.get("/me/about")
+def own_page(services: InHelper, request: Request) -> Response:
+    # A helper works for one server, so that the person's account is where all its surveys are.
+    leader = services.tasks.leader_of("")
+    if leader is None:
+        raise NotFound("nothing is answered here: no survey was approved yet.")
+    return shell(request, leader=leader, fingerprint=services.fingerprint)

@@ -14,7 +14,7 @@ from masquerade.server.accounts.passwords import SHORTEST
 from masquerade.server.accounts.teams import ROLE_WORDS
 from masquerade.server.accounts.teams import Member as TeamMember
 from masquerade.server.http.pages import render
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Member, actor_of, require_own_page
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.forms import Text, form, page

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from masquerade.errors import NotFound
 from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.http.problem import file_answer
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.surveys.survey_records import SurveyRecord

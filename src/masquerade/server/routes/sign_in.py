@@ -17,7 +17,7 @@ from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import render
 from masquerade.server.http.rate_limit import Attempts
 from masquerade.server.http.session_cookie import forget_cookie, session_secret, set_cookie
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import (
     Member,
     actor_of,

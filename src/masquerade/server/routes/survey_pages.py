@@ -18,7 +18,7 @@ from masquerade.server.http.pages import qr_code
 from masquerade.server.http.security import PREVIEW_POLICY
 from masquerade.server.participants.privacy_balance import cap_amounts
 from masquerade.server.results.view import result_view
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InSettings
 from masquerade.server.routes.forms import Text, form, page

@@ -11,7 +11,7 @@ from masquerade.errors import MasqueradeError, NotFound, ParameterError
 from masquerade.server.accounts.invitations import INVITATION_DAYS
 from masquerade.server.accounts.teams import EDITOR, RIGHTS, ROLE_WORDS
 from masquerade.server.http.pages import qr_code
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, Member, base_address, require
 from masquerade.server.routes.dependencies import HexId
 from masquerade.server.routes.forms import Text, form, page

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Request
 from pydantic import Field
 
-from masquerade.server.http.addresses import LONGEST_ADDRESS
 from masquerade.server.http.bodies import StrictBody
+from masquerade.server.http.outgoing import LONGEST_ADDRESS
 from masquerade.server.parties.team_helpers import Helper
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, base_address, require
 
 

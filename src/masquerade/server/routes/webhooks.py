@@ -11,8 +11,8 @@ from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError
-from masquerade.server.http.addresses import LONGEST_ADDRESS
-from masquerade.server.routes.audit_trail import audited
+from masquerade.server.http.outgoing import LONGEST_ADDRESS
+from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form, page
 from masquerade.server.webhooks.deliveries import EVENTS, Delivery

@@ -23,8 +23,7 @@ from masquerade.errors import MasqueradeError, OperationError
 from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.http.addresses import Target, read_address, resolve
-from masquerade.server.http.outgoing import exchange
+from masquerade.server.http.outgoing import Target, exchange, read_address, resolve
 from masquerade.server.webhooks.deliveries import DELIVERED, FAILED, WAITING
 
 SIGNATURE = "Masquerade-Signature"

@@ -12,7 +12,7 @@ from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions, reads, writes
-from masquerade.server.http.addresses import read_address, resolve
+from masquerade.server.http.outgoing import read_address, resolve
 from masquerade.server.webhooks.deliveries import (
     EVENTS,
     TEST,

@@ -23,18 +23,16 @@ from masquerade.truth.collection.claims_log import ClaimsLog
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
 from masquerade.truth.collection.offers import Offers, require_assignable
 from masquerade.truth.collection.saved_folder import SavedFolder
-from masquerade.truth.collection.stopping import (
-    StoppingRule,
-    TaskState,
-    TotalStop,
-    stopping_rule,
-)
 from masquerade.truth.collection.task_posteriors import TaskPosteriors
 from masquerade.truth.collection.task_rules import (
+    StoppingRule,
     TaskRule,
+    TaskState,
+    TotalStop,
     accuracy_gain,
     check_rule,
     information_gain,
+    stopping_rule,
     task_scores,
 )
 from masquerade.truth.collection.worker_advice import advice_on, advice_table
