@@ -1,20 +1,42 @@
 """Configuration of the documentation."""
 
+import sys
+from pathlib import Path
+
 from masquerade import __version__
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+
+from docs_reference import bases, comment, sections
 
 project = "Masquerade"
 author = "Masquerade contributors"
 copyright = "Masquerade contributors"
 release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.doctest"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "docs_reference",
+    "docs_site",
+]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "Masquerade"
-exclude_patterns = ["_build"]
-napoleon_custom_sections = ["Privacy"]
-napoleon_use_ivar = True
-autodoc_typehints = "none"
+html_math_renderer = "mathml"
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates"]
+napoleon_custom_sections = ["Privacy", "Cost", ("Attributes", "params_style")]
 autodoc_member_order = "bysource"
+add_module_names = False
+default_role = "code"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autosummary_context = {"sections": sections, "comment": comment, "bases": ", ".join(bases())}
+maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
 nitpicky = False
-suppress_warnings = ["ref.python"]
+suppress_warnings = ["ref.python", "config.cache"]

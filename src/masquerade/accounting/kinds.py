@@ -98,6 +98,7 @@ class LaplaceNumber:
         return Loss.of_amount(self.change / self.scale)
 
 
+#: Everything that a cost can be stated as.
 Kind = Loss | Rho | Mu | MaskedChoice | MaskedNumber | LaplaceNumber
 
 

@@ -61,7 +61,9 @@ class Rho(Amount):
         return epsilon_of_rho(Loss(self.micro), delta=delta) if self.micro else NO_LOSS
 
 
+#: The rho of what costs nothing.
 NO_RHO = Rho(0)
+#: The rho of an answer in clear.
 INFINITE_RHO = Rho(math.inf)
 
 

@@ -181,5 +181,7 @@ def _powers(field: Field, order: int) -> tuple[int, ...]:
     return tuple(powers)
 
 
+#: The field of counts, with elements of 8 bytes (VDAF, section 6.1.2).
 FIELD_64 = Field("Field64", 2**32 * 4294967295 + 1, 8, 32)
+#: The field of the other circuits, with elements of 16 bytes.
 FIELD_128 = Field("Field128", 2**66 * 4611686018427387897 + 1, 16, 66)

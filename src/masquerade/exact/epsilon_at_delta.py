@@ -39,6 +39,7 @@ import numpy as np
 from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.exact.number import NumberLike, finite, in_range, largest_whole
 
+#: The delta at which an epsilon is stated where none is named: one in a million.
 DEFAULT_DELTA = Fraction(1, 1_000_000)
 _DIGITS = 80
 _SMALLEST_EXCESS = 1e-9

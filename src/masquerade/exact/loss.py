@@ -14,6 +14,7 @@ from typing import Self
 
 from masquerade.errors import ParameterError
 
+#: Millionths in one: losses are whole numbers of them.
 MICRO = 1_000_000
 _DIGITS = 80
 _GUARD = decimal.Decimal(10) ** -60
@@ -132,5 +133,7 @@ class Loss(Amount):
         return self.number
 
 
+#: The loss of what reveals nothing.
 NO_LOSS = Loss(0)
+#: The loss of an answer in clear.
 INFINITE_LOSS = Loss(math.inf)

@@ -63,6 +63,7 @@ class Level:
         return BitwiseResponse(options, most, epsilon=epsilon * changes, null=null)
 
 
+#: The three levels that a survey offers by default, the best protected first.
 LEVELS = (
     Level("high", Fraction(1, 3)),
     Level("medium", Fraction(2, 3)),

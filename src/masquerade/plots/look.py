@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 #: Markers and dashes tell series apart where colours do not, as in print.
 MARKERS = "osD^vP*X"
+#: Dashes of lines, which tell series apart as the markers do.
 DASHES = ("-", "--", "-.", ":")
 
 
@@ -41,6 +42,7 @@ class Theme:
 #: Okabe and Ito's colours on white; yellow is left out, which white paper swallows.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31")
 
+#: Colours of paper, ink and lines, for light and for dark pages.
 THEMES = {
     "light": Theme("#ffffff", "#1a1a1a", "#d0d0d0", COLOURS),
     "dark": Theme(

@@ -100,7 +100,7 @@ def second_moment(comparisons: Comparisons) -> Floats:
 def fit_linear(
     comparisons: Comparisons, *, moment: ArrayLike | None = None, ridge: float = 0.0
 ) -> LinearFit:
-    """Return the direction ``(moment + ridge)^-1 . (sum of directions)``.
+    """Return the direction ``(moment + ridge)^-1 * (sum of directions)``.
 
     One pass over the data. For features that are spread evenly in all directions it points where
     the mean weight of voters points; `moment` corrects for features that are not.

@@ -19,6 +19,7 @@ from masquerade.release.density import index_of
 from masquerade.release.guarantee import guarantee_json
 from masquerade.release.mixtures import Mixtures
 
+#: Outcomes for an object, and what each means.
 STATUSES = {
     "ok": "as many points as were asked for, or all that the engine makes",
     "short": "fewer points than were asked for passed the test",

@@ -25,6 +25,7 @@ from masquerade.answers.result import Result
 
 Verdict = Literal["reproduced", "in shape", "undecided", "not reproduced"]
 
+#: All verdicts on a published claim, the best first.
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "in shape", "undecided", "not reproduced")
 
 #: Share of the comparisons of a claim that have to point its way.

@@ -27,6 +27,7 @@ from masquerade.selection.policies import (
 )
 from masquerade.selection.pool import Pool
 
+#: Names of the ways to choose people.
 POLICIES = (
     "precision",
     "loki-greedy",

@@ -112,9 +112,15 @@ def create_app(
 ) -> FastAPI:
     """Return the application; its services are ``app.state.services``.
 
-    `sweeps`: whether it sweeps once a day and rewrites SQLite's file; of several processes on one
+    Parameters
+    ----------
+    settings : Settings
+        All settings of the server.
+    sweeps : bool
+        Whether it sweeps once a day and rewrites SQLite's file; of several processes on one
         database one is enough.
-    `limits` (optional): how often who has asked of late, where several processes share that.
+    limits : LimitTable, optional
+        How often who has asked of late, where several processes share that.
     """
     limits = limits or LimitTable()
     metrics = None if settings.metrics == "off" else Metrics()

@@ -101,11 +101,17 @@ class Services:
 
         What is not named here is the setting of this name; see `Settings`.
 
-        `today`: gives the ISO date; replaced in tests.
-        `clock`: gives the seconds since 1970, for one-time codes.
-        `rewrites`: whether an SQLite file is rewritten soon after each change, so that it does not
-            tell the order of arrival. Of several processes on one file one does.
-        `key` (optional): with which an SQLite file is encrypted, in hexadecimal.
+        Parameters
+        ----------
+        today : callable, optional
+            Gives the ISO date; replaced in tests.
+        clock : callable
+            Gives the seconds since 1970, for one-time codes.
+        rewrites : bool
+            Whether an SQLite file is rewritten soon after each change, so that it does not tell
+            the order of arrival. Of several processes on one file one does.
+        key : str, optional
+            Key that an SQLite file is encrypted with, in hexadecimal.
         """
         engine = connect(url, key=key)
         # Before anything else reads or writes: no service knows an older schema.

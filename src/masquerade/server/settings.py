@@ -137,17 +137,26 @@ class Settings:
     ) -> Settings:
         """Return settings from the environment and from a file; the environment wins.
 
-        Raises `ParameterError` (a setting has a value that it cannot have, or the file one that
-        does not exist) or `UnreadableFile` (the file is not there or is no TOML).
+        Parameters
+        ----------
+        data_dir : Path, optional
+            Folder of the SQLite database; wins over everything that names a database.
+        demo : bool
+            The demonstration reads no file, and keeps its data in a file of its own.
+        helper : bool
+            A helper keeps its data in a folder of its own: one party must not have both halves.
+        config : Path, optional
+            File of settings; default: what ``MASQUERADE_CONFIG`` names, else ``masquerade.toml``
+            in the current folder where there is one.
+        make_folder : bool
+            Whether the folder of the SQLite database is made where it is not there.
 
-        `data_dir` (optional): folder of the SQLite database; wins over everything that names a
-            database.
-        `demo`: the demonstration reads no file, and keeps its data in a file of its own.
-        `helper`: a helper keeps its data in a folder of its own: one party must not have both
-            halves.
-        `config` (optional): file of settings; default: what ``MASQUERADE_CONFIG`` names, else
-            ``masquerade.toml`` in the current folder where there is one.
-        `make_folder`: whether the folder of the SQLite database is made where it is not there.
+        Raises
+        ------
+        ParameterError
+            A setting has a value that it cannot have, or the file a setting that does not exist.
+        UnreadableFile
+            The file is not there or is no TOML.
         """
         file = None if demo else config or _default_file()
         found = _values(file)

@@ -297,6 +297,7 @@ class Comparison(_Kind):
         return
 
 
+#: Every kind of question.
 Question = Choice | SeveralOf | Rating | Number | Comparison
 
 

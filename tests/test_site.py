@@ -1,0 +1,106 @@
+"""The built documentation needs no other host, and its reference lists everything public."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("sphinx")
+
+ROOT = Path(__file__).parents[1]
+
+
+def tool(name: str) -> ModuleType:
+    """Return a module of the folder `tools`."""
+    found = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_has_a_page_for_every_room() -> None:
+    """Each room of the library is in the list from which the reference's pages are made."""
+    reference = tool("docs_reference")
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if "api" in path.stem]
+    listed = "\n".join(path.read_text(encoding="utf-8") for path in pages)
+    for room in reference.rooms():
+        if room != "masquerade.errors":  # has a page of its own, which tests/test_docs.py reads
+            assert f"   {room}\n" in listed, f"{room} is not in the Python reference"
+
+
+def test_a_page_of_the_reference_lists_every_public_name_of_its_room() -> None:
+    """Classes, functions and constants are all of `__all__` but what another room offers."""
+    reference = tool("docs_reference")
+    truth = importlib.import_module("masquerade.truth")
+    listed = [name for _, names in reference.sections("masquerade.truth") for name in names]
+    assert sorted(listed) == sorted(truth.__all__)
+    assert "Codebook" not in dict(reference.sections("masquerade.results"))["Classes"]
+    assert reference.comment("masquerade.plots", "THEMES")
+
+
+def test_what_a_page_loads_from_another_host_is_found(tmp_path: Path) -> None:
+    """Scripts, styles and pictures of other hosts are faults; links to them are none."""
+    (tmp_path / "page.html").write_text(
+        '<script src="https://cdn.example/a.js"></script><img src="//cdn.example/a.png">'
+        '<link rel="stylesheet" href="style.css"><a href="https://example.org/">there</a>',
+        encoding="utf-8",
+    )
+    (tmp_path / "style.css").write_text('a { src: url("https://fonts.example/a") }')
+    assert list(tool("docs_site").faults(tmp_path)) == [
+        "page.html loads https://cdn.example/a.js from another host",
+        "page.html loads //cdn.example/a.png from another host",
+        "style.css loads from another host",
+    ]
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    """A page or an anchor that is not there is a fault; those that are there are none."""
+    (tmp_path / "one.html").write_text(
+        '<p id="here"></p><a href="#here">1</a><a href="two.html#there">2</a>'
+        '<a href="#gone">3</a><a href="two.html#gone">4</a><a href="three.html">5</a>',
+        encoding="utf-8",
+    )
+    (tmp_path / "two.html").write_text('<h1 id="there">Two</h1>', encoding="utf-8")
+    assert list(tool("docs_site").faults(tmp_path)) == [
+        f"one.html links to {link}, which is not there"
+        for link in ("#gone", "two.html#gone", "three.html")
+    ]
+
+
+def test_formulas_are_written_when_the_site_is_built(tmp_path: Path) -> None:
+    """A formula of a page is MathML in its HTML, and no script comes with it."""
+    from sphinx.application import Sphinx
+
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'tools')!r})\n"
+        'extensions = ["docs_site"]\nhtml_math_renderer = "mathml"\n'
+    )
+    (tmp_path / "index.rst").write_text("A page\n======\n\n:math:`\\frac{a}{b}`\n\n.. math:: x^2\n")
+    out = tmp_path / "out"
+    with contextlib.redirect_stderr(io.StringIO()) as warnings:
+        app = Sphinx(tmp_path, tmp_path, out, tmp_path, "html", status=None, warning=warnings)
+        app.build()
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "<mfrac>" in page
+    assert 'display="block"' in page
+    assert "mathjax" not in page.lower()
+    assert warnings.getvalue() == ""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+def test_the_whole_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """`make docs` ends well: no fault of a page, no load from another host, no lost link."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    command += ["-d", str(tmp_path / "doctrees"), str(ROOT / "docs"), str(tmp_path / "html")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
