@@ -2,8 +2,9 @@
 
 Printed as a Markdown table.
 
-    python benchmarks/truth_accuracy.py [DATA] [--peer PYTHON] [--out docs/truth-accuracy.inc]
+    python benchmarks/truth_accuracy.py [DATA] [--peer PYTHON] [--out FILE]
 
+The table in the documentation is FILE ``docs/explanation/truth-accuracy.inc``.
 DATA is the folder of sets (one folder a set with ``claims.csv.gz`` and ``truth.csv``), by default
 what ``MASQUERADE_DATA`` names; at small size the sets of at most 5,000 claims are used. PYTHON is
 an interpreter that has crowd-kit, ``BENCH_PEER`` where it is not given; its methods then see the

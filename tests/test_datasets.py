@@ -62,7 +62,7 @@ def test_every_data_set_says_whose_it_is(name: str) -> None:
 
 def test_every_data_set_and_simulator_is_documented() -> None:
     """The page of data sets names each one, and each function that makes one up."""
-    page = (Path(__file__).parents[1] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs/reference/datasets.md").read_text(encoding="utf-8")
     for name, one in DATASETS.items():
         assert f"| `{name}` | {one.title} |" in page
     for name in datasets.__all__:

@@ -21,7 +21,11 @@ from masquerade.server import Settings, create_app, settings
 from masquerade.server.settings import PREFIX
 
 ROOT = Path(__file__).parents[1]
-DOCS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+DOCS = {
+    path.relative_to(ROOT / "docs").as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "docs").rglob("*.md")
+    if "_build" not in path.parts
+}
 EVERYTHING = "\n".join(DOCS.values())
 
 
@@ -40,18 +44,24 @@ def commands(command: Any, words: tuple[str, ...] = ()) -> list[tuple[tuple[str,
 def test_every_command_and_option_is_documented(words: tuple[str, ...], command: Any) -> None:
     """The page of commands names each command and, in its row, each of its options."""
     name = " ".join(words)
-    rows = [line for line in DOCS["command-line.md"].splitlines() if line.startswith(f"| `{name}")]
-    assert rows, f"{name} is not in docs/command-line.md"
+    rows = [
+        line
+        for line in DOCS["reference/command-line.md"].splitlines()
+        if line.startswith(f"| `{name}")
+    ]
+    assert rows, f"{name} is not in docs/reference/command-line.md"
     for parameter in command.params:
         if parameter.param_type_name == "option" and "--help" not in parameter.opts:
             option = max(parameter.opts, key=len)
-            assert f"`{option}`" in rows[0], f"{name} {option} is not in docs/command-line.md"
+            assert f"`{option}`" in rows[0], (
+                f"{name} {option} is not in docs/reference/command-line.md"
+            )
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
     """The page of mechanisms names each mechanism and each of its parameters."""
-    page = DOCS["mechanisms.md"]
+    page = DOCS["reference/mechanisms.md"]
     assert f"`{name}`" in page
     for parameter in PARAMETERS[name]:
         assert f"`{parameter}`" in page
@@ -59,7 +69,7 @@ def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
 
 def test_every_exception_is_documented() -> None:
     """Each exception is in the tree at the top of its module, which the docs include."""
-    assert "masquerade.errors" in DOCS["errors.md"]
+    assert "masquerade.errors" in DOCS["reference/errors.md"]
     tree = inspect.getdoc(errors) or ""
     for name, one in vars(errors).items():
         if inspect.isclass(one) and issubclass(one, errors.MasqueradeError):
@@ -69,7 +79,7 @@ def test_every_exception_is_documented() -> None:
 def test_every_setting_is_documented() -> None:
     """Each setting and its environment variable are in the docs."""
     for name in settings.setting_names():
-        assert f"`{name}`" in DOCS["operations.md"]
+        assert f"`{name}`" in DOCS["how-to/operations.md"]
         assert f"`{PREFIX}{name.upper()}`" in EVERYTHING
 
 
@@ -134,7 +144,7 @@ def require_tests(named: list[tuple[str, str]]) -> None:
 def test_every_promise_of_the_threat_model_names_the_test_that_attacks_it() -> None:
     """Each row that says kept or proven names tests, which exist; so does each row of checks."""
     attacked = 0
-    for line in DOCS["threat-model.md"].splitlines():
+    for line in DOCS["explanation/threat-model.md"].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if not line.startswith("|") or len(cells) != 3:
             continue
@@ -142,12 +152,12 @@ def test_every_promise_of_the_threat_model_names_the_test_that_attacks_it() -> N
             assert named_tests(cells[1]), f"no test is named in: {line}"
             attacked += 1
     assert attacked > 20
-    require_tests(named_tests(DOCS["threat-model.md"]))
+    require_tests(named_tests(DOCS["explanation/threat-model.md"]))
 
 
 def public_rows() -> list[str]:
     """Return the rows of the tables of what is public, without their heads."""
-    lines = DOCS["what-is-public.md"].splitlines()
+    lines = DOCS["reference/what-is-public.md"].splitlines()
     heads = ("| what | why", "|---")
     return [line for line in lines if line.startswith("|") and not line.startswith(heads)]
 

@@ -103,9 +103,9 @@ def test_files_that_pages_name_exist() -> None:
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("truth.md", sorted(method.name for method in METHODS)),
-        ("release.md", sorted(engine.name for engine in ENGINES)),
-        ("selection.md", sorted(POLICIES)),
+        ("explanation/truth.md", sorted(method.name for method in METHODS)),
+        ("explanation/release.md", sorted(engine.name for engine in ENGINES)),
+        ("explanation/selection.md", sorted(POLICIES)),
     ],
 )
 def test_everything_that_can_be_chosen_by_name_is_documented(page: str, names: list[str]) -> None:
@@ -152,7 +152,7 @@ def test_the_app_and_the_docs_say_the_same_of_privacy() -> None:
     with (ROOT / "locale/participants.pot").open("rb") as file:
         texts = list(read_po(file))
     paragraphs = [str(text.id) for text in texts if str(text.context).startswith("plain.")]
-    page = " ".join(PAGES["docs/plain-words.md"].split())
+    page = " ".join(PAGES["docs/explanation/plain-words.md"].split())
     assert len(paragraphs) > 15
     for paragraph in paragraphs:
         assert " ".join(paragraph.split()) in page

@@ -8,7 +8,7 @@ from pathlib import Path
 from masquerade.accounting import Caps, what_a_cap_buys
 from masquerade.exact import MICRO, Loss
 
-PAGE = Path(__file__).parents[2] / "docs" / "accounting.md"
+PAGE = Path(__file__).parents[2] / "docs/explanation/accounting.md"
 
 
 def test_the_page_runs() -> None:

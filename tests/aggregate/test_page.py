@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.aggregate import One, SumNoise
 
-PAGE = Path(__file__).parents[2] / "docs" / "aggregate.md"
+PAGE = Path(__file__).parents[2] / "docs/explanation/aggregate.md"
 
 
 def test_the_page_runs() -> None:

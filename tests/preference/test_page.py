@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.preference import MECHANISMS, REFERENCES
 
-PAGE = Path(__file__).parents[2] / "docs" / "preference.md"
+PAGE = Path(__file__).parents[2] / "docs/explanation/preference.md"
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

@@ -169,7 +169,7 @@ def test_the_services_name_what_is_declared() -> None:
 
 def test_the_page_of_operations_shows_commands_that_exist() -> None:
     """Every command line on the page, and every variable, is one of ours."""
-    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/how-to/operations.md").read_text(encoding="utf-8")
     found = commands_in(text)
     assert {words[1] for words in found} >= {"serve", "backup", "restore", "migrate", "doctor"}
     for words in found:

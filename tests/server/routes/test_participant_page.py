@@ -14,7 +14,7 @@ from masquerade.server.http.security import LARGEST_BODY
 from masquerade.server.participants import participations
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/protocol.md").read_text(encoding="utf-8")
 SOURCES = (ROOT / "src" / "masquerade" / "server").rglob("*.py")
 PARTICIPANTS = ("/api/v1/participations", "/api/v1/me", "/api/v1/invitations", "/api/v1/levels")
 INVITATION = "/api/v1/surveys/{token}/invitation"
