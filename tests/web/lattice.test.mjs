@@ -2,11 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { fillIn, levelOf } from "../../src/masquerade/server/web/static/mechanisms/lattice.js";
-import {
-  maskAnswers,
-  maskChoice,
-  maskResponse,
-} from "../../src/masquerade/server/web/static/mechanisms/mask.js";
+import { maskAnswers, maskResponse } from "../../src/masquerade/server/web/static/mechanisms/mask.js";
 import { readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";
 import { promiseOf, questionsOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
 import { FixedWords } from "./fixed_words.mjs";
@@ -104,24 +100,6 @@ test("quantised response rounds first, for no answer too, and then responds", ()
   assert.deepEqual([0, 1, 2, 3].map((drawn) => report(4, [drawn, 9])), [2, 2, 2, 2]);
   assert.deepEqual([0, 1, 2, 3].map((drawn) => report(5, [drawn, 9])), [3, 3, 3, 3]);
   assert.deepEqual([0, 2, 4, 6].map((word) => report(5, [0, word])), [0, 1, 2, 3]);
-});
-
-test("one of two is chosen by randomized response, and a tie where there are three symbols", () => {
-  const report = (symbols, chosen, word) =>
-    maskChoice(choice(symbols), chosen, new FixedWords([word]));
-  assert.deepEqual([0, 1, 2, 9].map((word) => report(2, "first", word)), [
-    "second", "second", "first", "first",
-  ]);
-  assert.deepEqual([0, 2, 4, 9].map((word) => report(3, "tie", word)), [
-    "first", "second", "tie", "tie",
-  ]);
-  for (const [symbols, chosen] of [[2, "tie"], [3, "third"], [3, ""], [3, undefined]]) {
-    assert.throws(() => report(symbols, chosen, 9), RangeError);
-  }
-  const others = [choice(4), { ...choice(3), name: "two-layer" }, gaussian, uniform];
-  for (const device of others) {
-    assert.throws(() => maskChoice(device, "first", new FixedWords([9])), RangeError);
-  }
 });
 
 test("an answer beyond the codes is refused before anything is drawn, and not repeated", () => {

@@ -330,16 +330,20 @@ def _guess_kind(column: str, labels: pa.Array) -> Kind:
     return "categorical"
 
 
-def _encode_labels(
-    labels: pa.Array, column: str, options: Sequence[Any] | None, *, null: bool
-) -> tuple[Codes, pa.Array]:
+def _refuse_missing(labels: pa.Array, column: str, name: str, *, null: bool) -> None:
     row = first_missing(labels)
     if row is not None and not null:
         raise MissingValue(
-            f"column {column!r}, row {row}: the label is missing ({labels[row - 1].as_py()!r}); "
+            f"column {column!r}, row {row}: the {name} is missing ({labels[row - 1].as_py()!r}); "
             "remove the row, or read it as 'no answer' with null=True (on the command line, a "
             "mechanism with null=true)."
         )
+
+
+def _encode_labels(
+    labels: pa.Array, column: str, options: Sequence[Any] | None, *, null: bool
+) -> tuple[Codes, pa.Array]:
+    _refuse_missing(labels, column, "label", null=null)
     if pa.types.is_nested(labels.type):
         raise SchemaError(f"column {column!r} holds {labels.type}; give texts or whole numbers.")
     if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
@@ -404,13 +408,7 @@ def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _to_numbers(labels: pa.Array, column: str, *, null: bool) -> Floats:
-    row = first_missing(labels)
-    if row is not None and not null:
-        raise MissingValue(
-            f"column {column!r}, row {row}: the value is missing ({labels[row - 1].as_py()!r}); "
-            "remove the row, or read it as 'no answer' with null=True (on the command line, a "
-            "mechanism with null=true)."
-        )
+    _refuse_missing(labels, column, "value", null=null)
     try:
         numbers = labels.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

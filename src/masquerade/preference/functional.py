@@ -341,7 +341,7 @@ class LocalFunctional(PrivateMechanism):
 
 
 @dataclass(frozen=True)
-class AggregateFunctional(PrivateMechanism):
+class AggregateFunctional(LocalFunctional):
     """As `LocalFunctional`, but the noisy coefficients are added up and maximised once.
 
     Noise cancels in a sum before anything that is not linear is done with it, so the weights shrink
@@ -353,13 +353,7 @@ class AggregateFunctional(PrivateMechanism):
     The reports are those of `LocalFunctional`, and so is the guarantee.
     """
 
-    weights: Weighting = "equal"
-    most: float = MOST_TIMES_EQUAL
-    sensitivity: SensitivityRule = "tight"
-    bound: NumberLike | None = None
-
     name = "aggregate-functional"
-    units = QuadraticSum.units
 
     def compose(self) -> Composition:
         """Return voters' quadratics, each masked, whose sum is maximised."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.plots.page import numbers_list, page
 from masquerade.release.density import DensityModel, density_figure, index_of
 from masquerade.release.guarantee import guarantee_sentence
 from masquerade.release.metrics import Errors, ise
@@ -20,33 +21,11 @@ FIGURES = 6
 _POINTS, _REACH = 241, 3.0
 
 _STYLE = """
-:root{color-scheme:light dark;--paper:#faf7f9;--card:#fff;--ink:#231826;--soft:#65586a;
---line:#ddd3df;--one:#5b2368;--two:#9a5b00;--good:#1f6a46;--good-wash:#e3f3ea;--bad:#a3182f;
---bad-wash:#fce9ec}
-@media (prefers-color-scheme:dark){:root{--paper:#17111a;--card:#211926;--ink:#f1e9f3;
---soft:#b7a8bc;--line:#3b2f41;--one:#dcb0e8;--two:#f2c278;--good:#8ad9b0;--good-wash:#16352a;
---bad:#ff9aa8;--bad-wash:#431c25}}
-*{box-sizing:border-box}
-body{margin:0 auto;max-width:68rem;padding:1rem;background:var(--paper);color:var(--ink);
-font:1.0625rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
-overflow-wrap:break-word}
-h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .75rem}
-h3{font-size:1rem;margin:0 0 .25rem}p{margin:.5rem 0}.soft{color:var(--soft)}
-.promise,.warning{border-radius:14px;padding:1rem 1.1rem;margin:1rem 0;border-left:6px solid}
-.promise{background:var(--good-wash);border-color:var(--good)}
-.warning{background:var(--bad-wash);border-color:var(--bad)}
-.numbers{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.75rem;margin:0}
-.numbers div,figure{background:var(--card);border:1px solid var(--line);border-radius:14px;
-padding:.8rem 1rem}
-.numbers dt{color:var(--soft);font-size:.9rem}.numbers dd{margin:0;font-size:1.35rem}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),1fr));gap:1rem}
-figure{margin:0}svg{display:block;width:100%;height:auto}
-.curve-0{color:var(--one)}.curve-1{color:var(--two)}.ticks{color:var(--soft)}
+.numbers dd{font-size:1.35rem}.curve-0{color:var(--one)}.curve-1{color:var(--two)}
+.ticks{color:var(--soft)}
 .key{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;padding:0;margin:.5rem 0 1rem}
 .key svg{display:inline-block;width:2.5rem;height:.8rem;vertical-align:middle;margin-right:.4rem}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .75rem .4rem 0;
-border-bottom:1px solid var(--line);vertical-align:top}th{font-weight:600;white-space:nowrap}
-.number{text-align:right;font-variant-numeric:tabular-nums;padding-right:1.25rem}
+th,td{vertical-align:top}th{white-space:nowrap}.number{padding-right:1.25rem}
 """
 
 
@@ -78,17 +57,15 @@ def report_page(
     errors = None if reference is None else ise(reference, release)
     chosen = _chosen(release, show)
     figures = "".join(_figure(release, reference, errors, i) for i in chosen)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>"
-        f"<h1>{escape(title)}</h1>{_warning(reference)}{_promise(release)}"
-        f"{_numbers(release, errors)}"
-        f"<h2>Densities</h2>{_key(reference)}<div class='figures'>{figures or _nothing()}</div>"
-        f"<h2>What became of each object</h2>{_statuses(release)}"
-        f"<h2>Settings</h2>{_settings(release)}</main></body></html>\n"
+    return page(
+        title,
+        _warning(reference),
+        _promise(release),
+        _numbers(release, errors),
+        f"<h2>Densities</h2>{_key(reference)}<div class='figures'>{figures or _nothing()}</div>",
+        f"<h2>What became of each object</h2>{_statuses(release)}",
+        f"<h2>Settings</h2>{_settings(release)}",
+        style=_STYLE,
     )
 
 
@@ -118,7 +95,6 @@ def _numbers(release: Release, errors: Errors | None) -> str:
         figures["Relative error, mean"] = f"{errors.rel_ise:.3f}"
         figures["Relative error, median"] = f"{float(np.median(errors.relative)):.3f}"
         figures["Nothing released"] = f"{100 * errors.empty_share:.0f} %"
-    rows = "".join(f"<div><dt>{k}</dt><dd>{escape(v)}</dd></div>" for k, v in figures.items())
     note = (
         ""
         if errors is None
@@ -126,7 +102,7 @@ def _numbers(release: Release, errors: Errors | None) -> str:
         "release and that of the claims, weighted by reliability, over the latter's own square; 0 "
         "is perfect, 1 is what releasing nothing scores.</p>"
     )
-    return f'<dl class="numbers">{rows}</dl>{note}'
+    return numbers_list(figures) + note
 
 
 def _key(reference: DensityModel | None) -> str:

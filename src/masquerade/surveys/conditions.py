@@ -91,17 +91,12 @@ def _check(question: Question, condition: ShowIf, earlier: Mapping[str, Question
         raise _error(
             question.id, f": show_if names {condition.question!r}, which is no question before it."
         )
-    if isinstance(before, Number):
+    if isinstance(before, Number | SeveralOf):
+        kind = "a number" if isinstance(before, Number) else "which has several answers"
         raise _error(
             question.id,
-            f": show_if names {before.id!r}, a number; only a choice, a rating or a comparison can "
+            f": show_if names {before.id!r}, {kind}; only a choice, a rating or a comparison can "
             "decide what is shown.",
-        )
-    if isinstance(before, SeveralOf):
-        raise _error(
-            question.id,
-            f": show_if names {before.id!r}, which has several answers; only a choice, a rating or "
-            "a comparison can decide what is shown.",
         )
     if not question.allow_skip:
         raise _error(

@@ -38,8 +38,25 @@ class _Kind:
         return ParameterError(f"question {self.id!r}{wrong}", field=field, question=self.id)
 
 
+class _Options(_Kind):
+    """A question with options to choose from."""
+
+    __slots__ = ()
+    options: tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The options to choose from, in order."""
+        return self.options
+
+    @property
+    def scores(self) -> None:
+        """None: options have no numbers."""
+        return
+
+
 @dataclass(frozen=True, slots=True)
-class Choice(_Kind):
+class Choice(_Options):
     """Pick one of several options.
 
     Attributes
@@ -72,19 +89,9 @@ class Choice(_Kind):
                 f": the truth {self.truth!r} is not one of its options {list(self.options)}.",
             )
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels to choose from, in order."""
-        return self.options
-
-    @property
-    def scores(self) -> None:
-        """None: options of a choice have no numbers."""
-        return
-
 
 @dataclass(frozen=True, slots=True)
-class SeveralOf(_Kind):
+class SeveralOf(_Options):
     """Tick all options that apply, or none of them.
 
     The code of an answer is a whole number whose bit i stands for option i.
@@ -124,16 +131,6 @@ class SeveralOf(_Kind):
                 f": most is {self.most!r}, expected 1 to {len(self.options)}, the number of its "
                 "options.",
             )
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The options to tick, in order."""
-        return self.options
-
-    @property
-    def scores(self) -> None:
-        """None: options have no numbers."""
-        return
 
     def code(self, ticked: Collection[str]) -> int | None:
         """Return the code of an answer; None where it is none that can be given."""

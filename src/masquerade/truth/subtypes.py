@@ -42,12 +42,8 @@ class Subtypes(CategoricalEstimator):
     right, wrong : float
         Answers of each kind that a worker is taken to have given at every truth and subtype before
         the claims, above 0: for the truth, and for each other option.
-    tolerance : float
-        Iteration ends when no posterior probability changes by more, above 0.
-    max_iterations : int
-        Rounds after which the result is returned with ``converged_`` false.
-    ties, seed
-        See `CategoricalEstimator`.
+    tolerance, max_iterations, ties, seed
+        See `OneCoin`.
 
     Notes
     -----

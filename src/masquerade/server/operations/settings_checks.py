@@ -6,6 +6,7 @@ import ipaddress
 import os
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from sqlalchemy import make_url
@@ -84,14 +85,9 @@ def _places(settings: Settings) -> Iterator[CheckResult]:
     yield from _key(settings)
     yield from _server_key(settings)
     file = settings.config
-    if file is not None and os.name == "posix" and make_url(settings.database).password:
-        mode = stat.S_IMODE(file.stat().st_mode)
-        if mode & 0o077 and "database" in file.read_text(encoding="utf-8"):
-            yield problem(
-                CHECK,
-                f"{file} holds the database's password and others may read it (mode {mode:o}); "
-                f"chmod 600 {file}.",
-            )
+    password = make_url(settings.database).password
+    if file is not None and password and "database" in file.read_text(encoding="utf-8"):
+        yield from _open_to_others(file, "the database's password")
 
 
 def _key(settings: Settings) -> Iterator[CheckResult]:
@@ -110,10 +106,7 @@ def _key(settings: Settings) -> Iterator[CheckResult]:
             f"the database's key lies in {place}, in the folder of the database: whoever copies "
             "one has the other. Move it to another place, best on another disk.",
         )
-    mode = stat.S_IMODE(place.stat().st_mode)
-    if os.name == "posix" and mode & 0o077:
-        said = f"{place} holds the database's key and others may read it (mode {mode:o}); chmod 600"
-        yield problem(CHECK, f"{said} {place}.")
+    yield from _open_to_others(place, "the database's key")
 
 
 def _server_key(settings: Settings) -> Iterator[CheckResult]:
@@ -129,10 +122,14 @@ def _server_key(settings: Settings) -> Iterator[CheckResult]:
             "has the other, and can read secrets of one-time codes and forge backups. Move it, and "
             "name its place with server_key_file.",
         )
+    yield from _open_to_others(file, "the server's key")
+
+
+def _open_to_others(file: Path, secret: str) -> Iterator[CheckResult]:
     mode = stat.S_IMODE(file.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
-        said = f"{file} holds the server's key and others may read it (mode {mode:o}); chmod 600"
-        yield problem(CHECK, f"{said} {file}.")
+        said = f"{file} holds {secret} and others may read it (mode {mode:o}); chmod 600 {file}."
+        yield problem(CHECK, said)
 
 
 def _host(url: str) -> str:

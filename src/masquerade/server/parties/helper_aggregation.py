@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, insert, select
 
 from masquerade.aggregate import BatchTally, SumNoise
 from masquerade.aggregate.dap_messages import (
@@ -263,12 +263,6 @@ class HelperAggregation:
         )
         answer = connection.scalar(query)
         return None if answer is None else base64.b64decode(answer)
-
-
-def seen_reports(connection: Connection, task: str) -> int:
-    """Return how many report ids a helper holds of a task."""
-    query = select(func.count()).where(HELPER_REPORT.c.task == task)
-    return int(connection.execute(query).scalar_one())
 
 
 def _read_job(body: bytes, split: SplitTask) -> tuple[VerifyInit, ...]:

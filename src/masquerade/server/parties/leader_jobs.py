@@ -18,7 +18,6 @@ from masquerade.aggregate.dap_messages import (
     AggregationJobResp,
     Report,
     ReportShare,
-    Role,
     VerifyInit,
 )
 from masquerade.errors import BrokenPromise, InvalidReport
@@ -27,7 +26,7 @@ from masquerade.server.db.transactions import Transactions
 from masquerade.server.parties.helper_aggregation import MOST_IN_JOB
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.proposals import LeaderSecrets
-from masquerade.server.parties.split_reports import reports_after, withdrawn_ids
+from masquerade.server.parties.split_reports import leader_half, reports_after, withdrawn_ids
 from masquerade.surveys.split_task import SplitTask
 
 
@@ -117,22 +116,12 @@ class LeaderJobs:
         self, split: SplitTask, keys: LeaderSecrets, number: int, reports: list[Report]
     ) -> _Job:
         """Return a job of reports; those that this party cannot even open are left out."""
-        verify_key = split.task.verification_key(keys.seed)
         states: dict[bytes, VerifyState] = {}
         inits = []
         for report in reports:
             metadata = report.report_metadata
             try:
-                share = split.task.open_share(
-                    Role.LEADER,
-                    keys.leader,
-                    metadata,
-                    report.public_share,
-                    report.leader_encrypted_input_share,
-                )
-                state, message = split.task.leader_init(
-                    verify_key, metadata.report_id, report.public_share, share
-                )
+                state, message = leader_half(split, keys, report)
             except InvalidReport:
                 continue
             states[metadata.report_id] = state

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
+from masquerade.aggregate import VerifyState
 from masquerade.aggregate.dap_messages import Report, Role
 from masquerade.errors import InvalidReport, WrongState
 from masquerade.server.db.party_tables import (
@@ -74,22 +75,9 @@ class SplitReports:
         )
         if ids != (LEADER_KEY, HELPER_KEY):
             raise InvalidReport(f"the shares are for the keys {ids}, expected {LEADER_KEY} and 2.")
-        metadata = report.report_metadata
-        share = split.task.open_share(
-            Role.LEADER,
-            keys.leader,
-            metadata,
-            report.public_share,
-            report.leader_encrypted_input_share,
-        )
         # Runs the leader's half of the check for its form: lengths, and numbers below the modulus.
         # Whether the answers are possible shows only when both parties check.
-        split.task.leader_init(
-            split.task.verification_key(keys.seed),
-            metadata.report_id,
-            report.public_share,
-            share,
-        )
+        leader_half(split, keys, report)
         if len(report.helper_encrypted_input_share.payload) != _helper_size(split):
             raise InvalidReport("the helper's share has another length than its form gives.")
         return report
@@ -170,3 +158,20 @@ def delete_reports(connection: Connection, survey: str) -> None:
 def _helper_size(split: SplitTask) -> int:
     # Extensions (2), a length (4), a seed and a blind of 32 bytes each, the tag of AES-GCM (16).
     return 2 + 4 + (64 if split.task.vdaf.circuit.joint_rand_length else 32) + 16
+
+
+def leader_half(split: SplitTask, keys: LeaderSecrets, report: Report) -> tuple[VerifyState, bytes]:
+    """Return the leader's state of a report's check, and its message to the helper.
+
+    Raises `InvalidReport` (the leader's share cannot be opened, or has another form).
+    """
+    metadata = report.report_metadata
+    share = split.task.open_share(
+        Role.LEADER,
+        keys.leader,
+        metadata,
+        report.public_share,
+        report.leader_encrypted_input_share,
+    )
+    key = split.task.verification_key(keys.seed)
+    return split.task.leader_init(key, metadata.report_id, report.public_share, share)

@@ -14,7 +14,6 @@ import { uniformBelow } from "./coins.js";
 import { readDiscreteGaussian, readDiscreteLaplace, readRounding } from "./lattice.js";
 
 const MOST_BITS = 52; // numbers are whole up to 2^53
-const CHOICES = ["first", "second", "tie"];
 
 /** How to read each mechanism; `codes` is the number of different answers. */
 const MECHANISMS = new Map([
@@ -144,17 +143,6 @@ export function maskAnswers(device, answers, source) {
   // A report beyond 2^53, of which only the widest noise is capable, is rounded here: after the
   // noise, where it betrays nothing.
   return answers.map((answer) => Number(report(BigInt(answer))));
-}
-
-/**
- * Return the report of one comparison: "first", "second", or "tie" where the mechanism has three
- * symbols. It is randomized response.
- */
-export function maskChoice(device, choice, source) {
-  if (device.name !== "randomized-response" || ![2, 3].includes(device.symbols)) {
-    throw new RangeError("this is not a mechanism for comparisons.");
-  }
-  return CHOICES[maskAnswers(device, [CHOICES.indexOf(choice)], source)[0]];
 }
 
 /**
