@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
     "docs_reference",
     "docs_site",
 ]
@@ -28,7 +29,7 @@ html_theme = "furo"
 html_title = "Masquerade"
 html_math_renderer = "mathml"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "notebooks"]
 napoleon_custom_sections = ["Privacy", "Cost", ("Attributes", "params_style")]
 autodoc_member_order = "bysource"
 add_module_names = False
@@ -40,3 +41,19 @@ maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 nitpicky = False
 suppress_warnings = ["ref.python", "config.cache"]
+sphinx_gallery_conf = {
+    "examples_dirs": "notebooks",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("docs_gallery.figures",),
+    "reset_modules": (),
+    "ignore_repr_types": r"matplotlib\.",
+    "first_notebook_cell": "%matplotlib inline",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 60,
+    "write_computation_times": False,
+}

@@ -1,0 +1,117 @@
+"""
+An export in pandas
+===================
+
+You will read the reports that a survey server exports, see why their plain percentages are wrong, and compute the
+result that its page shows. You need ``pip install 'masquerade[frames,plots]'``.
+"""
+
+# %%
+# A survey with two levels of protection, and 1,500 made-up people. Their answers are masked here as their devices
+# would do it, with a seed in place of the operating system's randomness.
+
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from masquerade import plots
+from masquerade.results import (
+    Codebook,
+    cross_table,
+    read_reports,
+    result_table,
+    survey_result,
+    write_reports,
+)
+from masquerade.surveys import Choice
+from masquerade.surveys.survey import Survey
+
+survey = Survey.at_levels(
+    title="Work",
+    questions=(
+        Choice("ill", "Have you worked while ill?", ("Yes", "No")),
+        Choice("boss", "Does your boss know?", ("Yes", "No", "Not sure")),
+    ),
+    levels=("medium", "low"),
+)
+codebook = Codebook("0123456789abcdef", survey, survey.content_hash())
+rng = np.random.default_rng(11)
+ill = (rng.random(1500) < 0.62).astype(int)  # 1: yes
+answers = np.column_stack([1 - ill, rng.choice(3, size=1500, p=[0.2, 0.5, 0.3])])
+
+
+def masked(person, level):
+    mechanisms = survey.level(level).mechanisms
+    row = []
+    for answer, mechanism in zip(person, mechanisms, strict=True):
+        chances = np.array(mechanism.channel().matrix(), dtype=float)[answer]
+        row.append(int(rng.choice(len(chances), p=chances / chances.sum())))
+    return row
+
+
+rows = []
+for number, person in enumerate(answers):
+    level = "medium" if number % 3 == 0 else "low"
+    rows.append((f"p{number:05}", level, json.dumps(masked(person, level))))
+
+folder = Path(tempfile.mkdtemp())
+(folder / "reports.csv").write_bytes(b"".join(write_reports(codebook, [rows], kind="csv")))
+
+# %%
+# The file has a row for each person and question. ``report`` is what left the device. It is not the answer.
+
+frame = pd.read_csv(folder / "reports.csv")
+frame.head(6)
+
+# %%
+# Plain percentages of reports are drawn towards the middle by the masks.
+
+frame[frame["question"] == "ill"].groupby("level")["report"].value_counts(normalize=True).unstack()
+
+# %%
+# ``survey_result`` undoes the masks. It is the same computation as on the result page of the server.
+
+reports = read_reports(folder / "reports.csv", codebook=codebook)
+result = survey_result(reports)
+table = pd.read_csv(io.StringIO(result_table(result)))
+table[table["question"] == "ill"]
+
+# %%
+# The truth is known here: the share who have worked while ill, among these 1,500 people.
+
+first = table[(table["question"] == "ill") & table["estimator"].isin(["eb", "reported"])]
+first = first[first["option"].isin(["Yes", "No"])]
+truth = pd.DataFrame({"option": ["Yes", "No"], "value": [ill.mean(), 1 - ill.mean()]})
+drawn = pd.concat(
+    [
+        truth.assign(low=truth["value"], high=truth["value"], series="truth"),
+        first[first["estimator"] == "reported"]
+        .assign(low=lambda t: t["value"], high=lambda t: t["value"], series="plain percentages"),
+        first[first["estimator"] == "eb"].assign(series="estimate"),
+    ]
+)[["option", "value", "low", "high", "series"]]
+axes = plots.shares(drawn, title="Have you worked while ill?")
+axes.figure
+
+# %%
+# Two questions together. Both masks are undone, so a table needs more people than its margins.
+
+crossed = cross_table(reports, "ill", "boss")
+crossed.to_pandas()
+
+# %%
+
+axes = plots.estimates(
+    {
+        "cell": [f"ill {row}, boss {column}" for row in crossed.rows for column in crossed.columns],
+        "share": crossed.share.ravel(),
+        "low": (crossed.share - 1.96 * crossed.error).ravel(),
+        "high": (crossed.share + 1.96 * crossed.error).ravel(),
+    },
+    title="Shares of people by two answers",
+)
+axes.figure
