@@ -51,9 +51,9 @@ def public_names(module: Any) -> list[str]:
 def is_elsewhere(value: Any, room: str) -> bool:
     """Return whether another room than this offers an object as its own."""
     home = ".".join(str(getattr(value, "__module__", room)).split(".")[:2])
-    if home == "masquerade" or room.startswith(home):
+    if home in ("masquerade", room) or not home.startswith("masquerade."):
         return False
-    return getattr(value, "__name__", None) in public_names(importlib.import_module(home))
+    return getattr(value, "__name__", None) in getattr(importlib.import_module(home), "__all__", ())
 
 
 def sections(room: str) -> list[tuple[str, list[str]]]:

@@ -42,6 +42,7 @@ axes = mq.plots.privacy_against_accuracy(
     },
     title="Labels found right, ten masked answers a task",
 )
+axes.set_xlabel("epsilon of one answer (less is more private)")
 axes.figure
 
 # %%

@@ -84,4 +84,4 @@ axes.legend(frameon=False, fontsize=8)
 figure
 
 # %%
-# ``basic`` adds noise to every single claim, the obvious idea. It loses nearly everything.
+# ``basic`` adds noise to every single claim, the obvious idea. It loses most of the shape at every epsilon shown.

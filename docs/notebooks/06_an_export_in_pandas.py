@@ -59,18 +59,20 @@ for number, person in enumerate(answers):
     rows.append((f"p{number:05}", level, json.dumps(masked(person, level))))
 
 folder = Path(tempfile.mkdtemp())
-(folder / "reports.csv").write_bytes(b"".join(write_reports(codebook, [rows], kind="csv")))
+with (folder / "reports.csv").open("wb") as file:
+    file.writelines(write_reports(codebook, [rows], kind="csv"))
 
 # %%
-# The file has a row for each person and question. ``report`` is what left the device. It is not the answer.
+# The file has a row for each person and question. ``report`` is what left the device. It is not the answer. ``mech`` and ``param`` name the mask.
 
 frame = pd.read_csv(folder / "reports.csv")
 frame.head(6)
 
 # %%
-# Plain percentages of reports are drawn towards the middle by the masks.
+# Code 0 is "Yes". Plain percentages of reports are drawn towards the middle by the masks.
 
-frame[frame["question"] == "ill"].groupby("level")["report"].value_counts(normalize=True).unstack()
+ill_alone = frame[frame["question_id"] == "ill"]
+ill_alone.groupby("level_id")["report"].value_counts(normalize=True).unstack()
 
 # %%
 # ``survey_result`` undoes the masks. It is the same computation as on the result page of the server.
@@ -78,7 +80,8 @@ frame[frame["question"] == "ill"].groupby("level")["report"].value_counts(normal
 reports = read_reports(folder / "reports.csv", codebook=codebook)
 result = survey_result(reports)
 table = pd.read_csv(io.StringIO(result_table(result)))
-table[table["question"] == "ill"]
+columns = ["option", "estimator", "level", "value", "low", "high", "n"]
+table.loc[table["question"] == "ill", columns].round(3)
 
 # %%
 # The truth is known here: the share who have worked while ill, among these 1,500 people.

@@ -19,7 +19,7 @@ import masquerade as mq
 from masquerade.truth.scale import DaskCluster, Partitions, Stream, fit_partitions, partition_by_task
 
 folder = Path(tempfile.mkdtemp())
-claims, truths = mq.simulate.crowd(np.random.default_rng(1), tasks=4_000, workers=200, options=3)
+claims, truths = mq.simulate.crowd(np.random.default_rng(1), tasks=4_000, workers=40, options=3)
 (folder / "collected").mkdir()
 claims.write(folder / "collected" / "all.parquet")
 partition_by_task(folder / "collected", folder / "claims", partitions=8)
@@ -61,5 +61,5 @@ print("labels found right:", round(mq.truth.accuracy(whole, truths), 3))
 # %%
 # The workers, the most reliable at the top.
 
-axes = mq.plots.reliability(whole, title="200 workers, 40,000 claims")
+axes = mq.plots.reliability(whole, title="40 workers, 40,000 claims")
 axes.figure
