@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.mechanisms.randomized_response_claims import yes_no_claims
 
 from masquerade.answers import Claims
-from masquerade.errors import ParameterError, UnknownLabel
+from masquerade.errors import ParameterError, SchemaError, UnknownLabel
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.mechanisms import RandomizedResponse, parse_mechanism
 from masquerade.mechanisms.randomized_response import grid_total
@@ -322,8 +322,11 @@ def test_inference_sees_the_one_flip_probability() -> None:
     assert mixture.weight.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("table", [{"task": ["a"], "worker": ["x"], "label": ["u"]}, [0, 1]])
-def test_only_claims_are_masked(table: Any) -> None:
-    """A table is read first, so that its rows are checked."""
-    with pytest.raises(ParameterError, match=r"expected Claims; read a table with Claims.from_fr"):
-        RandomizedResponse(2, epsilon=1).randomize(table)
+def test_labels_of_a_table_are_declared_before_they_are_masked() -> None:
+    """A table of labels that nobody declared is refused, and so is what is no table."""
+    table = {"task": ["a"], "worker": ["x"], "label": ["u"]}
+    mask = RandomizedResponse(2, epsilon=1)
+    with pytest.raises(ParameterError, match="read off the answers"):
+        mask.randomize(table)
+    with pytest.raises(SchemaError, match="is not a table"):
+        mask.randomize([0, 1])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from masquerade.answers import Comparisons, Feature
-from masquerade.errors import MechanismSyntaxError, ParameterError
+from masquerade.errors import MechanismSyntaxError, ParameterError, SchemaError
 from masquerade.exact import Guarantee, Loss
 from masquerade.preference import (
     MECHANISMS,
@@ -246,11 +246,13 @@ def test_private_and_simulated_results_differ_in_status() -> None:
         json.dumps(real.to_json(), allow_nan=False)
 
 
-def test_a_table_is_read_before_it_is_learnt_from() -> None:
-    """A table in place of comparisons is refused: ranges have to be declared first."""
-    rows = {"voter": ["a"], "price": [1.0]}
-    with pytest.raises(ParameterError, match=r"dict was given, expected Comparisons; .*from_frame"):
-        SocialPreference.learn(rows, mechanism="linear-knorm", epsilon=1)  # type: ignore[arg-type]
+def test_items_of_a_table_are_listed_before_they_are_learnt_from() -> None:
+    """A table whose items nobody listed is refused, and so is what is no table."""
+    rows = {"voter": ["a"], "chosen": ["tea"], "rejected": ["milk"]}
+    with pytest.raises(ParameterError, match="items were read off the records"):
+        SocialPreference.learn(rows, mechanism="linear-knorm", epsilon=1)
+    with pytest.raises(SchemaError, match="is not a table"):
+        SocialPreference.learn([1], mechanism="linear-knorm", epsilon=1)
 
 
 @pytest.mark.parametrize("alternative", ["ab", None, ["x", "y"]])

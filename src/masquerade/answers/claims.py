@@ -177,6 +177,11 @@ class Claims(Result):
             workers=workers,
         )
 
+    @classmethod
+    def of(cls, data: Claims | Frame, *, kind: Kind | None = None, null: bool = False) -> Claims:
+        """Return claims as they are, or read a table; see `from_frame`."""
+        return data if isinstance(data, Claims) else cls.from_frame(data, kind=kind, null=null)
+
     @property
     def kind(self) -> Kind:
         """``"categorical"`` or ``"numeric"``."""

@@ -198,6 +198,11 @@ class Comparisons(Result):
         )
 
     @classmethod
+    def of(cls, data: Comparisons | Frame) -> Comparisons:
+        """Return comparisons as they are, or read a table; see `from_frame`."""
+        return data if isinstance(data, Comparisons) else cls.from_frame(data)
+
+    @classmethod
     def from_pairs(
         cls,
         chosen: ArrayLike,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +82,23 @@ class Truths(Result):
                 f"row {row + 1}: task {table['task'][row].as_py()!r} has a truth already; keep one."
             )
         return cls(table)
+
+    @classmethod
+    def of(cls, data: Truths | Frame) -> Truths:
+        """Return truths as they are, or read them.
+
+        Parameters
+        ----------
+        data : Truths, table with ``task`` and ``truth``, pandas series, or dict by task
+            See `from_frame`. The tasks of a series are its index.
+        """
+        if isinstance(data, Truths):
+            return data
+        if isinstance(data, Mapping) and not {"task", "truth"} <= set(data):
+            return cls.from_frame({"task": list(data), "truth": list(data.values())})
+        if hasattr(data, "index") and hasattr(data, "to_numpy") and not hasattr(data, "columns"):
+            return cls.from_frame({"task": data.index.to_numpy(), "truth": data.to_numpy()})
+        return cls.from_frame(data)
 
     @classmethod
     def read(cls, path: str | Path) -> Truths:

@@ -217,31 +217,18 @@ def _from_rankings(
 ) -> SocialPreference:
     """Return the strengths that rankings give, without privacy."""
     from masquerade.answers.frames import read_table
-    from masquerade.errors import InvalidRecord, SchemaError
-    from masquerade.preference import SocialPreference, fit_rankings
+    from masquerade.preference import Rankings, SocialPreference, fit_rankings
 
     if mechanism != "none" or epsilon is not None:
         raise ParameterError(
             "rankings are learned from without privacy: add --mechanism none, or ask for choices "
             "between two items, which every private mechanism takes."
         )
-    rows = read_table(path).to_pylist()
-    missing = {"voter", "item", "rank"} - set(rows[0] if rows else ())
-    if missing:
-        raise SchemaError(f"{path} lacks {sorted(missing)}; rankings have voter, item and rank.")
-    orders: dict[tuple[Any, Any], list[tuple[float, str]]] = {}
-    for row in rows:
-        key = row["voter"], row.get("choice")
-        orders.setdefault(key, []).append((float(row["rank"]), str(row["item"])))
-    for (voter, _), order in orders.items():
-        if len({rank for rank, _ in order}) < len(order):
-            raise InvalidRecord(f"voter {voter!r} gave two items the same rank; expected an order.")
+    table = Rankings.from_frame(read_table(path))
     listed = None if items is None else [str(item) for item in items]
-    ranked = [[item for _, item in sorted(order)] for order in orders.values()]
     # A prior of one choice keeps items finite that always won or lost.
-    strengths = fit_rankings(ranked, items=listed, prior=1.0)
-    voters = len({voter for voter, _ in orders})
-    return SocialPreference.of_strengths(strengths, voters=voters, records=len(ranked))
+    strengths = fit_rankings(table.orders, items=listed, prior=1.0)
+    return SocialPreference.of_strengths(strengths, voters=table.voters, records=len(table.orders))
 
 
 def _alternatives(path: Path) -> dict[str, dict[str, float]]:

@@ -63,8 +63,8 @@ def select(
     import pyarrow as pa
 
     from masquerade.answers.frames import write_table
+    from masquerade.selection import read_history, read_pool
     from masquerade.selection import select as choose
-    from masquerade.selection.files import read_history, read_pool
 
     people = read_pool(pool, options=options)
     past = None

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from masquerade.answers import Claims
+from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.guarantee import Guarantee
@@ -54,12 +54,19 @@ class Mechanism(ABC):
         """Return masked claims, one report for each row."""
 
     def randomize(
-        self, claims: Claims, *, presence: Presence | None = None, coins: Coins | None = None
+        self,
+        claims: Claims | Frame,
+        *,
+        presence: Presence | None = None,
+        coins: Coins | None = None,
     ) -> Claims:
         """Return masked claims, drawn with operating-system entropy; `claims` is not changed.
 
         Parameters
         ----------
+        claims : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
+            A table is enough where reports show no list: categories need the options, declared
+            with `Claims.from_frame`.
         presence : {"hidden", "assigned"}
             For mechanisms that mask "no answer", and only for these; see `with_presence`.
 
@@ -78,6 +85,7 @@ class Mechanism(ABC):
         """
         # first: a seeded generator is refused before anything of the claims is looked at
         source = require_coins(coins)
+        claims = Claims.of(claims, kind=self.kind, null=self.null)
         cells = self.with_presence(claims, presence)
         # claims of the other kind are refused below, in words that say so
         if self.kind == claims.kind:
@@ -85,7 +93,7 @@ class Mechanism(ABC):
         return self._masked(cells, source)
 
     def simulate(
-        self, claims: Claims, rng: np.random.Generator, *, presence: Presence | None = None
+        self, claims: Claims | Frame, rng: np.random.Generator, *, presence: Presence | None = None
     ) -> Claims:
         """Return masked claims for a study, reproducible by the generator's seed.
 
@@ -93,6 +101,7 @@ class Mechanism(ABC):
         -------
         None: whoever knows the seed can undo the masks. Use `randomize` for people.
         """
+        claims = Claims.of(claims, kind=self.kind, null=self.null)
         return self._masked(self.with_presence(claims, presence), SimulatedCoins(rng))
 
     def with_presence(self, claims: Claims, presence: Presence | None) -> Claims:
@@ -104,11 +113,6 @@ class Mechanism(ABC):
         of which were answered. The two promise different things, so a mechanism that masks "no
         answer" does not choose for the caller.
         """
-        if not isinstance(claims, Claims):
-            raise ParameterError(
-                f"{type(claims).__name__} was given to be masked, expected Claims; read a table "
-                "with Claims.from_frame(table) first."
-            )
         if presence not in (None, "hidden", "assigned"):
             raise ParameterError(f"presence is {presence!r}, expected 'hidden' or 'assigned'.")
         if self.null and presence is None:

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from masquerade.preference.privunit import PrivUnit
     from masquerade.preference.rankings import (
         ItemStrengths,
+        Rankings,
         fit_davidson,
         fit_first_choices,
         fit_network_choices,
@@ -118,6 +119,7 @@ __all__ = [
     "PreferenceMechanism",
     "PrivUnit",
     "PrivateMechanism",
+    "Rankings",
     "Release",
     "Score",
     "SecureLaplace",

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.exact.coins import Coins
 from masquerade.exact.number import one_of, whole
 from masquerade.mechanisms.text import text_form
@@ -83,12 +83,14 @@ class Automatic:
         chosen = (self._for_items if named else self._for_features)[self.unit](self, comparisons)
         return replace(chosen, epsilon=self.epsilon)
 
-    def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
+    def release(self, comparisons: Comparisons | Frame, *, coins: Coins | None = None) -> Release:
         """Return what the chosen mechanism releases."""
+        comparisons = Comparisons.of(comparisons)
         return self.choose(comparisons).release(comparisons, coins=coins)
 
-    def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
+    def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
         """Return what the chosen mechanism releases with seeded noise; it protects nobody."""
+        comparisons = Comparisons.of(comparisons)
         return self.choose(comparisons).simulate(comparisons, rng)
 
     def __str__(self) -> str:

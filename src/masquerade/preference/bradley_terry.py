@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.answers.result import Result
 from masquerade.errors import DisconnectedItems, ParameterError
 from masquerade.exact.arrays import Codes, Floats
@@ -89,7 +89,7 @@ class BradleyTerryFit(Result):
 
 
 def fit_bradley_terry(
-    comparisons: Comparisons,
+    comparisons: Comparisons | Frame,
     *,
     prior: float = 0.0,
     tolerance: float = 1e-10,
@@ -99,7 +99,7 @@ def fit_bradley_terry(
 
     Parameters
     ----------
-    comparisons : Comparisons
+    comparisons : Comparisons, or a table as `Comparisons.from_frame` reads it
         Whose records name items.
     prior : float
         Weight of a normal prior, ``-prior / 2 * sum(strengths**2)``, at least 0. Above 0, strengths
@@ -127,6 +127,7 @@ def fit_bradley_terry(
     ----------
     Bradley and Terry (1952); Ford (1957); Hunter (2004).
     """
+    comparisons = Comparisons.of(comparisons)
     items, chosen, rejected = comparisons.items, comparisons.chosen, comparisons.rejected
     if items is None or chosen is None or rejected is None:
         raise ParameterError(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from masquerade.accounting import Cost, Ledger, charge_all
-from masquerade.answers import Comparisons, Feature
+from masquerade.answers import Comparisons, Feature, Frame
 from masquerade.answers.features import widths
 from masquerade.answers.result import Result
 from masquerade.errors import NoGuarantee, ParameterError
@@ -100,7 +100,7 @@ class SocialPreference(Result):
     @classmethod
     def learn(
         cls,
-        comparisons: Comparisons,
+        comparisons: Comparisons | Frame,
         *,
         mechanism: str | PreferenceMechanism,
         epsilon: Any = None,
@@ -113,9 +113,10 @@ class SocialPreference(Result):
 
         Parameters
         ----------
-        comparisons : Comparisons
-            Where items are only named, each item becomes a feature with a weight of its own; a
-            private mechanism then needs the public list of items (``items=`` of
+        comparisons : Comparisons, or a table as `Comparisons.from_frame` reads it
+            Features of different units need their `ranges`, declared there. Where items are only
+            named, each item becomes a feature with a weight of its own; a private mechanism then
+            needs the public list of items (``items=`` of
             `Comparisons.from_frame`).
         mechanism : str or PreferenceMechanism
             ``"auto"`` for the most accurate by public numbers (see `Automatic`), ``"none"`` for a
@@ -159,7 +160,7 @@ class SocialPreference(Result):
     @classmethod
     def simulate(
         cls,
-        comparisons: Comparisons,
+        comparisons: Comparisons | Frame,
         rng: np.random.Generator,
         *,
         mechanism: str | PreferenceMechanism,
@@ -377,13 +378,11 @@ class SocialPreference(Result):
 
 
 def _prepare(
-    comparisons: Comparisons, mechanism: str | PreferenceMechanism, epsilon: Any, unit: str | None
+    data: Comparisons | Frame,
+    mechanism: str | PreferenceMechanism,
+    epsilon: Any,
+    unit: str | None,
 ) -> tuple[PreferenceMechanism, Comparisons]:
-    if not isinstance(comparisons, Comparisons):
-        raise ParameterError(
-            f"{type(comparisons).__name__} was given, expected Comparisons; read a table with "
-            "Comparisons.from_frame(table, ranges=...) first."
-        )
     if isinstance(mechanism, str):
         mechanism = preference_mechanism(mechanism, epsilon=epsilon, unit=unit)
     elif epsilon is not None or unit is not None:
@@ -391,6 +390,7 @@ def _prepare(
             "the mechanism has its epsilon and unit already; give them there, or name the "
             "mechanism by a text."
         )
+    comparisons = Comparisons.of(data)
     table = comparisons if comparisons.features else comparisons.by_items()
     if isinstance(mechanism, Automatic):
         mechanism = mechanism.choose(table)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.answers.features import Feature
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
@@ -98,7 +98,7 @@ def second_moment(comparisons: Comparisons) -> Floats:
 
 
 def fit_linear(
-    comparisons: Comparisons, *, moment: ArrayLike | None = None, ridge: float = 0.0
+    comparisons: Comparisons | Frame, *, moment: ArrayLike | None = None, ridge: float = 0.0
 ) -> LinearFit:
     """Return the direction ``(moment + ridge)^-1 * (sum of directions)``.
 
@@ -107,6 +107,7 @@ def fit_linear(
 
     Parameters
     ----------
+    comparisons : Comparisons, or a table as `Comparisons.from_frame` reads it
     moment : float array, shape (n_features, n_features), optional
         Second moment of the directions. Default: `second_moment` of the comparisons.
     ridge : float
@@ -118,6 +119,7 @@ def fit_linear(
     1.
     """
     in_range(ridge, "ridge", low=0, below=math.inf)
+    comparisons = Comparisons.of(comparisons)
     d = comparisons.n_features
     units = directions(comparisons)
     per_voter = voter_sums(comparisons, units)

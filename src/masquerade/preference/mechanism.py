@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.answers.result import Result
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats
@@ -139,10 +139,10 @@ class PreferenceMechanism(Protocol):
     #: What the command line calls the mechanism.
     name: ClassVar[str]
 
-    def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
+    def release(self, comparisons: Comparisons | Frame, *, coins: Coins | None = None) -> Release:
         """Return private weights; noise from the operating system."""
         ...
 
-    def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
+    def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
         """Return weights with noise of a seeded generator, for studies; they protect nobody."""
         ...

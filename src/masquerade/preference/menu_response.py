@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.accounting import Cost, Ledger, charge_all
+from masquerade.answers import Frame
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee, Loss
 from masquerade.exact.arrays import Floats, Integers
@@ -173,7 +174,7 @@ class MenuResponse:
 
     def learn(
         self,
-        menus: MenuChoices,
+        menus: MenuChoices | Frame,
         *,
         ledger: Ledger | None = None,
         name: str = "preference",
@@ -183,6 +184,7 @@ class MenuResponse:
 
         Parameters
         ----------
+        menus : MenuChoices, or a table as `MenuChoices.from_frame` reads it
         ledger : Ledger, optional
             Every voter is charged, all or nobody, the voter's epsilon times number of choices.
         name : str
@@ -194,6 +196,7 @@ class MenuResponse:
             A voter has too little left; nobody was charged and nothing was drawn.
         """
         source = require_coins(coins)
+        menus = MenuChoices.of(menus)
         counts, epsilons = menus.choices_per_voter().tolist(), self._epsilons(menus)
         voters = zip(menus.voters.to_pylist(), epsilons, counts, strict=True)
         costs = [
@@ -210,8 +213,9 @@ class MenuResponse:
             reported = self._in_waves(menus, source)
         return self._learned(self.collect(reported), menus)
 
-    def simulate(self, menus: MenuChoices, rng: np.random.Generator) -> SocialPreference:
+    def simulate(self, menus: MenuChoices | Frame, rng: np.random.Generator) -> SocialPreference:
         """Learn with masks of a seeded generator, for studies; it protects nobody."""
+        menus = MenuChoices.of(menus)
         release = self.collect(self._in_waves(menus, SimulatedCoins(rng)))
         guarantee = replace(
             release.guarantee,
@@ -294,14 +298,19 @@ class MenuResponse:
         return SocialPreference(release, menus.features, menus.n_voters, len(menus))
 
 
-def fit_menus(menus: MenuChoices) -> SocialPreference:
+def fit_menus(menus: MenuChoices | Frame) -> SocialPreference:
     """Return what choices from menus say, without privacy: a multinomial logit fit.
+
+    Parameters
+    ----------
+    menus : MenuChoices, or a table as `MenuChoices.from_frame` reads it
 
     Raises
     ------
     ParameterError
         There is no choice.
     """
+    menus = MenuChoices.of(menus)
     if len(menus) == 0:
         raise ParameterError("there are no choices, so there is nothing to learn.")
     every = np.ones(len(menus))

@@ -67,6 +67,11 @@ class MenuChoices(Result):
     groups: Integers | None = None
 
     @classmethod
+    def of(cls, data: MenuChoices | Frame) -> MenuChoices:
+        """Return choices as they are, or read a table; see `from_frame`."""
+        return data if isinstance(data, MenuChoices) else cls.from_frame(data)
+
+    @classmethod
     def from_frame(
         cls,
         frame: Frame,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
@@ -113,25 +113,26 @@ def expected_agreement(
     return Score(float(1 - np.arccos(cosine) / np.pi), reference)
 
 
-def held_out_accuracy(learned: SocialPreference, held_out: Comparisons) -> Score:
+def held_out_accuracy(learned: SocialPreference, held_out: Comparisons | Frame) -> Score:
     """Return how often the weights prefer what people chose (reference r4).
 
     Parameters
     ----------
-    held_out : Comparisons
+    held_out : Comparisons, or a table as `Comparisons.from_frame` reads it
         Choices that were not learned from, with the same features in any order. The score is
         computed from them as they are: publishing it costs these people privacy.
     """
-    return _choices_hit(learned.weights, _aligned(learned, held_out))
+    return _choices_hit(learned.weights, _aligned(learned, Comparisons.of(held_out)))
 
 
-def one_feature_baseline(held_out: Comparisons) -> tuple[Score, str]:
+def one_feature_baseline(held_out: Comparisons | Frame) -> tuple[Score, str]:
     """Return the accuracy of the best rule that looks at one feature alone, and its text.
 
     "The cheaper one", "the larger group": the rule is picked with hindsight on the held-out choices
     themselves, so it is a hard baseline. (Preferring always the same side is right in half of the
     records, for they say which alternative was chosen and not on which side it stood.)
     """
+    held_out = Comparisons.of(held_out)
     table = held_out if held_out.features else held_out.by_items()
     if len(table) == 0:
         raise EmptyTable("there is no choice to score; give at least one.")
@@ -143,10 +144,11 @@ def one_feature_baseline(held_out: Comparisons) -> tuple[Score, str]:
 
 
 def split_voters(
-    comparisons: Comparisons, rng: np.random.Generator, *, train_share: float = 0.7
+    comparisons: Comparisons | Frame, rng: np.random.Generator, *, train_share: float = 0.7
 ) -> tuple[Comparisons, Comparisons]:
     """Return the comparisons of a random share of the voters, and those of the others."""
     in_range(train_share, "train_share", above=0, below=1)
+    comparisons = Comparisons.of(comparisons)
     order = rng.permutation(comparisons.n_voters)
     cut = round(train_share * comparisons.n_voters)
     return comparisons.of_voters(np.sort(order[:cut])), comparisons.of_voters(np.sort(order[cut:]))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
@@ -77,15 +77,15 @@ class NoMechanism:
         if groups > 1 and self.fit != "pooled":
             raise ParameterError("groups of voters are told apart by fit=pooled alone.")
 
-    def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
+    def release(self, comparisons: Comparisons | Frame, *, coins: Coins | None = None) -> Release:
         """Return the weights; there is no noise, so `coins` is not used."""
         del coins
-        return self._learn(comparisons)
+        return self._learn(Comparisons.of(comparisons))
 
-    def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
+    def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
         """Return the weights; there is no noise, so `rng` is not used."""
         del rng
-        return self._learn(comparisons)
+        return self._learn(Comparisons.of(comparisons))
 
     def __str__(self) -> str:
         return f"{self.name}:fit={self.fit}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
@@ -58,7 +58,7 @@ class PooledFit(Result):
 
 
 def fit_pooled(
-    comparisons: Comparisons,
+    comparisons: Comparisons | Frame,
     *,
     bound: float = 1000.0,
     tolerance: float = 1e-9,
@@ -69,7 +69,7 @@ def fit_pooled(
 
     Parameters
     ----------
-    comparisons : Comparisons
+    comparisons : Comparisons, or a table as `Comparisons.from_frame` reads it
         With features; the scaled differences are used.
     bound : float
         Largest sum of absolute weights, above 0. The default only matters for separable choices.
@@ -91,6 +91,7 @@ def fit_pooled(
     """
     in_range(bound, "bound", above=0, below=math.inf)
     in_range(tolerance, "tolerance", above=0)
+    comparisons = Comparisons.of(comparisons)
     require_features(comparisons)
     records = comparisons.scaled()
     share = np.ones(len(records))

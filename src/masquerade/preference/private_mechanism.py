@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.answers.features import Feature
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import Guarantee
@@ -89,7 +89,7 @@ class PrivateMechanism(ABC):
     def compose(self) -> Composition:
         """Return the statistic, the noise and the trust that the parameters name."""
 
-    def release(self, comparisons: Comparisons, *, coins: Coins | None = None) -> Release:
+    def release(self, comparisons: Comparisons | Frame, *, coins: Coins | None = None) -> Release:
         """Return private weights; noise from the operating system.
 
         Raises
@@ -100,10 +100,11 @@ class PrivateMechanism(ABC):
             The comparisons have no features, or do not suit the mechanism.
         """
         source = require_coins(coins)
+        comparisons = Comparisons.of(comparisons)
         self.check(comparisons)
         return self._release(comparisons, source)
 
-    def simulate(self, comparisons: Comparisons, rng: np.random.Generator) -> Release:
+    def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
         """Return weights with noise of a seeded generator, for studies.
 
         Privacy
@@ -111,6 +112,7 @@ class PrivateMechanism(ABC):
         None: whoever knows the seed can take the noise off. The result says so.
         """
         source = SimulatedCoins(rng)
+        comparisons = Comparisons.of(comparisons)
         self.check(comparisons)
         release = self._release(comparisons, source)
         guarantee = replace(

@@ -19,6 +19,9 @@ from scipy.sparse import coo_array
 from scipy.special import softmax
 from scipy.stats import rankdata
 
+from masquerade.answers import Frame, to_arrow
+from masquerade.answers.comparison_columns import ITEM_COLUMNS
+from masquerade.answers.frames import missing_column, plain_column
 from masquerade.answers.result import Result
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact.arrays import Floats, Integers
@@ -83,8 +86,43 @@ class ItemStrengths(Result):
         return dict(zip(menu, chances.tolist(), strict=True))
 
 
+class Rankings(NamedTuple):
+    """Rankings that a table holds."""
+
+    orders: list[list[str]]  # names of items, the best first
+    voters: int
+
+    @classmethod
+    def from_frame(cls, frame: Frame) -> Rankings:
+        """Check a table of columns ``voter``, ``item``, ``rank`` (1 is best) and return it.
+
+        A column ``choice`` tells several rankings of one voter apart.
+        """
+        table = to_arrow(frame)
+        for name in ("voter", "item", "rank"):
+            if name not in table.column_names:
+                raise missing_column(name, table.column_names, table="the table of rankings")
+        places: dict[tuple[object, object], dict[float, str]] = {}
+        for number, row in enumerate(table.to_pylist(), start=1):
+            try:
+                rank = float(row["rank"])
+            except (TypeError, ValueError):
+                rank = math.nan
+            if not math.isfinite(rank):
+                raise InvalidRecord(f"row {number}: rank is {row['rank']!r}, expected a number.")
+            ranked = places.setdefault((row["voter"], row.get("choice")), {})
+            if rank in ranked:
+                raise InvalidRecord(
+                    f"row {number}: voter {row['voter']!r} gave two items the same rank; expected "
+                    "an order."
+                )
+            ranked[rank] = str(row["item"])
+        orders = [[item for _, item in sorted(ranked.items())] for ranked in places.values()]
+        return cls(orders, len({voter for voter, _ in places}))
+
+
 def fit_rankings(
-    rankings: Sequence[Sequence[str]],
+    rankings: Sequence[Sequence[str]] | Frame,
     *,
     items: Sequence[str] | None = None,
     prior: float = 0.0,
@@ -93,7 +131,7 @@ def fit_rankings(
 
     Parameters
     ----------
-    rankings : sequence of sequences of names
+    rankings : sequence of sequences of names, or a table as `Rankings.from_frame` reads it
         Of two or more items each, not all of them necessarily.
     items : sequence of names, optional
         Default: all that are ranked, sorted.
@@ -114,9 +152,12 @@ def fit_rankings(
     >>> fit.rank()["item"].to_pylist()
     ['a', 'b', 'c']
     """
+    orders = rankings
+    if not isinstance(rankings, Sequence):
+        orders = Rankings.from_frame(rankings).orders
     stages = [
         (ranking[place], ranking[place:])
-        for ranking in rankings
+        for ranking in orders
         for place in range(max(len(ranking) - 1, 1))
     ]
     return _fit_stages(stages, items, prior)
@@ -184,13 +225,16 @@ def fit_network_choices(
 
 
 def rank_centrality(
-    pairs: Sequence[tuple[str, str]], *, items: Sequence[str] | None = None, prior: float = 0.0
+    pairs: Sequence[tuple[str, str]] | Frame,
+    *,
+    items: Sequence[str] | None = None,
+    prior: float = 0.0,
 ) -> ItemStrengths:
     """Return strengths by rank centrality: the stationary distribution of a walk towards winners.
 
     Parameters
     ----------
-    pairs : sequence of (name, name)
+    pairs : sequence of (name, name), or table with columns ``chosen`` and ``rejected``
         Chosen and rejected item of each comparison.
     items
         As in `fit_rankings`.
@@ -208,6 +252,13 @@ def rank_centrality(
     errors are known: the covariance is not a number.
     """
     in_range(prior, "prior", low=0, below=math.inf)
+    if not isinstance(pairs, Sequence):
+        table = to_arrow(pairs, columns=ITEM_COLUMNS)
+        for name in ITEM_COLUMNS:
+            if name not in table.column_names:
+                raise missing_column(name, table.column_names)
+        columns = (plain_column(table, name).cast(pa.string()) for name in ITEM_COLUMNS)
+        pairs = list(zip(*(column.to_pylist() for column in columns), strict=True))
     names, stages = _checked([(won, (won, lost)) for won, lost in pairs], items)
     k = len(names)
     # moves[a, b]: how often b was preferred to a; the walk goes from a to b.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr
 
-from masquerade.answers import Comparisons
+from masquerade.answers import Comparisons, Frame
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
@@ -86,7 +86,7 @@ def curvature(margin: ArrayLike, slope: ArrayLike) -> Floats:
 
 
 def fit_voters(
-    comparisons: Comparisons,
+    comparisons: Comparisons | Frame,
     *,
     bound: float = 2.0,
     tolerance: float = 1e-6,
@@ -101,7 +101,7 @@ def fit_voters(
 
     Parameters
     ----------
-    comparisons : Comparisons
+    comparisons : Comparisons, or a table as `Comparisons.from_frame` reads it
         With features; the scaled differences are used.
     bound : float
         Largest sum of a voter's absolute weights, above 0.
@@ -132,6 +132,7 @@ def fit_voters(
     """
     in_range(bound, "bound", above=0, below=math.inf)
     in_range(tolerance, "tolerance", above=0)
+    comparisons = Comparisons.of(comparisons)
     require_features(comparisons)
     n, d = comparisons.n_voters, comparisons.n_features
     fits = VoterFits(

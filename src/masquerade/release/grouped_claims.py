@@ -53,7 +53,7 @@ class GroupedClaims:
     @classmethod
     def of(
         cls,
-        data: Claims | Frame,
+        data: GroupedClaims | Claims | Frame,
         *,
         missing: Missing = "error",
         duplicates: Duplicates = "error",
@@ -63,7 +63,8 @@ class GroupedClaims:
         Parameters
         ----------
         data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
-            Numeric; see `Claims.from_frame`. An object is a task, a user a worker.
+            Numeric; see `Claims.from_frame`. An object is a task, a user a worker. Claims that are
+            grouped already are returned as they are.
         missing : {"error", "drop"}
             What to do with claims that hold no number.
         duplicates : {"error", "first", "last", "mean"}
@@ -78,6 +79,8 @@ class GroupedClaims:
         """
         one_of(missing, "missing", get_args(Missing))
         one_of(duplicates, "duplicates", get_args(Duplicates))
+        if isinstance(data, GroupedClaims):
+            return data
         claims = (
             data
             if isinstance(data, Claims)

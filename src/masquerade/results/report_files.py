@@ -16,6 +16,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pa_parquet
 
+from masquerade.answers import Frame, to_arrow
 from masquerade.errors import ParameterError, SchemaError, UnreadableFile
 from masquerade.results.reports import SurveyReports
 from masquerade.results.result_rows import safe
@@ -97,15 +98,15 @@ def read_codebook(path: str | Path) -> Codebook:
         raise UnreadableFile(f"{path} cannot be read as a codebook: {error}") from error
 
 
-def read_reports(path: str | Path, *, codebook: Codebook | None = None) -> SurveyReports:
-    """Return the reports of a file that a survey server exported.
+def read_reports(source: str | Path | Frame, *, codebook: Codebook | None = None) -> SurveyReports:
+    """Return the reports that a survey server exported, from a file or a table.
 
     Parameters
     ----------
-    path : path
+    source : path, or pandas, polars, pyarrow or duckdb table, or dict of arrays
         ``.csv``, ``.parquet`` or ``.jsonl``; rows in any order.
     codebook : Codebook, optional
-        Default: that of a Parquet file's metadata.
+        Default: that of a Parquet file's metadata. A table needs one.
 
     Raises
     ------
@@ -115,7 +116,11 @@ def read_reports(path: str | Path, *, codebook: Codebook | None = None) -> Surve
         A column is missing; there is no codebook; a row does not fit the codebook; a person has
         answered a question twice or not at all. The message names the row or the person.
     """
-    path = Path(path)
+    if not isinstance(source, str | Path):
+        if codebook is None:
+            raise SchemaError("a table says nothing of the questions; give the codebook too.")
+        return _from_table(codebook, _typed(to_arrow(source, columns=COLUMNS)), written=str)
+    path = Path(source)
     if not path.is_file():
         raise UnreadableFile(f"{path} is not a file; check the path.")
     if codebook is None:
@@ -125,14 +130,7 @@ def read_reports(path: str | Path, *, codebook: Codebook | None = None) -> Surve
                 "the command line), or use the Parquet file, which holds it."
             )
         codebook = read_codebook(path)
-    table = _table(path)
-    missing = [name for name in COLUMNS if name not in table.column_names]
-    if missing:
-        raise SchemaError(
-            f"column {missing[0]!r} is missing; the file has {table.column_names}, expected "
-            f"{list(COLUMNS)}."
-        )
-    return _from_table(codebook, table, written=safe if path.suffix == ".csv" else str)
+    return _from_table(codebook, _table(path), written=safe if path.suffix == ".csv" else str)
 
 
 def _table(path: Path) -> pa.Table:
@@ -150,23 +148,32 @@ def _table(path: Path) -> pa.Table:
             return pa_json.read_json(path, parse_options=options)
         if path.suffix == ".parquet":
             # Dictionary columns become plain text, as the other kinds have it.
-            table = pa_parquet.read_table(path)
-            return table.cast(
-                pa.schema(
-                    [
-                        (name, types.get(name, table.schema.field(name).type))
-                        for name in table.column_names
-                    ]
-                )
-            )
+            return _typed(pa_parquet.read_table(path))
     except (OSError, pa.ArrowInvalid) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
     raise UnreadableFile(f"{path} ends in {path.suffix!r}, expected .csv, .parquet or .jsonl.")
 
 
+def _typed(table: pa.Table) -> pa.Table:
+    """Return a table with its columns as texts and whole numbers."""
+    try:
+        for name in set(COLUMNS) & set(table.column_names):
+            place, kind = table.column_names.index(name), _SCHEMA.field(name).type
+            table = table.set_column(place, name, table.column(name).cast(kind))
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"column {name!r} cannot be read: {error}") from error
+    return table
+
+
 def _from_table(
     codebook: Codebook, table: pa.Table, *, written: Callable[[str], str]
 ) -> SurveyReports:
+    missing = [name for name in COLUMNS if name not in table.column_names]
+    if missing:
+        raise SchemaError(
+            f"column {missing[0]!r} is missing; there are {table.column_names}, expected "
+            f"{list(COLUMNS)}."
+        )
     for name in COLUMNS:
         if table[name].null_count:
             row = pc.index(pc.is_null(table[name]), True).as_py() + 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from masquerade.selection.files import read_history, read_pool
     from masquerade.selection.greedy import GroupError, group_error
     from masquerade.selection.history import Biases, History, VarianceComponents
     from masquerade.selection.planning import (
@@ -52,6 +53,8 @@ __all__ = [
     "predicted_error",
     "quotas_by_level",
     "quotas_of_wave",
+    "read_history",
+    "read_pool",
     "select",
     "worth_by_level",
 ]

@@ -1,4 +1,4 @@
-"""Pools and histories from tables."""
+"""Pools and histories from tables and files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from masquerade.answers import Frame, to_arrow
 from masquerade.answers.frames import read_table
 from masquerade.errors import ParameterError, SchemaError
 from masquerade.exact.arrays import Floats
@@ -18,14 +19,16 @@ from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 
 
-def read_pool(path: str | Path, *, options: int | None = None, within: float = 0.0625) -> Pool:
-    """Return the pool of a CSV or Parquet file; other columns are not looked at.
+def read_pool(
+    source: str | Path | Frame, *, options: int | None = None, within: float = 0.0625
+) -> Pool:
+    """Return the pool of a table, or of a CSV or Parquet file; other columns are not looked at.
 
     Columns ``person``, ``cost`` and ``level`` (high, medium, low, or none for answers in clear) or
     ``noise_variance``; optionally ``privacy_share`` and ``bias_variance``. `options`: the survey
     asks for one of so many; default: for a number or rating. `within`: see `Pool`.
     """
-    table = read_table(path)
+    table, path = _table(source)
     people = _texts(table, "person", path)
     level = _texts(table, "level", path) if "level" in table.column_names else None
     if "noise_variance" in table.column_names:
@@ -47,13 +50,15 @@ def read_pool(path: str | Path, *, options: int | None = None, within: float = 0
     return Pool(people, cost, noise, level=level, within=within, **more)
 
 
-def read_history(path: str | Path, pool: Pool, *, weighting: str = "precision") -> History:
-    """Return the history of a pool from a CSV or Parquet file, without people who are not in it.
+def read_history(
+    source: str | Path | Frame, pool: Pool, *, weighting: str = "precision"
+) -> History:
+    """Return the history of a pool from a table, or a CSV or Parquet file.
 
-    Columns ``person``, ``question``, ``report`` and ``noise_variance``, the last two in widths (and
-    squared widths) of the question's range.
+    People who are not in the pool are left out. Columns ``person``, ``question``, ``report`` and
+    ``noise_variance``, the last two in widths (and squared widths) of the question's range.
     """
-    table = read_table(path)
+    table, path = _table(source)
     place = {person: code for code, person in enumerate(pool.people)}
     person = _texts(table, "person", path)
     known = np.array([name in place for name in person], dtype=np.bool_)
@@ -70,6 +75,13 @@ def read_history(path: str | Path, pool: Pool, *, weighting: str = "precision") 
     )
 
 
+def _table(source: str | Path | Frame) -> tuple[pa.Table, str]:
+    """Return a table, and what errors call it."""
+    if isinstance(source, str | Path):
+        return read_table(source), str(source)
+    return to_arrow(source), "the table"
+
+
 def _noise_of_level(name: str, options: int | None, row: int) -> float:
     """Return what a level's mask adds, in squared widths: of a number, or of all shares."""
     if name == CLEAR:
@@ -84,7 +96,7 @@ def _noise_of_level(name: str, options: int | None, row: int) -> float:
     return level.randomized_response(options).variance()
 
 
-def _texts(table: pa.Table, name: str, path: str | Path) -> list[str]:
+def _texts(table: pa.Table, name: str, path: str) -> list[str]:
     values = _column(table, name, path)
     for row, value in enumerate(values, start=1):
         if value is None:
@@ -92,19 +104,19 @@ def _texts(table: pa.Table, name: str, path: str | Path) -> list[str]:
     return [str(value) for value in values]
 
 
-def _numbers(table: pa.Table, name: str, path: str | Path) -> Floats:
+def _numbers(table: pa.Table, name: str, path: str) -> Floats:
     numbers = np.empty(table.num_rows)
     for row, value in enumerate(_column(table, name, path)):
         try:
             numbers[row] = math.nan if value is None else float(value)
-        except ValueError:
+        except (TypeError, ValueError):
             numbers[row] = math.nan
         if math.isnan(numbers[row]):
             raise ParameterError(f"row {row + 1}: {name} is {value!r}, expected a number ({path}).")
     return numbers
 
 
-def _column(table: pa.Table, name: str, path: str | Path) -> list[Any]:
+def _column(table: pa.Table, name: str, path: str) -> list[Any]:
     if name not in table.column_names:
         raise SchemaError(
             f"{path} has no column {name!r}; it has {', '.join(table.column_names) or 'none'}."

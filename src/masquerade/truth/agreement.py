@@ -46,7 +46,7 @@ def krippendorff_alpha(data: Claims | Frame) -> float:
     >>> krippendorff_alpha(table)
     1.0
     """
-    claims = _read(data).answered()
+    claims = Claims.of(data).answered()
     size = np.bincount(claims.task, minlength=claims.n_tasks)
     paired = size[claims.task] > 1
     if not paired.any():
@@ -88,7 +88,7 @@ def fleiss_kappa(data: Claims | Frame) -> float:
     Fleiss, "Measuring nominal scale agreement among many raters", 1971. NaN where all answers are
     the same.
     """
-    claims = _read(data).answered()
+    claims = Claims.of(data).answered()
     if claims.options is None:
         raise ParameterError("Fleiss' kappa is for categories; use krippendorff_alpha for numbers.")
     size = np.bincount(claims.task, minlength=claims.n_tasks)
@@ -142,10 +142,6 @@ def _per_task(votes_by_label: LabelVotes, of_worker: Floats) -> Floats:
     return table
 
 
-def _read(data: Claims | Frame) -> Claims:
-    return data if isinstance(data, Claims) else Claims.from_frame(data)
-
-
 def pairwise_agreement(data: Claims | Frame) -> pa.Table:
     """Return how often each two workers gave the same label where both answered.
 
@@ -167,7 +163,7 @@ def pairwise_agreement(data: Claims | Frame) -> pa.Table:
     >>> pairwise_agreement(table).to_pylist()
     [{'first': 'x', 'second': 'y', 'tasks': 2, 'agreement': 0.5}]
     """
-    claims = _read(data).answered()
+    claims = Claims.of(data).answered()
     if claims.options is None:
         raise ParameterError("the claims are numbers; pairs of workers agree on labels only.")
     ones = np.ones(len(claims), dtype=np.int64)

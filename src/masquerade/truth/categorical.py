@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -54,7 +53,7 @@ def gold_codes(gold: Gold | None, claims: Claims) -> Codes:
     """Return the known truth of each task as a code, shape (n_tasks,); -1 where unknown."""
     if gold is None:
         return np.full(claims.n_tasks, -1, dtype=np.int32)
-    codes = _truths(gold).codes(claims)
+    codes = Truths.of(gold).codes(claims)
     strange = np.flatnonzero(codes == -2)
     if len(strange):
         assert claims.options is not None
@@ -64,17 +63,6 @@ def gold_codes(gold: Gold | None, claims: Claims) -> Codes:
             "all options when reading the claims."
         )
     return codes
-
-
-def _truths(gold: Gold) -> Truths:
-    if isinstance(gold, Truths):
-        return gold
-    if isinstance(gold, Mapping) and not {"task", "truth"} <= set(gold):
-        return Truths.from_frame({"task": list(gold), "truth": list(gold.values())})
-    if hasattr(gold, "index") and hasattr(gold, "to_numpy") and not hasattr(gold, "columns"):
-        pairs = {"task": gold.index.to_numpy(), "truth": gold.to_numpy()}
-        return Truths.from_frame(pairs)
-    return Truths.from_frame(gold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from masquerade.answers import Claims
+from masquerade.answers import Claims, Frame
 from masquerade.answers.result import Result
 from masquerade.exact.arrays import Codes, Integers
 
@@ -39,9 +39,9 @@ class Components(Result):
     of_worker: Codes
 
 
-def components(claims: Claims) -> Components:
+def components(claims: Claims | Frame) -> Components:
     """Return the connected components of the answered claims. Cost: linear in claims."""
-    claims = claims.answered()
+    claims = Claims.of(claims).answered()
     # Nodes are workers, then tasks; an answer joins two.
     n_workers, n_nodes = claims.n_workers, claims.n_workers + claims.n_tasks
     graph = sparse.coo_array(

@@ -29,7 +29,7 @@ Answers = Estimator | Frame
 _REACH = 1.959963984540054
 
 
-def accuracy(answers: Answers, truths: Truths) -> float:
+def accuracy(answers: Answers, truths: Truths | Frame) -> float:
     """Return the share of tasks whose label is the truth.
 
     Parameters
@@ -37,7 +37,7 @@ def accuracy(answers: Answers, truths: Truths) -> float:
     answers : fitted estimator, table with columns ``task`` and ``label``, or pandas series
         An estimator with ``ties="random"`` is scored in expectation over its tie-breaks. A series
         is one that ``fit_predict`` returned.
-    truths : Truths
+    truths : Truths, table with ``task`` and ``truth``, pandas series, or dict by task
         Tasks without a truth, or without a label, do not count. A truth that is none of the
         options counts as missed.
 
@@ -54,12 +54,12 @@ def accuracy(answers: Answers, truths: Truths) -> float:
     return float(hits(answers, truths).mean())
 
 
-def error_rate(answers: Answers, truths: Truths) -> float:
+def error_rate(answers: Answers, truths: Truths | Frame) -> float:
     """Return the share of tasks whose label is not the truth; see `accuracy`."""
     return 1 - accuracy(answers, truths)
 
 
-def error_rate_change(masked: Answers, clean: Answers, truths: Truths) -> float:
+def error_rate_change(masked: Answers, clean: Answers, truths: Truths | Frame) -> float:
     """Return the error rate of `masked` minus that of `clean`, -1 to 1.
 
     Report absolute accuracy next to it: a method that is worse on clean claims has a flattering
@@ -68,12 +68,12 @@ def error_rate_change(masked: Answers, clean: Answers, truths: Truths) -> float:
     return error_rate(masked, truths) - error_rate(clean, truths)
 
 
-def mean_absolute_error(answers: Answers, truths: Truths) -> float:
+def mean_absolute_error(answers: Answers, truths: Truths | Frame) -> float:
     """Return the mean distance of values from the truths, in their unit; see `accuracy`."""
     return float(np.abs(deviations(answers, truths)).mean())
 
 
-def root_mean_squared_error(answers: Answers, truths: Truths) -> float:
+def root_mean_squared_error(answers: Answers, truths: Truths | Frame) -> float:
     """Return the root of the mean squared distance of values from the truths, in their unit."""
     off = deviations(answers, truths)
     largest = np.abs(off).max()
@@ -83,7 +83,7 @@ def root_mean_squared_error(answers: Answers, truths: Truths) -> float:
     return float(largest * np.sqrt(((off / largest) ** 2).mean()))
 
 
-def scored(answers: Answers, truths: Truths) -> int:
+def scored(answers: Answers, truths: Truths | Frame) -> int:
     """Return the number of tasks that have both an answer and a truth."""
     if isinstance(answers, NumericEstimator):
         return len(deviations(answers, truths))
@@ -92,7 +92,7 @@ def scored(answers: Answers, truths: Truths) -> int:
     return len(_matched(answers, truths)[0])
 
 
-def hits(answers: Answers, truths: Truths) -> Floats:
+def hits(answers: Answers, truths: Truths | Frame) -> Floats:
     """Return for every task scored the probability that its label is the truth."""
     if isinstance(answers, NumericEstimator):
         raise ParameterError(
@@ -100,7 +100,7 @@ def hits(answers: Answers, truths: Truths) -> Floats:
             "root_mean_squared_error."
         )
     if isinstance(answers, CategoricalEstimator):
-        return _some(chances_of_truth(answers.chances_, truths.codes(answers.claims_)))
+        return _some(chances_of_truth(answers.chances_, Truths.of(truths).codes(answers.claims_)))
     answer, true = _matched(answers, truths)
     # Of different types, labels and truths are compared as text: 1 is "1".
     if answer.type != true.type:
@@ -121,14 +121,14 @@ def _scorable(chances: Floats, code: Codes) -> Integers:
     return np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
 
 
-def deviations(answers: Answers, truths: Truths) -> Floats:
+def deviations(answers: Answers, truths: Truths | Frame) -> Floats:
     """Return value minus truth for every task scored."""
     if isinstance(answers, CategoricalEstimator):
         raise ParameterError(
             f"{type(answers).__name__} gives labels; score them with accuracy or error_rate."
         )
     if isinstance(answers, NumericEstimator):
-        off = answers.values_ - truths.numbers(answers.claims_)
+        off = answers.values_ - Truths.of(truths).numbers(answers.claims_)
         return _some(off[~np.isnan(off)])
     answer, true = _matched(answers, truths)
     try:
@@ -145,7 +145,7 @@ def _some(scores: Floats) -> Floats:
     return scores
 
 
-def _matched(answers: Answers, truths: Truths) -> tuple[pa.Array, pa.Array]:
+def _matched(answers: Answers, truths: Truths | Frame) -> tuple[pa.Array, pa.Array]:
     """Return answers and truths of the tasks that have both, aligned."""
     table = to_arrow(_as_frame(answers))
     column = next((name for name in ("label", "value") if name in table.column_names), None)
@@ -154,7 +154,7 @@ def _matched(answers: Answers, truths: Truths) -> tuple[pa.Array, pa.Array]:
             f"the answers have columns {table.column_names}; expected 'task' and 'label' (or "
             "'value')."
         )
-    true = truths.of_tasks(plain_column(table, "task"))
+    true = Truths.of(truths).of_tasks(plain_column(table, "task"))
     answer = plain_column(table, column)
     both = pc.and_(pc.is_valid(true), pc.is_valid(answer))
     return answer.filter(both), true.filter(both)
@@ -169,7 +169,7 @@ def _as_frame(answers: Any) -> Frame:
 
 
 def expected_calibration_error(
-    fit: CategoricalEstimator, truths: Truths, *, bins: int = 10
+    fit: CategoricalEstimator, truths: Truths | Frame, *, bins: int = 10
 ) -> float:
     """Return the mean distance between how sure labels are and how often they are right.
 
@@ -177,7 +177,7 @@ def expected_calibration_error(
     ----------
     fit : CategoricalEstimator
         Fitted. Tied labels count as their chance to be picked.
-    truths : Truths
+    truths : Truths, table with ``task`` and ``truth``, pandas series, or dict by task
         Tasks without a truth, or without a label, do not count.
     bins : int
         Equal parts of the range 0 to 1 of posteriors, at least 1.
@@ -204,7 +204,9 @@ def expected_calibration_error(
     return float((tasks * np.abs(sure - right)).sum() / tasks.sum())
 
 
-def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 10) -> pa.Table:
+def calibration_table(
+    fit: CategoricalEstimator, truths: Truths | Frame, *, bins: int = 10
+) -> pa.Table:
     """Return a row for each range of posteriors that labels have: how many are right.
 
     Returns
@@ -236,9 +238,9 @@ def calibration_table(fit: CategoricalEstimator, truths: Truths, *, bins: int = 
     )
 
 
-def _sureness(fit: CategoricalEstimator, truths: Truths) -> tuple[Floats, Floats]:
+def _sureness(fit: CategoricalEstimator, truths: Truths | Frame) -> tuple[Floats, Floats]:
     """Return for every task scored its label's posterior, and the chance that it is right."""
-    code, chances = truths.codes(fit.claims_), fit.chances_
+    code, chances = Truths.of(truths).codes(fit.claims_), fit.chances_
     right, counted = _some(chances_of_truth(chances, code)), _scorable(chances, code)
     sure = (fit.solution_.posteriors[counted] * chances[counted]).sum(axis=1)
     return np.clip(sure, 0, 1), right

@@ -166,9 +166,9 @@ class NumericEstimator(Estimator):
         """The best guess that does not tell tasks apart: what to compare an error with."""
         return middle_of(self.claims_)
 
-    def constant_error(self, truths: Truths) -> float:
+    def constant_error(self, truths: Truths | Frame) -> float:
         """Return the mean absolute error of giving `constant_` to every task of known truth."""
-        off = self.constant_ - truths.numbers(self.claims_)[~np.isnan(self.values_)]
+        off = self.constant_ - Truths.of(truths).numbers(self.claims_)[~np.isnan(self.values_)]
         known = off[~np.isnan(off)]
         if not len(known):
             raise InputError("no task has both a value and a truth.")

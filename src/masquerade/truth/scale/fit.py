@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from masquerade.answers import Truths
+from masquerade.answers import Frame, Truths
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
@@ -279,7 +279,7 @@ class PartitionFit:
         target.mkdir(parents=True, exist_ok=True)
         self._fold(_write_truths, self.estimator.ties, self.estimator.seed, target)
 
-    def accuracy(self, truths: Truths) -> tuple[float, int]:
+    def accuracy(self, truths: Truths | Frame) -> tuple[float, int]:
         """Return the accuracy, as `masquerade.truth.accuracy`, and the number of tasks scored.
 
         Raises
@@ -287,7 +287,7 @@ class PartitionFit:
         InputError
             No task has both a label and a truth.
         """
-        hits, scored = self._fold(_hits, self.estimator.ties, truths)
+        hits, scored = self._fold(_hits, self.estimator.ties, Truths.of(truths))
         if scored == 0:
             raise InputError(
                 "no task has both an answer and a truth; check that the two tables name tasks "
