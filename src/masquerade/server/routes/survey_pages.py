@@ -192,7 +192,7 @@ def _draft_page(
     review = drafts.review(draft.document)
     context = {
         "draft": draft,
-        "known": asdict(draft_response(draft, review)),
+        "known": asdict(draft_response(actor, draft, review)),
         "document": draft.document,
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
         "introduction": _introduction(draft, review),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.server.routes.authorization import Actor, base_address
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import Draft, Review
@@ -57,8 +57,8 @@ class SurveyResponse:
     document: dict[str, Any]
 
 
-def draft_response(draft: Draft, review: Review) -> DraftResponse:
-    """Return a draft as programs read it."""
+def draft_response(actor: Actor, draft: Draft, review: Review) -> DraftResponse:
+    """Return an actor's draft as programs read it."""
     return DraftResponse(
         token=draft.token,
         state=draft.state,
@@ -66,7 +66,7 @@ def draft_response(draft: Draft, review: Review) -> DraftResponse:
         changed=draft.day,
         document=draft.document.to_json(),
         forecast=review.forecast,
-        trusts=review.trusts,
+        trusts=actor.services.surveys.drafts.margins_by_trust(draft.document),
         valid=not review.issues,
         errors=verdict(review).errors,
     )
@@ -107,13 +107,9 @@ def find_draft(actor: Actor, token: str) -> Draft | None:
 
 def open_draft(actor: Actor, token: str, *, version: int | None) -> SurveyRecord:
     """Open a draft; one between two parties once its helper, asked now, stands by its approval."""
-    drafts, team = actor.services.surveys.drafts, actor.team.id
-    document = drafts.draft(token, team=team).document
-    # Before the transaction that opens: another computer is waited for.
-    survey = drafts.review(document).survey if document.trust == TWO_PARTIES else None
-    if survey is not None:
-        actor.services.proposals.confirm(survey, token=token, team=team)
-    return drafts.open(token, team=team, version=version)
+    services, team = actor.services, actor.team.id
+    confirm = partial(services.proposals.confirm, token=token, team=team)
+    return services.surveys.drafts.open(token, team=team, version=version, confirm=confirm)
 
 
 def share_link(actor: Actor, token: str) -> str:

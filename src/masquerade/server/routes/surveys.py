@@ -315,4 +315,4 @@ def _version(if_match: str | None) -> int:
 
 def _draft(actor: Actor, draft: Draft, response: Response) -> DraftResponse:
     response.headers["ETag"] = f'"v{draft.version}"'
-    return draft_response(draft, actor.services.surveys.drafts.review(draft.document))
+    return draft_response(actor, draft, actor.services.surveys.drafts.review(draft.document))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from masquerade.accounting import Caps
 from masquerade.aggregate.noise import TWO_PARTIES
@@ -23,7 +23,7 @@ from masquerade.server.surveys.document import (
     read_document,
     survey_or_issues,
 )
-from masquerade.server.surveys.forecast import barriers, forecast
+from masquerade.server.surveys.forecast import first_margin, plan_review
 from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
 from masquerade.server.webhooks.deliveries import OPENED, enqueue
 from masquerade.surveys.survey import DEVICE, Survey
@@ -56,8 +56,6 @@ class Review:
     people: dict[str, int] = field(default_factory=dict)  # whom the plan asks, by level
     reward: Reward | None = None  # what the plan gives to those who take part
     budget: int = 0  # the money of the team that this takes
-    # The first question's expected interval under each trust, whichever is chosen.
-    trusts: dict[str, dict[str, Any] | None] = field(default_factory=dict)
 
     def require(self) -> tuple[Survey, dict[str, Any]]:
         """Return the survey and its forecast; raise `InvalidDocument` where there are issues."""
@@ -166,10 +164,9 @@ class Drafts:
         It is judged by the usual caps; whoever has spent some of theirs can afford less.
         """
         survey, issues = self._survey(document)
-        trusts = {trust: self._margin_under(trust, document) for trust in (DEVICE, TWO_PARTIES)}
         if survey is None:
-            return Review(None, None, issues, trusts=trusts)
-        figures = forecast(document, survey, caps=self.caps)
+            return Review(None, None, issues)
+        figures, issues = plan_review(document, survey, caps=self.caps)
         plan = document.plan
         people = {level["name"]: level["asked"] for level in figures["levels"]}
         reward, budget = reward_and_budget(
@@ -179,13 +176,16 @@ class Drafts:
             people=people,
             commission_percent=self._commission_percent,
         )
-        issues = barriers(survey, figures, caps=self.caps)
-        return Review(survey, figures, issues, people, reward, budget, trusts)
+        return Review(survey, figures, issues, people, reward, budget)
 
     def _survey(self, document: Document) -> tuple[Survey | None, list[Issue]]:
         return survey_or_issues(
             document, allow_clear=self._surveys.allow_clear, today=self._today()
         )
+
+    def margins_by_trust(self, document: Document) -> dict[str, dict[str, Any] | None]:
+        """Return the first question's expected interval under each trust, whichever is chosen."""
+        return {trust: self._margin_under(trust, document) for trust in (DEVICE, TWO_PARTIES)}
 
     def _margin_under(self, trust: str, document: Document) -> dict[str, Any] | None:
         """Return the first question's forecast under a trust; None where there cannot be one."""
@@ -201,10 +201,7 @@ class Drafts:
             }
         )
         survey, _ = self._survey(other)
-        if survey is None:
-            return None
-        first: dict[str, Any] = forecast(other, survey, caps=self.caps)["questions"][0]
-        return first
+        return None if survey is None else first_margin(other, survey, caps=self.caps)
 
     def open(
         self,
@@ -213,11 +210,21 @@ class Drafts:
         team: str,
         version: int | None = None,
         quotas: Mapping[str, int] | None = None,
+        confirm: Callable[[Survey], None] | None = None,
     ) -> SurveyRecord:
         """Open a draft with the reward of its plan: what it asks cannot change from here on.
 
         Without `version` the present one is opened, and without `quotas` those of the plan.
+        `confirm`: asks the helper of a survey between two parties whether it stands by its
+        approval, and raises where it does not.
         """
+        if confirm is not None:
+            document = self._transactions.read(lambda c: _row(c, token, team)).document
+            # Before the transaction that opens: another computer is waited for.
+            if document.get("trust") == TWO_PARTIES:
+                survey, _ = self._survey(read_document(document))
+                if survey is not None:
+                    confirm(survey)
 
         def work(connection: Connection) -> SurveyRecord:
             old = _draft(connection, token, team, hold=True)
@@ -255,7 +262,7 @@ class Drafts:
         return self._transactions.write(work)
 
 
-def _draft(connection: Connection, token: str, team: str, *, hold: bool = False) -> Draft:
+def _row(connection: Connection, token: str, team: str, *, hold: bool = False) -> Row[Any]:
     query = select(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token, SURVEY_DRAFT.c.team == team)
     if hold:
         query = query.with_for_update()
@@ -264,6 +271,11 @@ def _draft(connection: Connection, token: str, team: str, *, hold: bool = False)
     row = connection.execute(query).first() if possible else None
     if row is None:
         raise NotFound("there is no such draft; it may be open already, or deleted.")
+    return row
+
+
+def _draft(connection: Connection, token: str, team: str, *, hold: bool = False) -> Draft:
+    row = _row(connection, token, team, hold=hold)
     return Draft(row.token, row.team, read_document(row.document), row.version, row.day)
 
 

@@ -68,6 +68,20 @@ def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any
     }
 
 
+def plan_review(
+    document: Document, survey: Survey, *, caps: Caps
+) -> tuple[dict[str, Any], list[Issue]]:
+    """Return the forecast of a document's plan, and what keeps everybody from its survey."""
+    figures = forecast(document, survey, caps=caps)
+    return figures, barriers(survey, figures, caps=caps)
+
+
+def first_margin(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any]:
+    """Return how wide the interval of the first question's estimate will be."""
+    first: dict[str, Any] = forecast(document, survey, caps=caps)["questions"][0]
+    return first
+
+
 def error_by_cost(
     document: Document, survey: Survey, *, caps: Caps, steps: int = 8
 ) -> list[dict[str, Any]]:
