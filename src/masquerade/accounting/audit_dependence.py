@@ -58,9 +58,11 @@ def p_values(tests: Sequence[Question]) -> Floats:
     if any(len(test.tables) for test in tests):
         tables = np.concatenate([test.tables for test in tests])
         number = np.repeat(np.arange(len(tests)), [len(test.tables) for test in tests])
+        # Fisher's exact test: given its margins a cell is hypergeometric.
         both, size, one, other = tables.T
         below = hypergeom.cdf(both, size, one, other)
         above = hypergeom.sf(both - 1, size, one, other)
+        # Two-sided, and times the number of tables that a test looks at.
         np.minimum.at(found, number, 2 * np.minimum(below, above) * np.bincount(number)[number])
     return found
 
@@ -200,6 +202,7 @@ def _pairwise(one: Integers, other: Integers) -> Integers:
     )
     # table[kind of one, kind of other] of the first half chooses; the second half tests
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / cut
+    # Pearson residuals; 0.5 keeps a cell with nothing expected finite.
     distance = np.abs(table - expected) / np.sqrt(expected + 0.5)
     a, b = np.divmod(np.argsort(-distance.ravel(), kind="stable")[:_CELLS], _KINDS)
     sizes = np.full(_CELLS, size - cut)
@@ -220,6 +223,7 @@ def _periodic(codes: Integers) -> Integers:
     cut = len(codes) // 2
     first, second = codes[:cut], codes[cut:]
     share = np.bincount(first, minlength=_KINDS) / max(cut, 1)
+    # Standard deviation of one call; a share over n calls has it divided by sqrt(n).
     spread = np.sqrt(share * (1 - share)) + _TINY
     best, period, at, kind = 0.0, 1, 0, 0
     for tried in range(2, longest_period(len(codes)) + 1):
@@ -238,6 +242,7 @@ def _periodic(codes: Integers) -> Integers:
 
 def _at_best_lag(one: Integers, other: Integers) -> Integers:
     """Return tables of reports some places apart; how far is chosen by another batch."""
+    # Wiener-Khinchin: correlations at all lags from one transform, padded against wrapping round.
     waves = np.fft.rfft(one - one.mean(), 2 * len(one))
     correlation = np.abs(np.fft.irfft(np.abs(waves) ** 2))[1 : len(one) // 2]
     if not len(correlation):

@@ -123,6 +123,7 @@ class _Looking:
         """Return all that was found."""
         found, subject, samples = self._found, self._subject, self._samples
         many = len(self._answers)
+        # A limit on all reports together: many answers have fewer each.
         persons = max(FEWEST_PERSONS, min(samples, _TOTAL * samples // many) // self._length)
         drawn = self._drawn(persons)
         if len(drawn) > 1:
@@ -134,6 +135,7 @@ class _Looking:
             if not (refuted or found.reasons or self._misfit()):
                 self._hunt(drawn)
         if self._fits:
+            # Bonferroni: the smallest of several p-values, times their number.
             found.fit = min(1.0, min(self._fits) * len(self._fits))
             if self._misfit():
                 found.reasons.append(
@@ -200,6 +202,7 @@ class _Looking:
         failed = []
         for tried in (place, other):
             failed.append(0)
+            # Errors can be chance; what counts is whether one answer has clearly more of them.
             for _ in range(_ATTEMPTS):
                 try:
                     self._draw(tried, persons)

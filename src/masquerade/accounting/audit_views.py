@@ -83,6 +83,7 @@ def views_of(drawn: Sequence[Drawn], *, whole: Whole | None = None) -> list[View
         joint = _joint(drawn, places)
         if joint is not None:
             return [*found, joint]
+    # Reports of two places together, each in few codes, so that pairs of codes are seen often.
     coarse = {}
     for place in places:
         column = [one.reports[:, place] for one in drawn]
@@ -106,6 +107,7 @@ def coarse_codes(column: Sequence[NDArray[Any]], whole: Whole | None) -> list[li
         often = np.sort(kinds[np.argsort(-counts, kind="stable")[: _COARSE - 1]])
         return [[_code(key, often) for key in keys]]
     values = np.concatenate([one[: _half(one)] for one in column])
+    # Ranges are cut by first halves alone: the second halves, which test, must not choose.
     edges = np.unique(np.nanquantile(values, np.linspace(0, 1, _COARSE)[1:-1]))
     ranges = []
     for one in column:
@@ -131,6 +133,7 @@ def row_keys(drawn: Drawn) -> NDArray[Any]:
     mixed = drawn.sent.astype(np.uint64)
     for place in range(drawn.reports.shape[1]):
         word = _hashed(drawn.reports[:, place]).view(np.uint64)
+        # Multiplied by an odd constant and folded, so that the order of reports matters.
         mixed = (mixed ^ word) * _SPREAD
         mixed ^= mixed >> np.uint64(29)
     return mixed.astype(np.int64)
@@ -153,6 +156,7 @@ def lowest_bits(reports: NDArray[Any]) -> Integers:
     if reports.dtype.kind == "f":
         bits = reports.astype(np.float64).view(np.int64)
         exponent = (bits >> 52) & 0x7FF
+        # IEEE 754: normal numbers have a leading bit that is not stored.
         mantissa = (bits & ((1 << 52) - 1)) | np.where(exponent > 0, 1 << 52, 0)
         power = exponent
     else:
@@ -201,6 +205,7 @@ def _of_bits(name: str, column: list[NDArray[Any]], whole: Whole | None) -> list
     ]
     for kind, many in (("bit", raw), ("bit of steps", words)):
         ones = np.array([_ones(one[: _half(one)]) for one in many])
+        # share[answers, bit] of first halves: the two bits that differ most are looked at.
         share = ones / np.array([[max(_half(one), 1)] for one in many])
         for bit in np.argsort(share.min(axis=0) - share.max(axis=0), kind="stable")[:2].tolist():
             found += _few(f"{name}{kind} {bit} ", [(one >> bit) & 1 for one in many])

@@ -121,6 +121,7 @@ def _audit_reports(
         gaps.append("probabilities: there are none to enumerate, or too many")
     # nothing left out of the enumeration, reports of every answer drawn, and a claim to prove
     proven = exact is not None and not gaps and look.complete and claim.status != "none"
+    # The largest loss that was shown, whichever change of answers shows it.
     best = max(look.event, look.user, key=lambda found: found.epsilon)
     return AuditReport(
         mechanism=subject.name,

@@ -150,6 +150,8 @@ class Design:
     ) -> Sequence[float]:
         """Return between which r ``(part - r base)**2`` is at most its variance, times a factor."""
         z2, factor = self.reach**2, self.sampling_factor
+        # (part - r base)**2 <= z2 (factor sampling(r) + noise(r)), is a quadratic in r:
+        # square r**2 - 2 half r + constant <= 0
         square = base**2 - z2 * (factor * sampling.square + noise.square)
         half = part * base + z2 * (factor * sampling.linear + noise.linear) / 2
         constant = part**2 - z2 * (factor * sampling.constant + noise.constant)

@@ -120,6 +120,7 @@ class Lattice:
             )
         offset, factor, common = _whole_numbers(self.low, self.step)
         last = self.points - 1
+        # A guess by rounding; whether it is the point itself is looked at below.
         nearest = np.rint((known * common - offset) / factor).astype(np.int64)
         found = np.minimum(np.maximum(nearest, 0), last)
         # by the float of the point itself, so that 0.3 typed is the point three tenths

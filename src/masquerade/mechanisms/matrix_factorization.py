@@ -157,6 +157,7 @@ class MatrixFactorization(FactorizationMechanism):
                     "which an answer and 'no answer' must not be told apart",
                 ),
             )
+        # One answer moves the sums by its range times the largest row of features, in L1.
         most = int(np.abs(self._features).sum(axis=1).max())
         one = Fraction((self.lattice.points - 1) * most, self._scale)
         return Guarantee(
@@ -181,6 +182,7 @@ class MatrixFactorization(FactorizationMechanism):
         rows, index = self._answered(answers)
         x = rows / ONE
         self._require_determined(x)
+        # Normal equations of least squares: G u = x' answers - eta, with Laplace noise eta.
         gram = x.T @ x
         scale = self._scale * float(self.lattice.step) / ONE
         target = self.lattice.values(index) @ x

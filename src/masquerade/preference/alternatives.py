@@ -126,11 +126,13 @@ def rank_alternatives(
     variance = np.diag(spread)
     error = np.sqrt(np.maximum(variance, 0))
     margin = utility[:, None] - utility
+    # Var(u_a - u_b) = V_aa + V_bb - 2 V_ab; rounding can make it negative.
     deviation = np.sqrt(np.maximum(variance[:, None] + variance - 2 * spread, 0))
     known = deviation > 1e-12
     # Without any error the sign alone decides, and ndtr of 40 is 1.
     scaled = np.divide(margin, deviation, out=40.0 * np.sign(margin), where=known)
     beats = ndtr(scaled)
+    # Ranks that it may have: behind all that surely beat it, before all that it surely beats.
     better = (beats > SURE).sum(axis=0)
     worse = (beats > SURE).sum(axis=1)
     return AlternativeRanking(
@@ -181,6 +183,7 @@ def decision_curve(
     public: Feature = learned.features[places[feature]]
     values = np.linspace(public.low, public.high, _POINTS)
     start, other = (_vectors(learned, {"one": each, "two": each})[0][0] for each in (first, second))
+    # apart[point, feature]: only the one feature moves
     apart = np.tile(start - other, (_POINTS, 1))
     apart[:, places[feature]] = values - other[places[feature]]
     margin, covariance = apart @ learned.weights, learned.covariance
@@ -189,6 +192,7 @@ def decision_curve(
             f"{learned.release.mechanism} says nothing of shares of choices; learn with "
             "choice-response, menus, or without privacy."
         )
+    # x' V x for each point of the curve: the variance of its margin
     reach = 1.96 * np.sqrt(np.maximum(np.einsum("nd,de,ne->n", apart, covariance, apart), 0))
     shares = [share_of_choices(learned, each) for each in (margin, margin - reach, margin + reach)]
     return DecisionCurve(feature, values, *(each for each in shares if each is not None))

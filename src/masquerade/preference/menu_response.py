@@ -139,6 +139,7 @@ class MenuResponse:
         if ((reported.chosen < 0) | (reported.chosen >= many)).any():
             raise InvalidRecord("a report names a place outside its menu; leave it out.")
         epsilons = self._epsilons(reported)
+        # The worst of the channels, one for each number of groups and epsilon.
         single = max(
             RandomizedResponse(size, epsilon=epsilon).guarantee().epsilon_single
             for size, epsilon in self._channels(reported, many, epsilons)
@@ -251,6 +252,7 @@ class MenuResponse:
             reported, many, self._epsilons(reported)
         ).items():
             keep[some] = float(RandomizedResponse(size, epsilon=epsilon).keep_probability)
+            # k-ary randomized response: what is not kept is spread evenly over the other groups.
             other[some] = (1 - keep[some]) / (size - 1)
         return MaskedMenus.grouped(
             reported.values, reported.offsets, group, reported.chosen, keep, other
@@ -370,6 +372,7 @@ def _worth(masked: MaskedMenus, weights: Floats) -> float:
     plain = MaskedMenus(masked.values, masked.offsets, np.zeros_like(masked.reports), one, 0 * one)
     kept, all_of_it = (each.at(weights).information for each in (masked, plain))
     rank = max(int(np.linalg.matrix_rank(all_of_it, hermitian=True)), 1)
+    # Information kept over information there was, averaged over the directions that had any.
     return float(np.trace(np.linalg.pinv(all_of_it, hermitian=True) @ kept) / rank)
 
 

@@ -269,6 +269,7 @@ def rank_centrality(
     require_connected(moves.T, pa.array(names))
     met = moves + moves.T
     rates = np.divide(moves, met, out=np.zeros_like(moves), where=met > 0)
+    # Rows of the generator add to 0: what leaves an item arrives elsewhere.
     generator = rates - np.diag(rates.sum(axis=1))
     # pi G = 0 with pi adding to 1: the last equation is replaced by the sum.
     system = np.vstack([generator.T[:-1], np.ones(k)])
@@ -314,6 +315,7 @@ def fit_davidson(
         )
     if not np.isclose(score.sum(), total) or not np.array_equal(meetings, meetings.T):
         raise ParameterError("scores do not add up to the comparisons, or `met` is not symmetric.")
+    # Without any tie, or with nothing else, the estimate of nu would lie at its end.
     ties = min(max(float(ties), 0.5), total - 0.5)
     first, second = np.nonzero(np.triu(meetings, 1))
     many = meetings[first, second]
@@ -343,6 +345,7 @@ def kendall_distance(first: ArrayLike, second: ArrayLike) -> int:
     1
     """
     ranks = [rankdata(each, method="ordinal") for each in _alike(first, second)]
+    # Pairs in opposite orders have signs whose product is negative; each pair stands twice.
     one, other = (np.sign(np.subtract.outer(rank, rank)) for rank in ranks)
     return int(np.count_nonzero(one * other < 0)) // 2
 
@@ -452,16 +455,19 @@ def _newton(
         total = np.logaddexp.reduce(features @ at + closed, axis=0)
         return float(target @ at - many @ total - (ridge * at) @ at / 2)
 
+    # Strengths are known up to a constant: along this direction nothing is observed.
     along = np.outer(free, free) / float(free @ free)
     now = value(b)
     for _ in range(_MOST_STEPS):
         chance = softmax(features @ b + closed, axis=0)
         mean = np.einsum("om,omp->mp", chance, features)
+        # Observed less expected features: the gradient of an exponential family.
         gradient = target - many @ mean - ridge * b
         # Covariance of the outcomes' features, summed over menus.
         square = np.einsum("om,omp,omq->pq", chance * many, features, features, optimize=True)
         information = square - (mean * many[:, None]).T @ mean
         penalised = information + np.diag(ridge)
+        # Any positive number makes the constant direction solvable, and moves nothing else.
         if not ridge.any():
             penalised = penalised + along * max(float(np.trace(information)) / len(b), 1e-12)
         inverse = np.linalg.inv(penalised)
@@ -474,5 +480,6 @@ def _newton(
                 break
             step = step / 2
         b, now = b + step, after
+    # Sandwich: with a ridge the inverse alone is not the covariance; constants are taken out.
     off = np.eye(len(b)) - along
     return _Maximum(b, off @ inverse @ information @ inverse @ off)

@@ -74,6 +74,7 @@ class TwoParties:
         if isinstance(source, Coins):
             total = two_party_sum(rows, block, sums, source)
         else:
+            # A study: the noise of both parties on the plain sum, as no share has to be hidden.
             drawn = discrete_gaussian(source, noise.squared_scale, 2 * rows.shape[1])
             total = rows.sum(axis=0) + drawn.reshape(2, -1).sum(axis=0)
         return Reports(

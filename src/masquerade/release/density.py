@@ -81,6 +81,7 @@ class DensityModel:
         """Return a figure of one object's density and claims, as SVG text."""
         index = self.index(name)
         values = self.claims.value[self.claims.rows_of(index)]
+        # Beyond four widths a bump adds nothing that could be drawn.
         reach = 4 * float(self.bandwidth[index])
         grid = np.linspace(np.median(values) - reach, np.median(values) + reach, 241)
         spread = self.weight[self.claims.rows_of(index)] > 0
@@ -135,6 +136,7 @@ class DensityModel:
                 f"this is no density model: {error!r} is missing or cannot be read; give what "
                 "to_json returned."
             ) from error
+        # A file may have been edited: every array is as long as what it is about.
         fits = (
             len(claims.offset) == claims.n_objects + 1 == len(bandwidth) + 1
             and claims.offset[-1] == len(claims) == len(claims.user) == len(weight) == len(local)

@@ -83,6 +83,7 @@ class PooledHistogram(Histogram):
     def is_pooled(self, claims: GroupedClaims, grid: Grid) -> Flags:
         """Return which objects the public rule reads together, shape (n_objects,)."""
         n = claims.count
+        # By public numbers alone: a rule that read counts would have to be paid for.
         few = (n <= FEW_CLAIMS) | (n * float(self.epsilon_of_object) <= SMALL_PRODUCT)
         bins = (grid.bins >= LEAST_BINS_TO_POOL) & (grid.bins <= MOST_BINS_TO_POOL)
         return np.asarray(few & (n > 0) & bins)
@@ -112,6 +113,7 @@ def _spliced(plain: Mixtures, grid: Grid, fine_shares: list[Floats], chosen: Int
     fine = Grid(bins, grid.low[chosen], grid.width[chosen] / PARTS_OF_BIN, offset).mixtures(
         np.concatenate(fine_shares)
     )
+    # Bumps an object: one that was pooled has more, as its bins are divided.
     count = np.diff(plain.offset)
     count[chosen] = np.diff(fine.offset)
     total = np.concatenate(([0], np.cumsum(count)))

@@ -180,6 +180,7 @@ class PosteriorHistogram(Histogram):
 
     def noisy(self, claims: GroupedClaims, plan: Plan, source: WordSource) -> NoisyHistograms:
         """Return the noisy counts, the only thing that is computed from values."""
+        # Counts that neighbours differ in: a claim is there or not, or it lies in another bin.
         moved = 1 if self.hides_participation else 2
         epsilon, count = self.epsilon_of_object, claims.count
         if self.reliability is None:
@@ -199,6 +200,7 @@ class PosteriorHistogram(Histogram):
         counts = noisy_counts(claims, plan.grid, weight, epsilon, source, largest)
         total = np.bincount(claims.object, weight, claims.n_objects).astype(np.float64)
         squares = np.bincount(claims.object, weight.astype(np.float64) ** 2, claims.n_objects)
+        # Sum of squared weights over the squared sum: 1 / the effective number of claims.
         sampling = np.where(total > 0, squares / np.maximum(total, 1) ** 2, 1.0)
         return NoisyHistograms(counts, count, total, sampling, 2 * largest / float(epsilon))
 
@@ -212,6 +214,7 @@ class PosteriorHistogram(Histogram):
         plan = self.plan(claims)
         grid, n = plan.grid, np.maximum(claims.count, 1)
         counts = np.bincount(grid.bin_of(claims), minlength=int(grid.offset[-1]))
+        # The engine's epsilon plays no part: its counts are replaced by the exact ones.
         bumps = Histogram(epsilon=1, domain=self.domain, bandwidth=self.bandwidth or OWN)
         return bumps.mixtures(grid, counts / n[grid.object], claims)
 

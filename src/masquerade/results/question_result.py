@@ -193,6 +193,7 @@ def _options_json(
     known: list[float] | None,
 ) -> list[dict[str, Any]]:
     found = {name: shares.estimates(name) for name in ESTIMATORS}
+    # Intervals that hold for all options at once, beside those of each alone.
     together = shares.estimates(estimator, simultaneous=True)
     wider, likeliest = shares.sensitivity(), shares.likeliest()
     # Of options that one person can hold together, how sums of them vary is not known.
@@ -258,6 +259,7 @@ def _forecast(question: Question, sent: Sent) -> float:
             noise = 0.0
             if isinstance(mechanism, DiscreteGaussian):
                 noise = BoundedReport.of(mechanism, len(reports)).variance
+            # A quarter of the range is the deviation that planning assumes.
             total += len(reports) * ((float(lattice.high - lattice.low) / 4) ** 2 + noise)
         else:
             parts = report_variance(question, mechanism)

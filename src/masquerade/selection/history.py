@@ -109,10 +109,12 @@ class History:
         one_of(weighting, "weighting", ("precision", "plain"))
         weight = np.ones(len(self.person))
         if weighting == "precision":
+            # Inverse variances: a masked report says less of the crowd's answer.
             weight = 1 / (self._spread(reports) + self.noise_variance)
         total = np.bincount(self.question, weight, self.questions)
         self.weight: Floats = weight / total[self.question]
         self.estimate: Floats = self._by_question(self.weight[:, None] * reports)
+        # A person's error is against an estimate that the person's own report is part of.
         self.error: Floats = reports - self.estimate[self.question]
 
     @property

@@ -246,6 +246,7 @@ def next_wave(
     unknown = next((p for p in (*responded, *silent) if p not in place), None)
     if unknown is not None:
         raise ParameterError(f"{unknown!r} is not in the pool.")
+    # Whoever came is paid already; whoever is silent costs nothing and is not asked again.
     came = np.array(sorted(place[person] for person in responded), dtype=np.int64)
     left = budget - float(pool.cost[came].sum())
     if wave == 1:

@@ -82,6 +82,7 @@ class Auto(CategoricalEstimator):
         candidates: tuple[Candidate, ...] = (first,)
         s = problem.votes.n_options
         compared = not fallen_back and not (problem.gold >= 0).any() and s > 1
+        # Two subtypes of each truth: a worker has 2 s rows of s labels.
         if compared and 2 * problem.votes.n_workers * s**2 <= _MOST_CELLS:
             candidates = (first, Subtypes(ties=self.ties, seed=self.seed))
             # With two options the errors of a coin are all the errors there are.
@@ -138,6 +139,7 @@ class Choice:
         if scores.shape[1] < 2:
             return cls(candidates, nothing, nothing, candidates[0])
         gain = scores - scores[0]
+        # Paired: all models predict the same claims, so what counts is the spread of the gains.
         error = gain.std(axis=1, ddof=1) / np.sqrt(gain.shape[1])
         t = np.divide(gain.mean(axis=1), error, out=np.zeros(len(gain)), where=error > 0)
         mean = scores.mean(axis=1)
@@ -184,5 +186,7 @@ def _held_out_scores(candidates: Sequence[Candidate], problem: Problem) -> Float
 def fold(claims: Claims, number: int, *, folds: int, least: int) -> Flags:
     """Return one of several disjoint folds of the claims on tasks of `least` claims or more."""
     of_task = np.bincount(claims.task, minlength=claims.n_tasks)
+    # By the names in a claim, so that neither the order of rows nor other claims move it to another
+    # fold.
     place = (uniform_by_claim(claims, 0) * folds).astype(np.int64)
     return np.asarray((of_task[claims.task] >= least) & (place == number))

@@ -159,9 +159,11 @@ class BayesianCombination(CategoricalEstimator):
                 posterior, prior = _by_the_prior(problem, start), start
                 statistics = _statistics(problem.block.label_votes, posterior, posterior)
                 own = posterior
+        # The posterior mean of the truths' shares under a uniform Dirichlet prior.
         totals = (statistics.totals + 1) / (statistics.totals.sum() + votes.n_options)
         reliability, variance = prior.accuracies(statistics.counts, totals)
         variance = allowing_for_doubt(variance, votes, own)
+        # E[ln P(truth)] under the Dirichlet posterior
         log_truth = digamma(statistics.totals + 1) - digamma((statistics.totals + 1).sum())
         table = prior.log_confusion(statistics.counts)
         return Solution(
@@ -238,6 +240,7 @@ class CombinationModel(ConfusionModel):
         if self.trust == 0:  # workers are judged by the votes alone, so nothing will change
             return replace(self.votes_alone, change=0.0)
         judged = posterior.shares
+        # Workers are judged by a mix of the posteriors and the plain votes.
         if self.trust < 1:
             judged = self.trust * judged + (1 - self.trust) * self.anchor
         change = largest_change(posterior.shares, earlier.shares)
@@ -314,8 +317,10 @@ def _share_errors(
     """
     n, s = posterior.shape
     error, information = mixture_errors(posterior)
+    # A worker's counts change with a posterior by its derivative, q (1 - q).
     move = problem.block.label_votes.counts(posterior * (1 - posterior)) / n
     of_truth = prior.log_variances(counts, move)  # [worker, truth moved, truth]
+    # The mean over the truths other than the one that moved.
     others = (of_truth.sum(axis=2) - np.einsum("waa->wa", of_truth)) / max(s - 1, 1)
     shift = (np.einsum("waa->wa", of_truth) + others).sum(axis=0) / np.maximum(
         information, 0.1
@@ -327,4 +332,5 @@ def _by_the_prior(problem: Problem, prior: WorkerPrior) -> Floats:
     """Return posteriors if all workers were as the prior says: more votes, more probable."""
     # table[truth, label] of reports, averaged over flip probabilities
     table = np.log(np.tensordot(prior.channel.mean_weight, prior.reports(), 1))
+    # score[task, truth] = sum over labels of votes times ln P(label | truth)
     return row_softmax(problem.votes.count() @ table.T)

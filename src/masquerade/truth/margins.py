@@ -84,6 +84,7 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     if signal <= 0:
         raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
     if not isinstance(question, Rating | Number):
+        # Of an option that half of the people have: the widest interval.
         reported = other + signal / 2
         # the variance of an unbiased report, r (1 - r) / D**2, less that of the people
         return ReportVariance(0.25, reported * (1 - reported) / signal**2 - 0.25, 1.0, SHARE)
@@ -93,9 +94,12 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     held[:points] = _around_the_middle(value)
     # "No answer" counts as the middle: a mean over who answered is a ratio of nearly this error.
     value = np.append(value, np.zeros(mechanism.symbols - points))
+    # The value of each report that makes the mean unbiased: the inverse channel.
     sent = (value - other * value.sum()) / signal
+    # held[answer]: normal around the middle of the range; reported_share[symbol], after the mask
     reported_share = other + signal * held
     total = float(reported_share @ sent**2 - (reported_share @ sent) ** 2)
+    # Variance of a report = that of the people + that of the mask.
     differ = float(held @ value**2 - (held @ value) ** 2)
     width = (points - 1) * float(getattr(question, "step", 1))
     return ReportVariance(differ, max(total - differ, 0.0), width, MEAN)

@@ -71,6 +71,7 @@ def published_laplace_mae(
     noise = len(domain) / epsilon
     expected = float(domain.mean()) if fill is None else fill
     missing = (1 - share) * (np.abs(truth[:, None] - expected) + noise)
+    # Theorem 1: the parts of an answer that is given, and of one that is not.
     given = share * (spread * math.sqrt(2 / math.pi) + noise)
     return Formula(
         float(np.average((missing + given) @ q, weights=count)),
@@ -124,10 +125,12 @@ def published_response_mae(
     keep, other = softmax([epsilon, math.log(len(domain))])
     other /= len(domain)
     reported = (keep - other) * domain + other * domain.sum()  # expected report[answer]
+    # off[truth, worker, answer]: distance in the worker's deviations
     off = (domain[None, None, :] - truth[:, None, None]) / spread[None, :, None]
     log_density = -0.5 * off**2 - np.log(spread)[None, :, None] - 0.5 * math.log(2 * math.pi)
     answered = softmax(log_density, axis=2) if normalised else np.exp(log_density)
     missing = np.abs(truth - other * domain.sum())[:, None]
+    # Theorem 2, as published: distances of expectations, which is why it is no bound.
     error = (1 - share) * missing + share * np.abs(truth[:, None] - answered @ reported)
     return Formula(
         float(np.average(error @ q, weights=count)),

@@ -90,9 +90,11 @@ class Subtypes(CategoricalEstimator):
         totals = model.truths(statistics.totals[None, :] + 1 / self.subtypes)[0]
         share = statistics.totals / max(statistics.totals.sum(), 1e-300)
         table = prior.mean_confusion(statistics.counts)
+        # weight[truth, subtype] = P(subtype | truth), over which confusions are averaged.
         weight = (statistics.totals + 1e-9).reshape(-1, self.subtypes)
         weight = weight / weight.sum(axis=1, keepdims=True)
         n, s = len(table), problem.votes.n_options
+        # confusion[worker, truth, label], the subtypes summed out.
         confusion = np.einsum("wams,am->was", table.reshape(n, s, self.subtypes, s), weight)
         accuracy, variance = prior.accuracies(statistics.counts, share)
         return replace(
@@ -124,6 +126,7 @@ class SubtypesModel(ConfusionModel):
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.n_subtypes, s = method.subtypes, crowd.n_options
         self.channel = crowd.channel
+        # rows[truth, label]: Dirichlet pseudo-answers, the same for both subtypes of a truth.
         rows = np.full((s, s), method.wrong) + (method.right - method.wrong) * np.eye(s)
         rows = np.repeat(rows, self.n_subtypes, axis=0)
         total = rows.sum(axis=1)
@@ -141,6 +144,7 @@ class SubtypesModel(ConfusionModel):
         _, place, alike = np.unique(easiness, return_inverse=True, return_counts=True)
         rank = (np.cumsum(alike) - (alike + 1) / 2)[place] / max(len(easiness) - 1, 1)
         middle, width = (np.arange(m) + 0.5) / m, 0.5 / m
+        # near[task, subtype]: bumps over the ranks of easiness, one a subtype, made to add to 1.
         near = np.exp(-((rank[:, None] - middle) ** 2) / (2 * width**2))
         near = _SOFTNESS * near / near.sum(axis=1, keepdims=True) + (1 - _SOFTNESS) / m
         truths = block.anchored(shares)
@@ -164,11 +168,13 @@ class SubtypesModel(ConfusionModel):
     ) -> Parameters:
         """Return expected logs under Dirichlet posteriors of confusions, subtypes and truths."""
         m = self.n_subtypes
+        # cells[truth, subtype]: expected number of tasks
         cells = statistics.totals.reshape(-1, m)
         of_truth = cells.sum(axis=1)
         # E[ln P(subtype | truth)]: Dirichlet of 1 / M each, so that a truth's prior weighs 1
         log_subtype = digamma(cells + 1 / m) - digamma(of_truth + 1)[:, None]
         shares = of_truth + self.before
+        # E[ln P(truth)], of a Dirichlet distribution too
         log_truth = digamma(np.maximum(shares, 1e-10)) - digamma(shares.sum())
         table = self.prior.log_confusion(statistics.counts)
         message = LabelWeights(table, (log_truth[:, None] + log_subtype).ravel())

@@ -80,8 +80,10 @@ def labels_swapped(posterior: Floats, votes: Floats) -> bool:
 
     top = np.sort(votes, axis=1)
     clear = top[:, -1] > (top[:, -2] if votes.shape[1] > 1 else 0)
+    # table[leader of the votes, leader of the posterior], over tasks with one leader
     table = np.zeros((votes.shape[1], votes.shape[1]))
     np.add.at(table, (votes[clear].argmax(axis=1), posterior[clear].argmax(axis=1)), 1.0)
+    # The naming that agrees most; the trace is that of the labels as they are.
     row, column = linear_sum_assignment(-table)
     return bool(table[row, column].sum() > np.trace(table))
 
@@ -91,12 +93,14 @@ def posteriors_of_votes(votes: Floats, masks: Masks) -> Floats:
     s = votes.shape[1]
     if isinstance(masks, ReportMechanisms):
         shares = np.bincount(masks.of_claim, minlength=len(masks.mechanisms)) / len(masks.of_claim)
+        # The mask of a report drawn at random from all of them.
         channels: Any = sum(
             share * _mean_channel(mask, s)
             for share, mask in zip(shares, masks.mechanisms, strict=True)
         )
     else:
         channels = _mean_channel(masks, s)
+    # P(label | truth): an answer as accurate as is assumed at first, then the mask.
     return row_softmax(votes @ np.log(even_confusion(FIRST_ACCURACY, s) @ channels).T)
 
 

@@ -145,6 +145,7 @@ def _joined(one: _Contents, other: _Contents) -> _Contents:
 
 
 def _refuse_split_tasks(contents: _Contents, files: Sequence[Partition], engine: Engine) -> None:
+    # Eight bytes a task are held here, not names: tasks of all partitions need not fit in memory.
     ordered = np.sort(contents.digests)
     twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if len(twice) == 0:
@@ -183,6 +184,7 @@ class _Links:
     def components(self) -> tuple[Codes, int]:
         """Return each worker's component (their number, for who answered nothing) and how many."""
         active = self.answers > 0
+        # Who answered nothing is in no component, and would count as one of its own.
         _, first = np.unique(self.root[active], return_inverse=True)
         count = int(first.max(initial=-1)) + 1
         component = np.full(len(self.root), count, dtype=np.int32)
@@ -224,6 +226,7 @@ def _linked(one: _Links, other: _Links) -> _Links:
 
 def _least(group: Codes, codes: NDArray[Any]) -> Integers:
     """Return for everybody the least code in the same component."""
+    # Component numbers differ from partition to partition; the least code is the same in all.
     least = np.full(int(group.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, group, codes)
     return least[group]

@@ -108,6 +108,7 @@ class Partitions:
             )
         files = [root]
         if root.is_dir():
+            # By name, so that codes and ties are the same on every file system.
             files = sorted(
                 file
                 for file in root.rglob("*")
@@ -173,6 +174,7 @@ def partition_by_task(
         raise ParameterError(f"partitions is {partitions}, expected at least 1.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
+    # Only an empty folder: files of an earlier run would be read as claims of this one.
     target.mkdir(parents=True, exist_ok=True)
     width = max(4, len(str(partitions - 1)))
     paths = [target / f"part-{number:0{width}}.parquet" for number in range(partitions)]
