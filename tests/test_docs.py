@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = {
     path.relative_to(ROOT / "docs").as_posix(): path.read_text(encoding="utf-8")
     for path in (ROOT / "docs").rglob("*.md")
-    if "_build" not in path.parts
+    if not {"_build", "api", "gallery"} & set(path.parts)
 }
 EVERYTHING = "\n".join(DOCS.values())
 

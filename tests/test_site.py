@@ -47,6 +47,21 @@ def test_a_page_of_the_reference_lists_every_public_name_of_its_room() -> None:
     assert reference.comment("masquerade.plots", "THEMES")
 
 
+def test_every_public_name_of_every_room_is_on_a_page_of_the_reference() -> None:
+    """What a room's `__all__` lists is on the room's page, or on that of the room it comes from."""
+    reference = tool("docs_reference")
+    pages = {
+        room: {name for _, names in reference.sections(room) for name in names}
+        for room in reference.rooms()
+    }
+    for room in pages:
+        module = importlib.import_module(room)
+        for name in getattr(module, "__all__", ()):
+            home = str(getattr(getattr(module, name), "__module__", room))
+            near = [page for page in pages if page == room or home.startswith(page)]
+            assert any(name in pages[page] for page in near), f"{room}.{name} is on no page"
+
+
 def test_what_a_page_loads_from_another_host_is_found(tmp_path: Path) -> None:
     """Scripts, styles and pictures of other hosts are faults; links to them are none."""
     (tmp_path / "page.html").write_text(
