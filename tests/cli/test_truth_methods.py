@@ -36,9 +36,12 @@ def _truth(*arguments: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "name", ["auto", *(method.name for method in METHODS if method.kind == "categorical")]
 )
-def test_every_method_for_categories_runs(claims: Path, name: str) -> None:
+def test_every_method_for_categories_runs(claims: Path, tmp_path: Path, name: str) -> None:
     """Each name is taken, and auto is the default."""
-    found = _truth(claims, "--method", name)
+    gold = tmp_path / "gold.csv"
+    gold.write_text("task,truth\nt0,b\n", "utf-8")
+    known = ["--gold", gold] if name == "gold-majority-vote" else []
+    found = _truth(claims, "--method", name, *known)
     assert found["claims"] == 30
     if name == "auto":
         assert found["method"] == _truth(claims)["method"] == "auto"

@@ -56,6 +56,10 @@ if TYPE_CHECKING:
     )
     from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
     from masquerade.preference.no_mechanism import NoMechanism
+    from masquerade.preference.noisy_bradley_terry import (
+        NoisyBradleyTerryFit,
+        fit_noisy_bradley_terry,
+    )
     from masquerade.preference.pair_ranking import PairRanking, rank_pairs
     from masquerade.preference.personal_epsilon import EpsilonGroups
     from masquerade.preference.pooled_fit import PooledFit, fit_pooled
@@ -114,6 +118,7 @@ __all__ = [
     "MenuChoices",
     "MenuResponse",
     "NoMechanism",
+    "NoisyBradleyTerryFit",
     "PairRanking",
     "PooledFit",
     "PreferenceMechanism",
@@ -140,6 +145,7 @@ __all__ = [
     "fit_linear",
     "fit_menus",
     "fit_network_choices",
+    "fit_noisy_bradley_terry",
     "fit_pooled",
     "fit_rankings",
     "fit_voters",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha, pairwise_agreement
     from masquerade.truth.auto import Auto
     from masquerade.truth.bayesian_combination import BayesianCombination
+    from masquerade.truth.binary_relevance import BinaryRelevance
     from masquerade.truth.bounded_reports import BoundedReport
     from masquerade.truth.categorical import CategoricalEstimator
     from masquerade.truth.collection.fitted_crowd import FittedCrowd
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from masquerade.truth.level_means import LevelMean, level_mean
     from masquerade.truth.levels import Combination, Heterogeneity
     from masquerade.truth.margins import ReportVariance, expected_margin, report_variance
+    from masquerade.truth.matrix_completion import MMSR
+    from masquerade.truth.message_passing import KOS
     from masquerade.truth.methods import METHODS, method_named
     from masquerade.truth.numeric import (
         CATD,
@@ -79,8 +82,17 @@ if TYPE_CHECKING:
     from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
     from masquerade.truth.shares_over_levels import LevelShares, level_shares
     from masquerade.truth.subtypes import Subtypes
+    from masquerade.truth.texts import (
+        HRRASA,
+        RASA,
+        ROVER,
+        TextEstimator,
+        character_embedding,
+        gleu,
+    )
     from masquerade.truth.truth_discovery import TruthDiscovery
     from masquerade.truth.two_coin import TwoCoin
+    from masquerade.truth.vote_weights import GoldMajorityVote, ZeroBasedSkill
     from masquerade.truth.voting import MajorityVote, WeightedVote
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -89,10 +101,16 @@ __all__ = [
     "CATD",
     "ESTIMATORS",
     "GLAD",
+    "HRRASA",
+    "KOS",
     "MACE",
     "METHODS",
+    "MMSR",
+    "RASA",
+    "ROVER",
     "Auto",
     "BayesianCombination",
+    "BinaryRelevance",
     "BoundedReport",
     "CategoricalEstimator",
     "ChannelEM",
@@ -110,6 +128,7 @@ __all__ = [
     "Formula",
     "GainStop",
     "GaussianTruth",
+    "GoldMajorityVote",
     "HeavyTail",
     "Heterogeneity",
     "Inference",
@@ -133,12 +152,15 @@ __all__ = [
     "Shares",
     "StoppingRule",
     "Subtypes",
+    "TextEstimator",
     "TotalStop",
     "TruthDiscovery",
     "TwoCoin",
     "WeightedVote",
+    "ZeroBasedSkill",
     "accuracy",
     "calibration_table",
+    "character_embedding",
     "components",
     "error_rate",
     "error_rate_change",
@@ -147,6 +169,7 @@ __all__ = [
     "expected_margin",
     "fleiss_kappa",
     "forecast",
+    "gleu",
     "importance",
     "important_workers",
     "krippendorff_alpha",

@@ -113,6 +113,10 @@ class Problem:
         """The groups of workers and tasks that share no answer."""
         return components(self.claims)
 
+    def anchored(self, shares: Floats) -> Floats:
+        """Return `shares` with 1 for each known truth."""
+        return VoteBlock(self.unsorted_votes, self.gold).anchored(shares)
+
     def blocks(self, model: Model, block: VoteBlock | None = None) -> InMemory:
         """Return the tasks as one block."""
         return InMemory(model, block or self.block, self.crowd)
@@ -127,9 +131,7 @@ class Problem:
         reliability, weight = model.reliability_and_weight(result.parameters)
         return Solution(
             scores=result.posterior.scores,
-            posteriors=VoteBlock(self.unsorted_votes, self.gold).anchored(
-                model.vote_shares(result.posterior)
-            ),
+            posteriors=self.anchored(model.vote_shares(result.posterior)),
             reliability=reliability,
             weight=weight,
             converged=result.converged,
@@ -426,8 +428,7 @@ class CategoricalEstimator(Estimator):
     def orientation_ambiguous_(self) -> bool:
         """Whether labels are known only up to swapping all of them (of a component).
 
-        So with two options where a report is as likely to be flipped as not, for instance when
-        the flip probability is drawn from U(0, 1).
+        So with two options and a mask such as a flip probability drawn from U(0, 1).
         """
         return self._fitted.solution.orientation_ambiguous
 

@@ -79,6 +79,10 @@ class DawidSkene(CategoricalEstimator):
         even = np.full_like(smooth, 1 / credit.shape[2])
         return np.asarray(np.divide(smooth, total, out=even, where=total > 0))
 
+    def first_confusion(self, credit: Floats) -> Floats:
+        """Return the confusion matrices of the first M-step."""
+        return self.confusion(credit)
+
     def priors(self, statistics: SufficientStatistics) -> Floats:
         """Return how often each truth holds: Dawid and Skene (1979)."""
         return np.asarray(statistics.totals / max(statistics.totals.sum(), 1e-300))
@@ -119,7 +123,8 @@ class DawidSkeneModel(ConfusionModel):
         confusion = None if earlier is None else earlier.state[0]
         priors = self.method.priors(statistics)
         answers = expected_answers(statistics.counts, confusion, self.channel)
-        confusion = self.method.confusion(answers)
+        estimate = self.method.first_confusion if earlier is None else self.method.confusion
+        confusion = estimate(answers)
         table = log_reports(statistics.counts, confusion, self.channel)
         return Parameters(LabelWeights.of(table, priors), (confusion, priors))
 

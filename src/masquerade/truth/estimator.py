@@ -77,8 +77,45 @@ class Inference(Result):
         return estimates(self.truths, axes=axes, theme=theme, title="Values of tasks")
 
 
-class Estimator(ABC):
-    """Base of all truth methods.
+class Parametrized:
+    """Base of the methods whose parameters are the fields of a dataclass, as scikit-learn's are."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor by name, as scikit-learn asks for them.
+
+        Parameters
+        ----------
+        deep : bool
+            For scikit-learn; no parameter has parameters of its own.
+        """
+        return {field.name: getattr(self, field.name) for field in self._parameters()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters of the constructor, and return the method itself.
+
+        Raises
+        ------
+        ParameterError
+            One is unknown or out of range; nothing is changed then.
+        """
+        known = self.get_params()
+        for name in parameters:
+            if name not in known:
+                raise ParameterError(
+                    f"{type(self).__name__} has no parameter {name!r}, expected one of "
+                    f"{sorted(known)}.{suggestion(name, known)}"
+                )
+        type(self)(**(known | parameters))
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def _parameters(self) -> list[Field[Any]]:
+        return [field for field in fields(cast(Any, self)) if field.init]
+
+
+class Estimator(Parametrized, ABC):
+    """Base of the truth methods for labels and numbers.
 
     The conventions are scikit-learn's and crowd-kit's: the constructor takes parameters only,
     `fit` learns and returns the estimator, and what was learnt has names that end in ``_``.
@@ -165,39 +202,6 @@ class Estimator(ABC):
     @abstractmethod
     def _truth_table(self) -> pa.Table:
         """Return the truths, and how sure they are."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor by name, as scikit-learn asks for them.
-
-        Parameters
-        ----------
-        deep : bool
-            For scikit-learn; no parameter has parameters of its own.
-        """
-        return {field.name: getattr(self, field.name) for field in self._parameters()}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change parameters of the constructor, and return the method itself.
-
-        Raises
-        ------
-        ParameterError
-            One is unknown or out of range; nothing is changed then.
-        """
-        known = self.get_params()
-        for name in parameters:
-            if name not in known:
-                raise ParameterError(
-                    f"{type(self).__name__} has no parameter {name!r}, expected one of "
-                    f"{sorted(known)}.{suggestion(name, known)}"
-                )
-        type(self)(**(known | parameters))
-        for name, value in parameters.items():
-            setattr(self, name, value)
-        return self
-
-    def _parameters(self) -> list[Field[Any]]:
-        return [field for field in fields(cast(Any, self)) if field.init]
 
     def _repr_html_(self) -> str:
         return self.result_._repr_html_() if self._is_fitted else f"<p>{escape(repr(self))}</p>"

@@ -9,6 +9,8 @@ from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
 from masquerade.truth.estimator import Estimator, Kind
 from masquerade.truth.glad import GLAD
+from masquerade.truth.matrix_completion import MMSR
+from masquerade.truth.message_passing import KOS
 from masquerade.truth.numeric import (
     CATD,
     ChannelEM,
@@ -26,13 +28,18 @@ from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.subtypes import Subtypes
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
+from masquerade.truth.vote_weights import GoldMajorityVote, ZeroBasedSkill
 from masquerade.truth.voting import MajorityVote, WeightedVote
 
 #: All methods, simplest first, those for categories before those for numbers.
 METHODS: tuple[type[Estimator], ...] = (
     MajorityVote,
     WeightedVote,
+    GoldMajorityVote,
+    ZeroBasedSkill,
     TruthDiscovery,
+    KOS,
+    MMSR,
     OneCoin,
     OneCoinDawidSkene,
     TwoCoin,

@@ -22,7 +22,7 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     vote_shares,
 )
-from masquerade.truth.ties import chances, winners
+from masquerade.truth.ties import Ties, chances, winners
 
 
 class VotingModel(Model):
@@ -32,12 +32,13 @@ class VotingModel(Model):
 
     def __init__(self, method: CategoricalEstimator, crowd: Crowd) -> None:
         self.answers = crowd.answers
+        self.ties: Ties = "first" if method.ties == "first" else "random"
 
     def posterior(self, block: VoteBlock, message: Any) -> Posterior:
-        """Return 1 for the leader, 1/r for each of r tied leaders."""
+        """Return 1 for the leader; 1/r for each of r tied leaders, or 1 for the first by rule."""
         votes = block.votes
         scores = votes.count()
-        leaders = chances(winners(scores, votes.undecided()), ties="random")
+        leaders = chances(winners(scores, votes.undecided()), ties=self.ties)
         return Posterior(scores, block.anchored(leaders))
 
     def statistics(
@@ -80,7 +81,8 @@ class MajorityVote(CategoricalEstimator):
     Notes
     -----
     ``reliability_`` is a worker's share of votes that agree with the result, a tie among r options
-    counting 1/r; it includes the worker's own vote, so it flatters workers on tasks with few votes.
+    counting 1/r (1 or 0 where ties go to the first); it includes the worker's own vote, so it
+    flatters workers on tasks with few votes.
 
     **Cost**: time and memory linear in claims.
 
