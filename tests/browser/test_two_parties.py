@@ -106,6 +106,26 @@ def define(helper: HelperProcess, **terms: Any) -> Survey:
     )
 
 
+def propose(
+    server: Any, helper: HelperProcess, **terms: Any
+) -> tuple[Survey, str, Callable[[], str]]:
+    """Propose a survey; return it, its token, and what asks the helper once more."""
+    services = server.services
+    services.helpers.add(
+        FIRST_TEAM, address=helper.address, token=helper.token, fingerprint=helper.fingerprint
+    )
+    survey, token = define(helper, **terms), secrets.token_hex(8)
+
+    def ask() -> str:
+        found = services.proposals.ask(
+            survey, token=token, team=FIRST_TEAM, leader=server.url, people=40
+        )
+        return str(found["state"])
+
+    assert ask() == "proposed"
+    return survey, token, ask
+
+
 def open_survey(
     server: Any,
     helper: HelperProcess,
@@ -115,25 +135,13 @@ def open_survey(
     **terms: Any,
 ) -> SurveyRecord:
     """Propose a survey, let the helper's operator approve it on the page, and open it."""
-    services = server.services
-    services.helpers.add(
-        FIRST_TEAM, address=helper.address, token=helper.token, fingerprint=helper.fingerprint
-    )
-    survey, token = define(helper, **terms), secrets.token_hex(8)
-
-    def ask() -> dict[str, Any]:
-        found: dict[str, Any] = services.proposals.ask(
-            survey, token=token, team=FIRST_TEAM, leader=server.url, people=40
-        )
-        return found
-
-    assert ask()["state"] == "proposed"
+    survey, token, ask = propose(server, helper, **terms)
     before()
     operator.goto(helper.link)
     operator.get_by_role("button", name="Approve").click()
     expect(operator.locator(".badge")).to_have_text("approved")
-    assert ask()["state"] == "approved"
-    record: SurveyRecord = services.surveys.open_survey(survey, token=token)
+    assert ask() == "approved"
+    record: SurveyRecord = server.services.surveys.open_survey(survey, token=token)
     return record
 
 

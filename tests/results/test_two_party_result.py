@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ def test_labels_are_what_most_people_say() -> None:
         Choice(name, f"What is on {name}?", ("cat", "dog"), allow_skip=True, truth=truth)
         for name, truth in (("a", "cat"), ("b", "dog"), ("c", None))
     )
-    survey = split_survey(*items)
+    survey = replace(split_survey(*items), template="label")
     sums = [[300, 80, 20], [120, 75, 205], [180, 181, 39]]
     result = split_result(survey, sums, token="5a", count=400, refused=0)
     found = {row["id"]: row for row in result["labels"]}
@@ -109,9 +110,11 @@ def test_labels_are_what_most_people_say() -> None:
     assert "largest count" in methods_text(result)
 
 
-def test_questions_with_different_options_are_no_labelling_task() -> None:
-    """Only choices among the same options are items with labels."""
+def test_only_a_labelling_task_has_labels() -> None:
+    """Choices among the same options are items where the survey asks for labels, as under masks."""
     assert result_of()["labels"] == []
+    poll = split_survey(Choice("a", "Where shall we meet?", ("here", "there"), allow_skip=True))
+    assert split_result(poll, [[3, 2, 1]], token="5a", count=6, refused=0)["labels"] == []
 
 
 @pytest.mark.parametrize("counts", [(210, 190), (203, 197), (190, 210)])

@@ -24,6 +24,7 @@ from masquerade.results.headline import (
 from masquerade.results.labels import labelling_items
 from masquerade.results.question_result import CONFIDENCE, numbers_json
 from masquerade.surveys import Question, QuestionSums, SeveralOf
+from masquerade.surveys.codebook import LABEL_TEMPLATE
 from masquerade.surveys.survey import RESPONDENT, Survey
 from masquerade.surveys.two_parties import expected_margin
 from masquerade.truth.estimate import Estimate, shown_shares
@@ -138,7 +139,9 @@ def split_result(
             }
             for one in found[asked:]
         ],
-        "labels": _labels(survey, sums, design) if count else [],
+        "labels": _labels(survey, sums, design)
+        if count and survey.template == LABEL_TEMPLATE
+        else [],
         "ranking": [],
     }
 

@@ -251,7 +251,7 @@ class AudiencePage {
       at("outcome").replaceChildren(
         element("section", { className: "card" }, element("h2", {}, "Not ready for a forecast"),
           element("ul", {}, errors.map(({ detail }) => element("li", {}, detail))),
-          element("a", { href: `/surveys/${this.#draft.known.token}/edit` }, "To the questions")),
+          element("a", { className: "button", href: `/surveys/${this.#draft.known.token}/edit` }, "To the questions")),
       );
       return;
     }

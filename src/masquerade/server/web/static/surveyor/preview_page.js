@@ -11,8 +11,7 @@ import { Preview } from "./preview.js";
 
 const main = document.getElementById("main");
 const introduction = inPage("introduction"); // null where the draft is not finished
-const invitation =
-  introduction && readInvitation({ ...introduction, state: "open" }, introduction.token);
+const invitation = introduction && readInvitation(asOpened(introduction), introduction.token);
 const caps = lowerCaps(USUAL_CAPS, inPage("caps"));
 const builder = globalThis.parent === globalThis ? null : globalThis.parent;
 let questions = inPage("questions");
@@ -23,6 +22,14 @@ const preview = new Preview(main, (place) => {
   preview.show(questions, place);
   return tell({ place });
 });
+
+/** Return a draft as participants are invited to it, once its second party has approved it. */
+function asOpened({ two_parties: parties = null, ...rest }) {
+  if (!parties) return { ...rest, state: "open" };
+  const none = { configuration: "", terms: "", public_key: "", signature: "" };
+  const approval = { ...none, task: parties.fingerprint.repeat(2) }; // nothing of it is shown
+  return { ...rest, two_parties: { ...parties, approval }, state: "open" };
+}
 
 function drawIntro() {
   const state = { chosen, budget: { caps, charges: [] }, left: null, failure: null };

@@ -17,8 +17,9 @@ const DIGITS = 4; // of a fingerprint, compared at a time
 const STANDING = {
   proposed: "Waiting. Tell the helper’s operator that a survey waits on the helper’s page. Once they have approved it, look again.",
   approved: "Approved. You can open the survey. A change of a question, the cost or the helper has to be approved again.",
-  refused: "Refused. Ask the helper’s operator why, change the survey, and ask again.",
+  refused: "Refused. Ask the helper’s operator why. Then change the survey, or ask again as it is.",
 };
+const BUTTONS = { proposed: "Look again", refused: "Ask again" };
 
 const hint = (text) => element("p", { className: "hint" }, text);
 
@@ -126,9 +127,9 @@ export class TrustFields {
   }
 
   /** Ask the server how the helper stands to the draft as it is here: it is saved first. */
-  async #ask(method) {
+  async #ask(method, query = "") {
     if (!this.terms.helper || !(await this.draft.flush())) return { ok: false, data: { detail: "" } };
-    return ask(method, `${this.draft.path}/helper`);
+    return ask(method, `${this.draft.path}/helper${query}`);
   }
 
   async #load() {
@@ -191,7 +192,7 @@ export class TrustFields {
   #approval() {
     const state = this.standing?.state;
     const asked = async () => {
-      const answer = await this.#ask("POST");
+      const answer = await this.#ask("POST", state === "refused" ? "?again=true" : "");
       if (answer.ok) this.standing = answer.data;
       this.said = answer.ok ? "" : (answer.data.detail ?? "The server could not be reached.");
       this.redraw();
@@ -200,7 +201,7 @@ export class TrustFields {
       "The helper’s approval",
       element("p", { role: "status" }, STANDING[state] ?? "Not asked yet. When questions and terms are final, ask the helper to approve them; without it the survey cannot be opened."),
       this.said && element("p", { className: "error", role: "alert" }, this.said),
-      state !== "approved" && button(state === "proposed" ? "Look again" : "Ask the helper", asked, { disabled: !this.terms.helper }),
+      state !== "approved" && button(BUTTONS[state] ?? "Ask the helper", asked, { disabled: !this.terms.helper }),
     );
   }
 }
