@@ -147,7 +147,9 @@ def _room(thousandths: int, delta: Fraction, plain: Rho) -> Room:
     if left <= 0:
         return Room(plain, plain)
     together = 1 / gaussian_sigma(size, _SHARE * left) ** 2 * (1 - _MARGIN)  # B
+    # B = 2 (1 + s) gaussian, solved for the rho of lists that are all Gaussian.
     gaussian = math.floor(together / 2 / (1 + float(INFLATION)) * MICRO)
+    # Each charge may fail to be Gaussian with so small a chance; all chances add.
     rare = gaussian * RARELY * (1 + math.exp(size))
     if gaussian <= plain.micro or rare > _FOR_RARE * float(delta):
         return Room(plain, plain)
@@ -172,6 +174,7 @@ def _largest_delta(epsilon: float, order: float, rho: float, together: float) ->
     rest = together - clock
     if rest <= 0 or clock <= 0:
         return 1.0
+    # The loss of Gaussian charges: normal with mean clock / 2 and variance clock.
     spread, grows = math.sqrt(clock), order - 1
     log_factor = grows * math.log1p(-1 / order) - math.log(order) - grows * epsilon
     top = clock / 2 + grows * clock + 10 * spread
@@ -203,6 +206,7 @@ def _like_normal(variance: Fraction) -> bool:
     if ROUNDED / (variance - ROUNDED) <= INFLATION:
         return True
     v = float(variance)
+    # Normal quantiles of the noise: how much they grow from a step to the next bounds mu.
     steps = np.arange(-math.ceil((_REACH + 2) * math.sqrt(v)), 1, dtype=np.float64)
     weight = np.exp(-(steps**2) / (2 * v))
     # The law is symmetric, so that its lower half, and as much above, is all of it.

@@ -121,6 +121,8 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
         bounds["concentrated"] = rho.epsilon(delta)
         gaussians = {kind: count for kind, count in counts.items() if isinstance(kind, Mu)}
         if len(gaussians) == len(counts):
+            # Gaussian differential privacy composes by squares: mu**2 add (Dong, Roth and Su,
+            # 2022).
             together = Mu(sum((mu.squared * n for mu, n in gaussians.items()), Fraction(0)))
             bounds["gaussian"] = together.epsilon(delta)
         distribution = composed(counts)

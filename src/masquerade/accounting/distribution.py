@@ -83,6 +83,7 @@ class LossDistribution(Result):
     def delta(self, epsilon: float) -> float:
         """Return delta at `epsilon`, rounded up."""
         loss = (self.start + np.arange(len(self.probability))) * self.step
+        # delta(epsilon) = sum over losses above epsilon of P(loss) (1 - e**(epsilon - loss))
         above = loss > epsilon
         gain = -np.expm1(epsilon - loss[above])
         # every gain and the sum of so many positive terms may be rounded down
@@ -97,6 +98,8 @@ class LossDistribution(Result):
         low, high = 0.0, (self.start + len(self.probability)) * self.step
         if self.delta(high) > delta:
             return math.inf
+        # delta falls with epsilon, and the upper end stays where it is at most delta: a sound
+        # bound.
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             if middle in (low, high):
@@ -191,6 +194,7 @@ def _single(kind: Kind, step: float) -> LossDistribution:
     size = _epsilon(kind)
     keep = 1 / (1 + (symbols - 1) * math.exp(-size))
     other = keep * math.exp(-size)
+    # Reports of the one answer, of neither, of the other; probabilities are those under the first.
     loss = np.array([size, 0.0, -size])
     probability = np.array([keep, (symbols - 2) * other, other])
     return _on_grid(loss, probability, step)
@@ -235,6 +239,7 @@ def _on_grid(loss: Floats, probability: Floats, step: float) -> LossDistribution
 
 def _trimmed(distribution: LossDistribution) -> LossDistribution:
     probability = distribution.probability
+    # Cut on both sides to keep convolutions short.
     first = int(np.searchsorted(np.cumsum(probability), _TAIL))
     last = len(probability) - int(np.searchsorted(np.cumsum(probability[::-1]), _TAIL))
     margin = 1 + len(probability) * _ULP

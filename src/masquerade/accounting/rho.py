@@ -124,10 +124,12 @@ def rho_of_response(symbols: int, epsilon: Loss) -> Rho:
     if symbols == 2 or closed.micro in (0, math.inf):
         return closed
     size = epsilon.epsilon
+    # The limit at order 1, by which the grid of orders is scaled.
     kullback_leibler = size * -math.expm1(-size) / (1 + (symbols - 1) * math.exp(-size))
     excess = np.concatenate([[0.0], np.geomspace(1e-3, max(2.0, size / kullback_leibler), 256)])
     divergence = _divergence(excess, size, symbols)
     low, high, at_high = excess[:-1], excess[1:], divergence[1:]
+    # A lower bound of the supremum, raised until no interval can hold more than it and the slack.
     found = float((divergence / (1 + excess)).max())
     while True:
         enough = found * (1 + _SLACK / 10) + _SLACK

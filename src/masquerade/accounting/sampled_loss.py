@@ -63,6 +63,8 @@ def lower_bound(pairs: Sequence[Pair], *, delta: float, false_alarm: float) -> S
     alpha = false_alarm / (4 * len(pairs))  # two directions, two probabilities
     best = SampledLoss(0.0, None)
     for pair in pairs:
+        # The reports that choose the event do not test it: a bound on the best of many would be too
+        # high.
         choose, check = _halves(pair)
         for swap in (False, True):
             (a, b), (a2, b2) = (

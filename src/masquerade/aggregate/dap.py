@@ -67,6 +67,7 @@ def verification_key(seed: bytes, task: bytes) -> bytes:
             f"a seed of {len(seed)} bytes and a task of {len(task)}; expected {SEED_SIZE} and "
             f"{_TASK_SIZE}."
         )
+    # RFC 5869: extract with the salt "verify_key", then expand with the task as its info.
     extracted = hmac.digest(b"verify_key", seed, hashlib.sha256)
     return hmac.digest(extracted, task + b"\x01", hashlib.sha256)  # one block is 32 bytes
 
@@ -184,6 +185,7 @@ class Task:
     _encoded: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        # Its hash is the task: a party with other terms opens no report of it.
         encoded = self.configuration.encode()
         object.__setattr__(self, "id", hashlib.sha256(encoded).digest())
         object.__setattr__(self, "_encoded", encoded)
@@ -258,6 +260,7 @@ class Task:
 
         Raises `InvalidReport` also for a report of another time, or with extensions: none is known.
         """
+        # One time for all reports, or a report would tell when its person answered.
         if metadata.time != self.time or metadata.public_extensions:
             raise InvalidReport(
                 f"a report has time {metadata.time} and {len(metadata.public_extensions)} "

@@ -103,11 +103,13 @@ def top_probability(
     """
     rng = np.random.default_rng(seed)
     shares = on_simplex(np.asarray(counts, dtype=float) / design.count)
+    # people[draw, option]: counts of a survey with the shares that were estimated
     people = rng.multinomial(design.count, shares / shares.sum(), draws).astype(float)
     # Of a finite population, only those who did not answer could have answered differently.
     expected = design.count * shares
     people = expected + (people - expected) * math.sqrt(design.sampling_factor)
     total = (people + rng.standard_normal(people.shape) * math.sqrt(variance))[:, :contenders]
+    # best[draw, option]: all leaders of a draw share it
     best = total >= total.max(axis=1, keepdims=True)
     chance: Floats = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
     return chance
@@ -264,9 +266,11 @@ def quantile_estimate(
         square += variance * float(noisy @ noisy)
         deviations.append(design.reach * math.sqrt(square) / base)
     pairs = list(zip(values, deviations, strict=True))
+    # The first end whose upper bound reaches the share, and the last whose lower bound does not.
     first = next((at for at, (v, d) in enumerate(pairs) if v + d >= share), ranges - 1)
     missing = [at for at, (v, d) in enumerate(pairs) if v - d < share]
     last = missing[-1] + 1 if missing else 0
+    # Noise can make cumulative shares fall; made monotone they can be read backwards.
     rising = [0.0, *np.clip(_isotonic(np.array(values)), 0.0, 1.0).tolist(), 1.0]
     place = next(at for at in range(ranges) if rising[at + 1] >= share)
     part = (share - rising[place]) / max(rising[place + 1] - rising[place], 1e-12)
@@ -281,6 +285,7 @@ def _isotonic(values: Floats) -> Floats:
     pools: list[list[float]] = []
     for value in values.tolist():
         pools.append([value, 1.0])
+        # Pool adjacent violators: neighbours in the wrong order become their common mean.
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
             mean, size = pools.pop()
             total = pools[-1][1] + size

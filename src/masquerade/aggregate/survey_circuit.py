@@ -112,6 +112,7 @@ class One(Block):
     @property
     def sensitivity_squared(self) -> int:
         """Largest squared change: two counts change by one."""
+        # Neighbours change their answer: one count falls by 1 and another rises by 1.
         return 2 if self.options > 1 else 0
 
     def encode(self, answer: int) -> Elements:
@@ -157,6 +158,7 @@ class Some(Block):
     @property
     def sensitivity_squared(self) -> int:
         """Largest squared change: every count by one; with a limit, those of two answers."""
+        # Two sets differ in each option at most, and in no more than all that both may tick.
         return min(self.options, 2 * self.most) if self.most else self.options
 
     @property
@@ -264,6 +266,7 @@ class Vector(Block):
     @property
     def sensitivity_squared(self) -> int:
         """Largest squared change: from one vector to its opposite."""
+        # Two points of a ball are a diameter apart; of a cube, one in each coordinate.
         return (1 if self.ball else self.length) * (2 * self.largest) ** 2
 
     @property
@@ -409,6 +412,7 @@ class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
         the check of the gadget's polynomial at one of p - P points (Boneh et al., 2019, Theorem
         4.3). Whoever tries q measurements before sending one gains at most ``q chunk / p`` more.
         """
+        # Roots of a random polynomial (Schwartz and Zippel): its degree over the field's size.
         p, wire = self.field.modulus, 1 << self.calls[0].bit_length()
         return Fraction(self.chunk + 1, p) + Fraction(2 * (wire - 1), p - wire)
 

@@ -152,6 +152,7 @@ class SocialPreference(Result):
         mechanism, table = _prepare(comparisons, mechanism, epsilon, unit)
         source = require_coins(coins)
         paid = nullcontext() if ledger is None else charge_voters(ledger, mechanism, table, name)
+        # Charged before anything is drawn: a draw that nobody paid for could be looked at.
         with paid:
             release = mechanism.release(table, coins=source)
         records, named = _public_records(mechanism, table), table.items is not None
@@ -226,6 +227,7 @@ class SocialPreference(Result):
         sampling = self.release.sampling_covariance
         if sampling is None:
             return None
+        # Independent parts: who answered, the noise, and what a ridge has pulled in.
         together = sampling + self.release.noise_covariance
         if self.release.shrinkage_covariance is not None:
             together = together + self.release.shrinkage_covariance
@@ -351,6 +353,7 @@ class SocialPreference(Result):
 
     def _in_own_units(self, covariance: Floats) -> Floats:
         """Return a covariance of scaled weights as one of the weights of the features."""
+        # A weight of x / width is the weight of x times the width: variances go by both widths.
         own: Floats = covariance / np.outer(widths(self.features), widths(self.features))
         return own
 
@@ -401,6 +404,7 @@ def _prepare(
 
 def _public_records(mechanism: PreferenceMechanism, table: Comparisons) -> int | None:
     """Return how many records there are, or None where that number is protected."""
+    # Of whole voters the number of records is among what is protected.
     hidden = isinstance(mechanism, PrivateMechanism) and mechanism.unit == "voter"
     return None if hidden else len(table)
 

@@ -94,6 +94,7 @@ class Domain:
         ParameterError
             Objects have ends of their own, and none of them is among these.
         """
+        # low, high[object]: an object's own ends, where it has any
         low = np.full(len(objects), float(self.low))
         high = np.full(len(objects), float(self.high))
         if self.of_objects:

@@ -93,6 +93,7 @@ class OptionShares:
     @property
     def heterogeneity(self) -> Heterogeneity:
         """Whether levels differ, by the option that tells most."""
+        # Bonferroni: the least of the probabilities, times the number of options.
         telling = min((one.heterogeneity for one in self._shares), key=lambda one: one.probability)
         return replace(telling, probability=min(1.0, telling.probability * len(self._shares)))
 

@@ -101,6 +101,7 @@ class TwoParties:
         questions, or there are more of them than one proof can hold).
         """
         encoding = Encoding(questions, conditions, self.cross, self.bins, self.sums)
+        # Built once to be refused here, and not on a device, where the checks would be too weak.
         SurveyCircuit(encoding.blocks)
         return encoding
 
@@ -204,11 +205,13 @@ def expected_margin(
     n, variance = people, float(noise.published_variance(place))
     scores = question.scores
     low, high = getattr(question, "low", None), getattr(question, "high", None)
+    # A share p has variance p (1 - p) / n, at most 1 / 4 n, and noise of one count.
     if low is None or high is None:
         return "share", 1.96 * math.sqrt(0.25 / n + variance / n**2)
     block = noise.blocks[place]
     if block.outputs == 1:  # a sum of whole steps
         step = (float(high) - float(low)) / block.unit
+        # Variance of sum / n: the noise of one sum of whole steps.
         spread = step**2 * variance / n**2
     else:
         width = float(high) - float(low)

@@ -228,6 +228,7 @@ def level_mean(
     mean = np.array([some.mean() if len(some) else start for some in values])
     spread = np.array([some.var(ddof=1) if len(some) > 1 else 0.0 for some in values])
     masks = np.array([noise[name] for name in names])
+    # One variance of people for all levels: that of a few reports would be luck.
     differ = people_variance(n, spread, masks, width=width)
     if pooled is not None:
         # finite-population correction: with everybody asked only masks are left

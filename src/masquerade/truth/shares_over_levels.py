@@ -225,6 +225,7 @@ class LevelShares(Result):
         # One level: Wilson's interval, which keeps its coverage near shares of 0 and 1.
         if len(self.names) == 1 and self._levels.pool is None:
             return estimate_shares(*self._groups[0], confidence=1 - miss).estimates
+        # Two-sided; for all options at once each may miss its share of the whole.
         quantile = float(ndtri(1 - miss / 2))
         return shown_shares(
             [used.estimate(place, quantile=quantile, low=0.0, high=1.0) for place in range(symbols)]
@@ -282,6 +283,7 @@ def level_shares(
         keep = [place for place, (counts, _) in enumerate(used) if sum(counts)]
         names, used = tuple(names[i] for i in keep), tuple(used[i] for i in keep)
     count = np.array([counts for counts, _ in used], dtype=np.float64)
+    # count[level, symbol], value[level, symbol]: shares behind the masks, unbiased
     channels = [SymbolChannel.of(mechanism) for _, mechanism in used]
     n = count.sum(axis=1)
     value = np.zeros_like(count)

@@ -68,6 +68,7 @@ class ClaimsLog:
         mechanisms, place = self._with_masks(batch, masks)
         workers, code = self._with_workers(batch.workers)
         worker = code[batch.worker]
+        # key[claim]: a number for each pair of task and worker
         key = batch.task.astype(np.int64) * len(workers) + worker
         again = np.flatnonzero(np.isin(key, log.task.astype(np.int64) * len(workers) + log.worker))
         if len(again):
@@ -107,6 +108,7 @@ class ClaimsLog:
 
     def _with_masks(self, batch: Claims, masks: Masks) -> tuple[tuple[Mechanism, ...], Codes]:
         """Return the mechanisms, the batch's among them, and the place of each of its claims."""
+        # Nobody could tell afterwards which of the claims have noise in them.
         if len(self.claims) and bool(self.mechanisms) != (masks is not None):
             raise ParameterError(
                 "some batches are masked and others are not; give every claim its mechanism."
@@ -134,6 +136,7 @@ class ClaimsLog:
         code = pc.index_in(more, value_set=before)
         new = code.is_null().to_numpy(zero_copy_only=False)
         codes = code.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        # New names behind those before, whose codes stand in claims already.
         codes[new] = len(before) + np.arange(new.sum())
         return pa.concat_arrays([before, more.filter(pa.array(new))]), codes
 

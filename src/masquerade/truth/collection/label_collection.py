@@ -159,6 +159,7 @@ class Collection:
         """
         self._log = self._log.with_batch(data, self.mechanism)
         self._offers.batch += 1
+        # Both are of the batches before, and are computed again when somebody asks.
         self._closed = self._fit = None
         return self
 
@@ -179,6 +180,7 @@ class Collection:
         count = whole(count, "count", low=1)
         count = min(count, self._allowance(worker))
         seen = self._seen(worker)
+        # One offer a task and batch: who comes at the same time is given other tasks.
         wanted = ~(seen | self._stopped() | self._offers.in_this_batch())
         order = [task for task in self._ranking() if wanted[task]][: self._room()]
         # Drawn from names, so that a repeated run offers the same.
@@ -242,8 +244,10 @@ class Collection:
             names = pa.array(free)
             tables = state.crowd.confusions_of(names)
             gain = information_gain(state.posterior[place : place + 1], tables)[:, 0]
+        # gain[worker]: nats that a report is expected to tell of this task
         cost = np.array([price[worker] for worker in free])
         tie = digest(pa.array([f"{self.seed} {task} {worker}" for worker in free]))
+        # Rounded, so that the last bits of a sum cannot decide between people; names do.
         order = np.lexsort((tie, -np.round(gain / cost, 12)))[: min(count, self._room())]
         for i in order:
             self._offers.add(free[i], [place])
@@ -437,6 +441,7 @@ class Collection:
         rng = np.random.default_rng([self.seed, self._offers.batch])
         crowd = state.crowd.crowd.mean(axis=0)
         score = task_scores(self.rule, state.posterior, state.votes, crowd, rng)
+        # By names, so that the order in which tasks were listed favours none.
         tie = digest(pa.array([f"{self.seed} {name}" for name in self._log.claims.tasks]))
         unanswered = state.votes.sum(axis=1) == 0
         order: list[int] = np.lexsort((tie, -np.round(score, 12), ~unanswered)).tolist()
@@ -461,6 +466,8 @@ class Collection:
             return n
         unknown = self._known < 0
         answers = int(self._state().votes[unknown].sum())
+        # Offers of this batch may still be answered: they count as answers, or the total is
+        # exceeded.
         outstanding = int((self._offers.in_this_batch() & unknown).sum())
         return max(self.stop.total(int(unknown.sum())) - answers - outstanding, 0)
 

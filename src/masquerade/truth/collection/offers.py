@@ -91,6 +91,7 @@ def require_assignable(masks: Sequence[Mechanism], *, public_answers: bool) -> N
     """
     if public_answers:
         return
+    # Who is asked what follows from reports, so people see a function of their co-workers' reports.
     if not masks or any(math.isinf(one.guarantee().epsilon_event.number) for one in masks):
         raise ParameterError(
             "answers are in clear: people would learn of each other's from the tasks that they "

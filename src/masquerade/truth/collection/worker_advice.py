@@ -208,12 +208,14 @@ def _copying(reports: _Reports) -> Iterator[Advice]:
     shape = (claims.n_tasks * s, claims.n_workers)
     cell = claims.task.astype(np.int64) * s + claims.value
     odd = reports.others.argmax(axis=1) != claims.value
+    # errors[cell of task and label, worker]: answers against what the others say
     errors = sparse.csr_array((np.ones(odd.sum()), (cell[odd], claims.worker[odd])), shape=shape)
     common = sparse.triu(errors.T @ errors, k=1).tocoo()
     chosen = np.flatnonzero(common.data >= _LEAST_ERRORS)
     chosen = chosen[np.argsort(-common.data[chosen], kind="stable")][:_MOST_PAIRS]
     if not len(chosen):
         return
+    # Pairs with enough tasks in common: each is a test, and the probability is for all together.
     by_task = sparse.csr_array(
         (np.ones(len(claims)), (claims.task, claims.worker)), shape=(claims.n_tasks, shape[1])
     )
@@ -245,6 +247,7 @@ def _same_by_chance(reports: _Reports, a: Integers, b: Integers) -> float:
     log = np.log(np.maximum(first[n, :, value[a]], LEAST)) + np.log(
         np.maximum(second[n, :, value[b]], LEAST)
     )
+    # Posterior of each task without the reports of either.
     others = row_softmax(reports.scores[reports.claims.task[a]] - log)
     # P(same) = sum over truths of P(truth) sum over labels of P1(label | truth) P2(label | truth)
     mean = float(np.einsum("nt,ntl,ntl->n", others, first, second).mean())
