@@ -330,6 +330,21 @@ def test_recovery_words_take_the_account_to_another_device(
     assert len(generous.services.reports.of_survey(survey.token)) == 1
 
 
+def test_the_bars_of_a_level_are_as_high_as_reports_are_frequent(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """Under the page's own policy the bar of one's answer is the highest, the others are even."""
+    survey, page = open_survey(generous, questions=QUESTIONS[:2]), new_visitor().page
+    page.goto(f"{generous.url}/s/{survey.token}")
+    bars = page.locator(".blur")
+    expect(bars.first).to_be_visible()
+    heights = """all => all.map((blur) =>
+      [...blur.querySelectorAll(".fill")].map((one) => one.getBoundingClientRect().height))"""
+    for one, two, three, four, five in bars.evaluate_all(heights):
+        assert one == two == three == five
+        assert 0 < one < four
+
+
 def test_a_cap_that_is_too_low_refuses_the_survey(
     live_server: Any, new_visitor: NewVisitor
 ) -> None:

@@ -136,6 +136,7 @@ class Services:
             seals=seals,
             private=helper_private,
         )
+        proposals = Proposals(transactions, helpers, seals=seals, today=today, clock=clock)
         aggregation = LeaderAggregation(transactions, helpers, seals=seals, today=today)
         endings = SurveyEndings(transactions, today=today, caps=caps)
         lifecycle = Lifecycle(
@@ -145,6 +146,7 @@ class Services:
             today=today,
             caps=caps,
             commission_percent=commission_percent,
+            confirm=proposals.confirm,
         )
         participations = Participations(
             transactions,
@@ -179,7 +181,7 @@ class Services:
             reports=reports,
             results=ResultCache(reports, values, aggregation),
             helpers=helpers,
-            proposals=Proposals(transactions, helpers, seals=seals, today=today, clock=clock),
+            proposals=proposals,
             aggregation=aggregation,
             ledger=Ledger(LedgerDatabase(transactions), clock=today, caps=caps),
             participations=participations,

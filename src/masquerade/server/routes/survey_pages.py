@@ -26,7 +26,6 @@ from masquerade.server.routes.publication import published_context
 from masquerade.server.routes.survey_views import (
     draft_response,
     find_draft,
-    open_draft,
     share_link,
     summary,
 )
@@ -146,7 +145,7 @@ def _review(
 @form(routes, f"{PAGE}/open", then=PAGE, refused=_review)
 @audited("opened a survey")
 def open_(settings: InSettings, actor: Writer, token: str, version: Annotated[int, Form()]) -> None:
-    open_draft(actor, token, version=version)
+    actor.services.surveys.drafts.open(token, team=actor.team.id, version=version)
 
 
 @routes.get(PAGE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from masquerade.server.routes.authorization import Actor, base_address
@@ -103,13 +102,6 @@ def document_of(actor: Actor, token: str) -> Document:
 def find_draft(actor: Actor, token: str) -> Draft | None:
     """Return a draft of an actor's team, or None."""
     return actor.services.surveys.drafts.find(token, team=actor.team.id)
-
-
-def open_draft(actor: Actor, token: str, *, version: int | None) -> SurveyRecord:
-    """Open a draft; one between two parties once its helper, asked now, stands by its approval."""
-    services, team = actor.services, actor.team.id
-    confirm = partial(services.proposals.confirm, token=token, team=team)
-    return services.surveys.drafts.open(token, team=team, version=version, confirm=confirm)
 
 
 def share_link(actor: Actor, token: str) -> str:

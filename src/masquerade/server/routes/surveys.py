@@ -26,7 +26,6 @@ from masquerade.server.routes.survey_views import (
     document_of,
     draft_response,
     find_draft,
-    open_draft,
     survey_response,
     verdict,
 )
@@ -211,7 +210,8 @@ def curve(actor: Reader, token: str, plan: PlanFields) -> dict[Literal["points"]
 @audited("opened a survey")
 def open_(actor: Writer, token: str, if_match: Match = None) -> SurveyResponse:
     version = None if if_match is None else _version(if_match)
-    return survey_response(actor, open_draft(actor, token, version=version))
+    drafts, team = actor.services.surveys.drafts, actor.team.id
+    return survey_response(actor, drafts.open(token, team=team, version=version))
 
 
 @routes.post("/{token}/close", summary="Let nobody begin it any more")

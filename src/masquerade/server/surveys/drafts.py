@@ -65,7 +65,11 @@ class Review:
 
 
 class Drafts:
-    """The drafts of all teams."""
+    """The drafts of all teams.
+
+    `confirm`: asks the helper of a survey between two parties, by the survey's `token` and `team`,
+        whether it stands by its approval, and raises where it does not.
+    """
 
     def __init__(
         self,
@@ -74,12 +78,14 @@ class Drafts:
         *,
         today: Callable[[], str],
         caps: Caps,
-        commission_percent: int = 0,
+        commission_percent: int,
+        confirm: Callable[..., None],
     ) -> None:
         self._transactions = transactions
         self._surveys = surveys
         self._today = today
         self._commission_percent = commission_percent
+        self._confirm = confirm
         self.caps = caps
 
     @property
@@ -210,21 +216,17 @@ class Drafts:
         team: str,
         version: int | None = None,
         quotas: Mapping[str, int] | None = None,
-        confirm: Callable[[Survey], None] | None = None,
     ) -> SurveyRecord:
         """Open a draft with the reward of its plan: what it asks cannot change from here on.
 
         Without `version` the present one is opened, and without `quotas` those of the plan.
-        `confirm`: asks the helper of a survey between two parties whether it stands by its
-        approval, and raises where it does not.
         """
-        if confirm is not None:
-            document = self._transactions.read(lambda c: _row(c, token, team)).document
-            # Before the transaction that opens: another computer is waited for.
-            if document.get("trust") == TWO_PARTIES:
-                survey, _ = self._survey(read_document(document))
-                if survey is not None:
-                    confirm(survey)
+        document = self._transactions.read(lambda c: _row(c, token, team)).document
+        # Before the transaction that opens: another computer is waited for.
+        if document.get("trust") == TWO_PARTIES:
+            asked, _ = self._survey(read_document(document))
+            if asked is not None:
+                self._confirm(asked, token=token, team=team)
 
         def work(connection: Connection) -> SurveyRecord:
             old = _draft(connection, token, team, hold=True)

@@ -78,11 +78,17 @@ class Lifecycle:
         *,
         today: Callable[[], str],
         caps: Caps,
-        commission_percent: int = 0,
+        commission_percent: int,
+        confirm: Callable[..., None],
     ) -> None:
         # Surveys that are not open yet.
         self.drafts = Drafts(
-            transactions, surveys, today=today, caps=caps, commission_percent=commission_percent
+            transactions,
+            surveys,
+            today=today,
+            caps=caps,
+            commission_percent=commission_percent,
+            confirm=confirm,
         )
         self._transactions = transactions
         self._surveys = surveys

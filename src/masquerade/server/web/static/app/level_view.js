@@ -105,7 +105,8 @@ function blur(kept) {
     return element(
       "span",
       { className: code === MINE ? "bar mine" : "bar" },
-      element("span", { className: `fill s${Math.round(share * 20)}` }),
+      // By script, which the page's policy allows: a style attribute it does not.
+      element("span", { className: "fill", style: `height: ${5 * Math.round(share * 20)}%` }),
       element("small", {}, String(code + 1)),
     );
   });
