@@ -96,6 +96,7 @@ def require_coins(coins: Coins | None) -> Coins:
     """
     if coins is None:
         return Coins()
+    # Not a subclass either: it could draw from a seed.
     if type(coins) is not Coins:
         raise InsecureRandomness(
             f"{type(coins).__name__} was offered for real reports, which accept Coins "
@@ -116,6 +117,7 @@ def uniform_below(source: WordSource, bound: int, size: int) -> Words:
     words = source.words(size)
     if bound == 1 << 64:
         return words
+    # The last word of whole rounds of `bound`: those beyond would make small numbers likelier.
     largest = np.uint64((1 << 64) // bound * bound - 1)
     (rejected,) = (words > largest).nonzero()
     while rejected.size:

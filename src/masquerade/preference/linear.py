@@ -122,6 +122,7 @@ def fit_linear(
     comparisons = Comparisons.of(comparisons)
     d = comparisons.n_features
     units = directions(comparisons)
+    # per_voter[voter, feature]
     per_voter = voter_sums(comparisons, units)
     sigma = second_moment(comparisons) if moment is None else np.asarray(moment, dtype=np.float64)
     if sigma.shape != (d, d):

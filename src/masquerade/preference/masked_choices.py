@@ -79,6 +79,7 @@ def fit_masked_choices(
     wide = typical / WIDE_MARGIN**2 if differences.any() else 1.0
     weights = choices.fit(np.zeros(differences.shape[1]), narrow)
     bread = choices.bread(weights, narrow)
+    # Sandwich: curvature^-1 . spread of the score . curvature^-1, of the masks alone.
     noise = bread @ choices.noise_of_score(weights) @ bread
     wider = choices.fit(weights, wide)
     bread = choices.bread(wider, wide)
@@ -209,5 +210,6 @@ class MaskedChoices:
 
 def at_least_zero(matrix: Floats) -> Floats:
     """Return a symmetric matrix with eigenvalues below 0 raised to 0."""
+    # The nearest matrix without negative eigenvalues: an estimate may have some.
     values, axes = np.linalg.eigh(matrix)
     return np.asarray((axes * np.maximum(values, 0)) @ axes.T)

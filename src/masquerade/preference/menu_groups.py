@@ -45,6 +45,8 @@ def plan_groups(
     sizes, d = np.diff(offsets), values.shape[1]
     menu = np.repeat(np.arange(len(sizes)), sizes)
     utility = np.zeros(len(values)) if weights is None else values @ weights
+    # Multinomial logit: P(alternative) = e**u / sum of its menu; less the largest u, against
+    # overflow.
     power = np.exp(utility - np.maximum.reduceat(utility, offsets[:-1])[menu])
     chance = power / np.add.reduceat(power, offsets[:-1])[menu]
     mean = np.add.reduceat(values * chance[:, None], offsets[:-1], axis=0)
@@ -58,6 +60,8 @@ def plan_groups(
     while done < len(sizes):
         block = np.arange(done, min(done + max(1, done // _BLOCK_SHARE), len(sizes)))
         done += len(block)
+        # A gain adds trace(information^-1 gain) to the log determinant, to first order: in this
+        # metric a sum of squared lengths.
         metric = np.linalg.cholesky(np.linalg.inv(information))
         for (k, epsilon), some in _alike(sizes[block], loss[block], block):
             rows = offsets[some][:, None] + np.arange(k)
@@ -110,6 +114,7 @@ def _best_partitions(slope: Floats, chance: Floats, epsilon: float) -> Integers:
     _, axes = np.linalg.eigh(slope @ slope.transpose(0, 2, 1))
     best, gain = np.tile(np.arange(k), (n, 1)), np.full(n, -np.inf)
     for axis in (axes[:, :, -1], axes[:, :, -2]):
+        # The rank of each alternative along the axis
         rank = np.argsort(np.argsort(axis, axis=1, kind="stable"), axis=1)
         for m in range(2, k + 1):
             groups = rank * m // k

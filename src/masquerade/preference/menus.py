@@ -120,9 +120,11 @@ class MenuChoices(Result):
         # One order for every menu: voters as declared, their choices, then features by size.
         order = np.lexsort((*values.T[::-1], choice, codes))
         values, flags, codes, choice = values[order], flags[order], codes[order], choice[order]
+        # A menu begins where voter or choice changes.
         starts = np.flatnonzero(np.diff(codes, prepend=-1) | np.diff(choice, prepend=-1))
         offsets = np.append(starts, len(codes))
         sizes = np.diff(offsets)
+        # ones[menu]: alternatives that are marked as chosen
         ones = np.add.reduceat(flags == 1, starts)
         bad = (ones != 1) | (np.add.reduceat(flags == 0, starts) != sizes - 1) | (sizes < 2)
         if bad.any():

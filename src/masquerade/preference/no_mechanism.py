@@ -118,6 +118,7 @@ class NoMechanism:
         if self.fit == "average":
             fits = fit_voters(comparisons, bound=bound)
             n = comparisons.n_voters
+            # centred[voter, feature]: how far a voter's own fit is from the mean
             centred = fits.weights - fits.weights.mean(axis=0)
             # Covariance of a mean of voters; one voter has none.
             spread = centred.T @ centred / max(n - 1, 1) / n

@@ -98,6 +98,7 @@ def fit_pooled(
     if voters_count_equally:
         counts = comparisons.records_per_voter()
         mean = len(records) / max(int(np.count_nonzero(counts)), 1)
+        # A record weighs 1 / the voter's number, scaled so that weights still add to all records.
         share = mean / counts[comparisons.voter]
     # Proximal Newton, as in `fit_voters`, for one row.
     allowance = tolerance * max(len(records), 1)
@@ -110,6 +111,7 @@ def fit_pooled(
         if shortfall <= allowance or iterations >= max_iterations:
             break
         iterations += 1
+        # The inner problem is solved as well as the outer one is, and no better.
         precision = np.array([max(1e-3 * shortfall, 0.1 * allowance)])
         linear = g + hessian @ b
         target = maximise_quadratic(hessian[None], linear[None], b[None], bound, precision)[0]

@@ -256,6 +256,7 @@ class PrivateMechanism(ABC):
                 raise InvalidRecord(
                     f"report {number} does not hold {count} finite numbers, as it has to."
                 )
+        # values[report * each + coordinate]: all reports behind each other
         values = np.array([value for report in reports for value in report.values])
         epsilons = [report.epsilon for report in reports]
         # From here on everything is computed from what was sent, and costs nothing more.
@@ -285,6 +286,7 @@ class PrivateMechanism(ABC):
         for epsilon, count in set(zip(epsilons, records.tolist(), strict=True)):
             most[epsilon] = max(most[epsilon], self.units_of_a_voter(count))
         features = reports.features
+        # One unit of whoever has the largest epsilon.
         single = max(parts.loss(each, features=features, units=1) for each in most)
         guarantee = Guarantee(
             epsilon_single=single,

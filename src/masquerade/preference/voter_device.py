@@ -106,6 +106,7 @@ class VoterDevice:
         """
         records = one_voter(differences, self.features)
         rows = self.mechanism.report_rows(records, self.epsilon, coins=coins)
+        # Of whole voters the number of records is protected too, so it does not leave the device.
         count = 0 if self.mechanism.hides_records else len(records)
         return VoterReport(self.epsilon, count, tuple(rows.ravel().tolist()))
 
@@ -135,5 +136,6 @@ def one_voter(differences: ArrayLike, features: Sequence[Feature]) -> Comparison
         raise InvalidRecord(f"record {row + 1} holds a number that is not finite; correct it.")
     most = widths(features)
     if any(feature.declared for feature in features):
+        # By the public range: a length beyond it would need more noise than was planned.
         rows = np.clip(rows, -most, most)
     return Comparisons(rows, np.array([0, len(rows)]), pa.array([0]), tuple(features))

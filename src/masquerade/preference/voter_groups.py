@@ -60,6 +60,7 @@ def find_voter_groups(choices: MaskedChoices, voter: Integers, *, most: int) -> 
     """
     n = int(voter.max(initial=-1)) + 1
     place = np.arange(len(voter)) - np.searchsorted(voter, voter)  # of a choice among its voter's
+    # Of each voter every other choice; who gave only one has nothing held out.
     kept = place % 2 == 0
     train, test = _part(choices, kept), _part(choices, ~kept)
     scores: list[Floats] = []
@@ -77,6 +78,7 @@ def find_voter_groups(choices: MaskedChoices, voter: Integers, *, most: int) -> 
             elif groups > chosen + 1:
                 break
     shares, weights = _fit(choices, voter, n, chosen)
+    # Groups have no names; the largest is the first.
     order = np.argsort(-shares, kind="stable")
     held_out = np.array([float(each.sum()) for each in scores]) / max(int((~kept).sum()), 1)
     return VoterGroups(shares[order], weights[order], held_out)
@@ -103,6 +105,7 @@ def _members(
     choices: MaskedChoices, voter: Integers, voters: int, shares: Floats, weights: Floats
 ) -> tuple[Floats, float]:
     """Return how likely each voter is in each group, and the log-likelihood (the E-step)."""
+    # E-step: joint[voter, group] = ln P(group) + ln P(the voter's choices | group)
     joint = _by_voter(choices, voter, voters, weights) + np.log(np.maximum(shares, 1e-300))
     total = np.logaddexp.reduce(joint, axis=1)
     return np.exp(joint - total[:, None]), float(total.sum())
@@ -134,6 +137,7 @@ def _fit(
             if value - before < _CLOSE * max(len(voter), 1):
                 break
             before = value
+            # M-step of shares: the mean posterior of each group
             shares = member.mean(axis=0)
             # M-step: each group's weights, its voters counting by how likely they are in it; two
             # steps upwards are enough (generalised EM).

@@ -109,16 +109,20 @@ class _Evidence:
         top = likelihood.max(axis=1, keepdims=True)
         likelihood -= top
         weight = np.exp(likelihood, out=likelihood)
+        # weight[row, template] = P(counts | template) P(template | family), the latter by where all
+        # claims lie.
         weight *= templates.prior(group.places).astype(np.float32)
         # templates stand family by family, so each family is one run of columns
         first = np.searchsorted(templates.family, np.arange(SMOOTH_FAMILIES))
         smooth = np.add.reduceat(weight, first, axis=1).astype(np.float64)
+        # One reference for smooth and rough families, so that their likelihoods compare.
         highest = np.maximum(top, rough.max(axis=1, keepdims=True, initial=-np.inf))
         family = np.concatenate((smooth * np.exp(top - highest), np.exp(rough - highest)), axis=1)
         return cls(templates, weight, family)
 
     def reading(self, group: Group, family_share: Floats) -> Reading:
         """Return the posterior, given how common each family is."""
+        # Bayes: P(family | counts) of each row.
         posterior = self.family * family_share
         total = posterior.sum(axis=1, keepdims=True)
         posterior = np.where(total > 0, posterior / np.where(total > 0, total, 1.0), family_share)
@@ -132,6 +136,7 @@ class _Evidence:
         # float32 likelihoods can all underflow: then the counts tell nothing of the templates
         alike = np.float32(1 / weight.shape[1])
         weight = np.where(sums > 0, weight / np.where(sums > 0, sums, 1), alike)
+        # Posterior means: templates weighted by how probable the counts make them.
         fine = (weight @ self.templates.bump).astype(np.float64)
         share = weight @ self.templates.share
         # a sum of float32 is 1 to seven digits only
@@ -146,6 +151,7 @@ def _places(noisy: Integers, count: Integers, grid: Grid, chosen: Integers) -> d
     for bins in np.unique(grid.bins[chosen]).tolist():
         of = chosen[grid.bins[chosen] == bins]
         rows = noisy[grid.offset[of, None] + np.arange(bins)]
+        # Noise averages out over objects; what it leaves below 0 is cut.
         share = np.maximum((rows / count[of, None]).mean(axis=0), 0.0)
         share = share / share.sum() if share.sum() > 0 else np.full(bins, 1 / bins)
         places[bins] = (1 - _ANYWHERE) * share + _ANYWHERE / bins

@@ -194,6 +194,7 @@ def _readings(noisy: NoisyHistograms, plan: Plan, chosen: Flags) -> list[Reading
 def _claim_shares(reading: Reading) -> Floats:
     """Return the posterior mean share of each bin among the claims, shape (n_rows, bins)."""
     smooth = reading.family[:, :SMOOTH_FAMILIES].sum(axis=1, keepdims=True)
+    # A mixture over families, each weighted by its posterior.
     counts = smooth * _smooth_counts(reading)
     for i, rough in enumerate(_rough_counts(reading)):
         counts += reading.family[:, SMOOTH_FAMILIES + i, None] * rough

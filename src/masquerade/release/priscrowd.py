@@ -101,6 +101,7 @@ class PrisCrowd(Engine):
             # the form that the paper prints, also where another one is the default
             else fit_density(data, weights=self.weights, global_form="sum")
         )
+        # n[object]; a test with fewer claims than k can never be passed.
         n = model.claims.count
         tried = n >= (1 if self.small == "try" else self.k)
         pieces: list[list[Floats]] = [[] for _ in range(len(n))]

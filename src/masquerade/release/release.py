@@ -80,6 +80,7 @@ class Release(Result):
         """
         count = np.diff(self.offset)
         of = np.repeat(np.arange(len(count)), count)
+        # Numbered within each object: a number over all would tell how many came before.
         number = np.arange(len(of)) - self.offset[of] + 1
         names = pa.array([f"s{i + 1}" for i in range(int(count.max(initial=0)))], pa.string())
         return pa.table(

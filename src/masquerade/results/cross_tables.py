@@ -164,6 +164,7 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
         left, right = (
             (np.eye(channel.symbols) - channel.other) / channel.signal for channel in (x, y)
         )
+        # part[x, y]: shares of the pairs of reports at this level
         part = seen / count
         # Both masks are independent, so a pair's contribution is the product of both inverses; its
         # mean is unbiased for the share, its second moment gives the variance.

@@ -57,6 +57,7 @@ class VotingModel(Model):
         self, statistics: SufficientStatistics, earlier: Parameters | None
     ) -> Parameters:
         """Return shares of votes that agree with the leader; 1/2 without votes."""
+        # counts[worker]: votes for the leader, 1/r of each that was tied
         half = np.full(len(self.answers), 0.5)
         agreed = np.divide(statistics.counts, self.answers, out=half, where=self.answers > 0)
         return Parameters(None, agreed)
@@ -147,6 +148,7 @@ class WeightedVote(CategoricalEstimator):
         block = VoteBlock(votes, problem.gold)
         majority = problem.fit(VotingModel(self, problem.crowd), block)
         agreed = majority.parameters.state
+        # Wawa: agreement with the majority is the weight, once and without going on.
         weight = agreed if self.weights is None else self._weights_of(problem)
         scores = votes.score(weight)
         return Solution(
