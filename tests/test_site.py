@@ -119,3 +119,13 @@ def test_the_whole_site_is_built_without_a_warning(tmp_path: Path) -> None:
     command += ["-d", str(tmp_path / "doctrees"), str(ROOT / "docs"), str(tmp_path / "html")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_diagrams_are_drawn_from_their_texts() -> None:
+    """Each SVG is what `tools/diagrams.py` makes of its text, and stands on a page."""
+    assert tool("diagrams").main(["--check"]) == 0
+    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    drawn = sorted((ROOT / "docs" / "diagrams").glob("*.txt"))
+    assert len(drawn) >= 4
+    for path in drawn:
+        assert f"diagrams/{path.stem}.svg" in pages
