@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from masquerade.plots import COLOURS, new_figure
+
 HERE = Path(__file__).parent
 CARDS = HERE / "cards"
 OUT = HERE.parent / "docs" / "benchmarks.inc"
 PEERS = ("crowd-kit", "OpenDP", "pure-ldp", "choix", "statsmodels", "the draft")
 HEAD = ("| what | ours | compared with | theirs | ratio | target |", "|---|---:|---|---:|---:|---|")
+FIGURE = "![Ratios of times against other libraries, as bars; the table has them](benchmarks.png)"
 VERDICTS = {True: "met", False: "**missed**", None: ""}
 
 Card = dict[str, Any]
@@ -32,9 +35,42 @@ def read_cards(folder: Path = CARDS) -> dict[str, list[Card]]:
 
 
 def write_page(folder: Path = CARDS, out: Path = OUT) -> Path:
-    """Write the tables and return the path of the file."""
-    out.write_text(tables(read_cards(folder)), encoding="utf-8")
+    """Write the tables, draw the ratios beside them, and return the path of the tables."""
+    cards = read_cards(folder)
+    out.write_text(tables(cards), encoding="utf-8")
+    draw_ratios([card for each in cards.values() for card in each], out.with_suffix(".png"))
     return out
+
+
+def draw_ratios(cards: list[Card], out: Path) -> None:
+    """Draw how many times quicker than each other library we are, like for like."""
+    alike = [
+        card
+        for card in cards
+        if (card["peer"] or "").startswith(PEERS)
+        and card["ratio"] is not None
+        and card["unit"]  # accuracies have none, and are no ratio of times
+        and "per call" not in card["peer"]  # a batch is compared with a batch
+    ]
+    if not alike:
+        return
+    alike.sort(key=lambda card: float(card["ratio"]))
+    figure, (axes,) = new_figure(size=(9, 1.2 + 0.28 * len(alike)))
+    peers = [next(peer for peer in PEERS if card["peer"].startswith(peer)) for card in alike]
+    for place, (card, peer) in enumerate(zip(alike, peers, strict=True)):
+        axes.barh(place, card["ratio"], color=COLOURS[PEERS.index(peer)], height=0.7)
+        axes.annotate(f" {card['ratio']:.3g}", (card["ratio"], place), va="center", fontsize=8)
+    names = [f"{card['what']}: {peer}" for card, peer in zip(alike, peers, strict=True)]
+    axes.set_yticks(range(len(alike)), names, fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlim(min(1.0, alike[0]["ratio"]), 2 * alike[-1]["ratio"])
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xlabel("their time / ours (to the right of 1 ours is quicker)", fontsize=9)
+    axes.set_title("Against other libraries, like for like", loc="left", fontsize=11)
+    axes.grid(axis="x", alpha=0.4)
+    axes.set_axisbelow(True)
+    figure.savefig(out, dpi=90)
 
 
 def tables(cards: dict[str, list[Card]]) -> str:
@@ -42,7 +78,8 @@ def tables(cards: dict[str, list[Card]]) -> str:
     against = [
         card for each in cards.values() for card in each if (card["peer"] or "").startswith(PEERS)
     ]
-    first = ["## Against other libraries", "", *HEAD, *map(row, against), ""] if against else []
+    first = ["## Against other libraries", "", FIGURE, "", *HEAD, *map(row, against), ""]
+    first = first if against else []
     return "\n".join([*first, *(section(name, each) for name, each in cards.items())])
 
 

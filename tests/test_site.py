@@ -129,3 +129,17 @@ def test_diagrams_are_drawn_from_their_texts() -> None:
     assert len(drawn) >= 4
     for path in drawn:
         assert f"diagrams/{path.stem}.svg" in pages
+
+
+def test_screenshots_are_small_and_on_a_page() -> None:
+    """Each scene is there for light and for dark pages, below 80 kB, and a page shows it."""
+    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    pictures = sorted((ROOT / "docs" / "screenshots").glob("*.png"))
+    scenes = {path.stem.rpartition("-")[0] for path in pictures}
+    assert len(scenes) >= 8
+    assert {path.stem for path in pictures} == {
+        f"{scene}-{theme}" for scene in scenes for theme in ("light", "dark")
+    }
+    for path in pictures:
+        assert path.stat().st_size < 80_000
+        assert f"screenshots/{path.name}" in pages
