@@ -449,7 +449,7 @@ export const ENGLISH = {
       [
         "How the mask is put on",
         "For choices, ratings and comparisons, the level says how often your answer is sent as it is; otherwise one of the other answers is sent. “Prefer not to say” is an answer like the others and is masked too. To numbers a random amount is added, so that a night can have minus 40 hours of sleep. Odd values are normal and are needed.",
-        "The chance comes from your device's operating system. All masks are drawn once and written down before anything is sent. Nobody can draw again until the result pleases: that choice would give you away. A reload, a crash or a lost connection leads back to the same masks.",
+        "The chance comes from your device's operating system. All masks are drawn once and written down before anything is sent. You cannot draw again until you like the result: that choice would give you away. A reload, a crash or a lost connection leads back to the same masks.",
       ],
       [
         "What the numbers mean",
@@ -458,7 +458,7 @@ export const ENGLISH = {
       ],
       [
         "Why there is a battery",
-        "Who could ask you the same thing often enough would see through the dice. So everything that you send through this site is added up, and the battery shows what is left until your cap. It never refills. You can lower the server's cap at once; a higher one has to wait. Your device counts too, with a cap of its own, and stops at the lower one.",
+        "Somebody who asks you the same thing often enough could see through the dice. So everything that you send through this site is added up, and the battery shows what is left until your cap. It never refills. You can lower the server's cap at once; a higher one has to wait. Your device counts too, with a cap of its own, and stops at the lower one.",
         "A survey is charged when you see its questions, even if you then send nothing: which surveys people leave in the middle would tell something too.",
         "A second account begins with a full battery, but what it sends adds to what the first one sent, and nobody warns you. One account is safer. Other sites have a count of their own.",
       ],
