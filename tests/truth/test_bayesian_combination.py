@@ -11,7 +11,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import RandomizedResponse, TwoLayer
 from masquerade.simulate import crowd
-from masquerade.truth import BayesianCombination, MajorityVote, OneCoin, accuracy
+from masquerade.truth import BayesianCombination, MajorityVote, OneCoin, Subtypes, accuracy
 from masquerade.truth import bayesian_combination as module
 
 
@@ -145,3 +145,28 @@ def test_parameters_out_of_range_are_refused(parameters: dict[str, Any]) -> None
     """Every parameter is named in its error."""
     with pytest.raises(ParameterError, match=next(iter(parameters))):
         BayesianCombination(**parameters)
+
+
+@pytest.mark.parametrize(
+    "mask", [RandomizedResponse(2, epsilon=1), TwoLayer(2, low=0, high="0.5")], ids=["one", "two"]
+)
+@pytest.mark.parametrize("method", [BayesianCombination(), Subtypes()], ids=lambda m: m.name)
+def test_confusions_are_of_answers_behind_a_mask(method: Any, mask: Any) -> None:
+    """Behind a mask confusions are near those of the answers, as reliability is, and rows add to 1.
+
+    Of reports behind the first mask the diagonal would be .68 for .9.
+    """
+    claims, _ = crowd(
+        np.random.default_rng(16),
+        tasks=1500,
+        workers=10,
+        answers_per_task=10,
+        accuracy=(90.0, 10.0),
+    )
+    reports = mask.simulate(claims, np.random.default_rng(17))
+    fit = method.fit(reports, mechanism=mask)
+    confusion = fit.solution_.confusion
+    assert confusion.sum(axis=2) == pytest.approx(np.ones((10, 2)))
+    right = np.einsum("waa->w", confusion) / 2
+    assert right.mean() == pytest.approx(0.9, abs=0.05)
+    assert right == pytest.approx(fit.solution_.reliability, abs=0.05)

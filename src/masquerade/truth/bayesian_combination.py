@@ -175,7 +175,7 @@ class BayesianCombination(CategoricalEstimator):
             iterations=max(result.iterations for result in results),
             orientation_ambiguous=crowd.orientation_ambiguous,
             reliability_error=np.sqrt(variance),
-            confusion=np.exp(table) / np.exp(table).sum(axis=2, keepdims=True),
+            confusion=prior.answer_confusion(statistics.counts),
             priors=totals,
             truth_shares=own.mean(axis=0),
             truth_share_errors=_share_errors(problem, own, prior, statistics.counts),

@@ -89,7 +89,7 @@ class Subtypes(CategoricalEstimator):
         prior, statistics = model.prior, result.statistics
         totals = model.truths(statistics.totals[None, :] + 1 / self.subtypes)[0]
         share = statistics.totals / max(statistics.totals.sum(), 1e-300)
-        table = prior.mean_confusion(statistics.counts)
+        table = prior.answer_confusion(statistics.counts)
         # weight[truth, subtype] = P(subtype | truth), over which confusions are averaged.
         weight = (statistics.totals + 1e-9).reshape(-1, self.subtypes)
         weight = weight / weight.sum(axis=1, keepdims=True)

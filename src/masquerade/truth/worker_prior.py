@@ -145,6 +145,23 @@ class WorkerPrior:
             table += share[:, node, None, None] * after / after.sum(axis=2, keepdims=True)
         return table
 
+    def answer_confusion(self, counts: Floats) -> Floats:
+        """Return the posterior mean of ``P(label | truth)`` of each worker's answers."""
+        share, keep = self.shares(counts), self.channel.signal()
+        table = np.zeros_like(counts)
+        for node, alpha in enumerate(self.pseudo_counts()):
+            after = counts + alpha
+            if abs(keep[node]) < 1e-6:  # reports tell nothing: the prior stays
+                answers = np.broadcast_to(self.pooled, counts.shape)
+            else:
+                # The channel solved for answers, cut at 0 as a share is.
+                even = (1 - keep[node]) / self.channel.n_options
+                reports = after / after.sum(axis=2, keepdims=True)
+                answers = np.maximum((reports - even) / keep[node], 0)
+                answers = answers / answers.sum(axis=2, keepdims=True)
+            table += share[:, node, None, None] * answers
+        return table
+
     def log_confusion(self, counts: Floats) -> Floats:
         """Return the expected ``log P(label | truth)`` of each worker's reports."""
         share = self.shares(counts)
