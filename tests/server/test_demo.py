@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from tests.patience import wait_until
 from tests.server.devices import Device, everything
 from tests.surveys.small_surveys import define
 
@@ -134,3 +139,36 @@ def test_the_ledger_shown_is_one_of_the_made_up_people(
     assert entry.hash[:12] not in page
     assert server.services.ledger.entries(people[1])[-1].hash[:12] in page
     assert finished.survey.title in page
+
+
+STARTER = """
+import sys, time
+from pathlib import Path
+from masquerade.server.demo_parties import running_helper
+with running_helper(Path(sys.argv[1])) as helper:
+    print(helper.address, flush=True)
+    time.sleep(600)
+"""
+
+
+def silent(address: str) -> bool:
+    """Return whether nobody listens."""
+    try:
+        httpx.get(address, trust_env=False)
+    except httpx.ConnectError:
+        return True
+    except httpx.TransportError:  # it ends just now
+        return False
+    return False
+
+
+def test_a_helper_ends_with_a_demonstration_that_is_killed(tmp_path: Path) -> None:
+    """Nobody is left listening; another one starts on the same folder, as often as one likes."""
+    command = [sys.executable, "-c", STARTER, str(tmp_path / "helper")]
+    for _ in range(2):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+            assert starter.stdout is not None
+            address = starter.stdout.readline().strip()
+            assert not silent(address)
+            starter.kill()
+        wait_until("the helper to end", partial(silent, address))

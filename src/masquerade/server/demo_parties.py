@@ -12,9 +12,12 @@ import logging
 import os
 import re
 import secrets
+import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +42,10 @@ _LOGGER = logging.getLogger(__name__)
 _FIRST_LINES = 4
 _PATIENCE_SECONDS = 20
 _LOOK_SECONDS = 0.2
+_PROGRAM = (
+    "from masquerade.server.demo_parties import end_with_starter; end_with_starter(); "
+    "from masquerade.cli import main; main()"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +80,35 @@ class HelperProcess:
             operator.post(f"{self.address}{task[1]}", data=form, headers=headers).raise_for_status()
 
 
+def end_with_starter() -> None:
+    """Let this process end as soon as whoever started it has: its standard input is closed then."""
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        # Where it is before its server listens to signals, or hangs.
+        time.sleep(_PATIENCE_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="starter", daemon=True).start()
+
+
 @contextlib.contextmanager
 def running_helper(folder: Path) -> Iterator[HelperProcess]:
-    """Run a helper that keeps its data in a folder; it ends with the block."""
-    program = [sys.executable, "-c", "from masquerade.cli import main; main()"]
+    """Run a new helper that keeps its data in a folder; it ends with the block, or this process.
+
+    What another helper kept there is deleted: its token was shown once, to a process that is gone.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    program = [sys.executable, "-c", _PROGRAM]
     options = ["--data-dir", str(folder), "--port", "0", "--operator", OPERATOR]
-    # In a session of its own: Ctrl-C is for this process, which ends the other in its turn.
+    # In a session of its own: Ctrl-C is for this process, which ends the other in its turn. The
+    # helper's input is a pipe that ends with this process, also where it is killed.
     with subprocess.Popen(
         [*program, "helper", *options],
         stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         text=True,
         start_new_session=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
