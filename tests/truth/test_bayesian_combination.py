@@ -152,9 +152,10 @@ def test_parameters_out_of_range_are_refused(parameters: dict[str, Any]) -> None
 )
 @pytest.mark.parametrize("method", [BayesianCombination(), Subtypes()], ids=lambda m: m.name)
 def test_confusions_are_of_answers_behind_a_mask(method: Any, mask: Any) -> None:
-    """Behind a mask confusions are near those of the answers, as reliability is, and rows add to 1.
+    """Behind a mask the diagonals of confusions are the reliabilities, and rows add to 1.
 
-    Of reports behind the first mask the diagonal would be .68 for .9.
+    Of reports behind the first mask they would be .68 for .9. Of a worker who drew the flip not
+    enough is known for .9.
     """
     claims, _ = crowd(
         np.random.default_rng(16),
@@ -168,5 +169,6 @@ def test_confusions_are_of_answers_behind_a_mask(method: Any, mask: Any) -> None
     confusion = fit.solution_.confusion
     assert confusion.sum(axis=2) == pytest.approx(np.ones((10, 2)))
     right = np.einsum("waa->w", confusion) / 2
-    assert right.mean() == pytest.approx(0.9, abs=0.05)
-    assert right == pytest.approx(fit.solution_.reliability, abs=0.05)
+    assert right == pytest.approx(fit.solution_.reliability, abs=0.02)
+    if isinstance(mask, RandomizedResponse):
+        assert right.mean() == pytest.approx(0.9, abs=0.05)
