@@ -64,8 +64,14 @@ def engine_of(name: str) -> Engine:
 @pytest.mark.parametrize("name", [engine.name for engine in ENGINES])
 def test_every_engine_completes_and_says_what_became_of_each_object(name: str) -> None:
     """With the operating system's randomness, on a table, with statuses that have a meaning."""
-    told: list[int] = []
-    release = synthesize(TABLE, engine=engine_of(name), samples=12, progress=told.append)
+    told: list[tuple[int, int]] = []
+    release = synthesize(
+        TABLE,
+        engine=engine_of(name),
+        samples=12,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert all(0 < done <= total <= 2 for done, total in told)
     assert release.engine == name
     assert release.objects.to_pylist() == ["a", "b"]
     assert set(release.status) <= set(STATUSES)

@@ -123,7 +123,7 @@ def test_without_matplotlib_the_numbers_are_there_and_it_is_said(
 def test_progress_counts_every_part(tmp_path: Path) -> None:
     """Progress starts at what was there and ends at all."""
     seen: list[tuple[int, int]] = []
-    reproduce(["tiny"], tmp_path, progress=lambda done, total, _: seen.append((done, total)))
+    reproduce(["tiny"], tmp_path, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(0, 2), (1, 2), (2, 2)]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from masquerade.answers.comparisons import Comparisons
     from masquerade.answers.features import Feature
     from masquerade.answers.frames import Frame, like_frame, to_arrow
-    from masquerade.answers.result import Result
+    from masquerade.answers.result import Progress, Result
     from masquerade.answers.truths import Truths
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -27,6 +27,7 @@ __all__ = [
     "Comparisons",
     "Feature",
     "Frame",
+    "Progress",
     "Result",
     "Truths",
     "like_frame",

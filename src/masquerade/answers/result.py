@@ -6,7 +6,7 @@ fields; a class says more only where its table is another than the one that its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
 from fractions import Fraction
 from html import escape
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pandas
     import polars
     from matplotlib.axes import Axes
+
+#: The parameter `progress` of functions that may take long: called, now and then, with how much is
+#: done and the total (0 where nobody knows it beforehand). What it raises ends the work.
+Progress = Callable[[int, int], object]
 
 #: Metadata of a field that is its holder's alone: it is in no table, dictionary or file.
 UNPUBLISHED = {"published": False}

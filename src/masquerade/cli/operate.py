@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from masquerade.cli.options import AsJson, Config, DataDir
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import progress_bar, show
 from masquerade.errors import OperationError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def backup(
     if as_json and file == "-":
         raise OperationError("--json and the backup cannot both be on standard output.")
     begin = time.perf_counter()
-    with _database(data_dir, config) as engine, _counting("rows copied") as count_rows:
+    with _database(data_dir, config) as engine, progress_bar("rows copied") as count_rows:
         settings = _settings(data_dir, config)
         with engine.connect():  # first, so that no key is made for a database that is not there
             server_key = settings.with_server_key().server_key
@@ -107,7 +107,7 @@ def restore(
             "the file has been, restore it with --unauthenticated."
         )
     checked = None if unauthenticated else server_key
-    with _opened(file) as source, _counting("rows restored") as count_rows, _reaching(settings):
+    with _opened(file) as source, progress_bar("rows restored") as count_rows, _reaching(settings):
         restored = put(
             source,
             settings.database,
@@ -210,8 +210,8 @@ def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fa
     from masquerade.server.operations.doctor import examine
 
     settings = _settings(data_dir, config)
-    with _counting("accounts checked") as count_accounts:
-        results = list(examine(settings, progress=lambda count, _of: count_accounts(count)))
+    with progress_bar("accounts checked") as count_accounts:
+        results = list(examine(settings, progress=count_accounts))
     fine = all(one.status != "problem" for one in results)
     if as_json:
         checks = [one.to_json() for one in results]
@@ -289,18 +289,3 @@ def _opened(file: str) -> Iterator[Any]:
         raise UnreadableFile(f"cannot read {file}: {error.strerror}.") from error
     with source:
         yield source
-
-
-@contextlib.contextmanager
-def _counting(what: str) -> Iterator[Callable[[int], None]]:
-    """Show a count on standard error, where a person watches."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} " + what))
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(what)
-        yield lambda count: bar.update(task, completed=count)

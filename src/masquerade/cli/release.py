@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
-from collections.abc import Callable, Iterator
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -13,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from masquerade.cli.options import AsJson, ClaimsFile, choice, completion, engines
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import progress_bar, show
 
 if TYPE_CHECKING:
+    from masquerade.answers import Progress
     from masquerade.release import DensityModel, Domain, Engine, GroupedClaims, Release
     from masquerade.release.grouped_claims import Duplicates, Missing
     from masquerade.release.guarantee import Unit
@@ -133,12 +131,12 @@ def release(
         bins=bins,
         objects=None if listed is None else _listed(listed, grouped),
     )
-    with _progress("Releasing", grouped.n_objects) as tell:
+    with progress_bar("releasing") as tell:
         published = synthesize(grouped, engine=made, samples=samples, progress=tell)
     reference: DensityModel | None = None
     errors: dict[str, Any] = {}
     if compare:
-        with _progress("Comparing", grouped.n_objects) as tell:
+        with progress_bar("comparing") as tell:
             reference, errors = _compared(grouped, made, public, published, tell)
     published.write(out)
     codebook = _beside(out)
@@ -179,7 +177,7 @@ def _compared(
     engine: Engine,
     domain: Domain | None,
     published: Release,
-    tell: Callable[[int], None] | None,
+    tell: Progress | None,
 ) -> tuple[DensityModel, dict[str, Any]]:
     """Return the density of the claims themselves, and errors against it; for the collector."""
     import numpy as np
@@ -255,17 +253,3 @@ def _domain(ends: tuple[str, str] | None, domains: Path | None, step: str | None
 def _beside(out: Path) -> Path:
     name = out.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
     return out.with_name(f"{name.removesuffix('.pq')}.codebook.json")
-
-
-@contextlib.contextmanager
-def _progress(what: str, objects: int) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar on standard error where it is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=objects)
-        yield lambda done: bar.update(task, completed=done)

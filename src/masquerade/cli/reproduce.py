@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import progress_bar, show
 
 if TYPE_CHECKING:
     from masquerade.reproduce import Reproduction
@@ -50,13 +50,13 @@ def reproduce(
     started = time.monotonic()
     names = list(PAPERS) if paper == "all" else [paper]
     scale = Scale(quick=quick, trials=trials, clock=time.process_time)
-    with _Bar() as bar:
+    with progress_bar("measuring") as tell:
         reproduction = measure(
             names,
             out,
             scale=scale,
             processes=jobs or len(os.sched_getaffinity(0)),
-            progress=bar.update,
+            progress=tell,
         )
     result: dict[str, Any] = {
         "artifacts": [str(path) for path in reproduction.artifacts],
@@ -127,37 +127,3 @@ def _print_rows(reproduction: Reproduction) -> None:
                 gain = f"{number(each.difference)} ± {number(each.standard_error)}"
                 comparisons.add_row(each.artifact, escape(each.quantity), gain, each.outcome)
             console.print(comparisons)
-
-
-class _Bar:
-    """A progress bar on standard error."""
-
-    def __enter__(self) -> _Bar:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-        )
-        self._task = self._progress.add_task("measuring", total=None)
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def update(self, done: int, total: int, name: str) -> None:
-        """Show how many parts are done."""
-        self._progress.update(
-            self._task, completed=done, total=total, description=name or "measuring"
-        )

@@ -10,7 +10,8 @@ import json
 import math
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from masquerade.errors import MasqueradeError, ParameterError
@@ -18,6 +19,7 @@ from masquerade.errors import MasqueradeError, ParameterError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from masquerade.answers import Progress
     from masquerade.client import Answer, MaskedQuestion
 
 
@@ -45,6 +47,29 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
     for key, value in result.items():
         table.add_row(escape(key.replace("_", " ")), escape(_text(value)))
     Console(file=screen).print(table)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress | None]:
+    """Show on standard error how far long work is; nothing where that is no terminal.
+
+    `what`: a verb for work whose total is known, and what is counted where it is not.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def tell(done: int, total: int) -> None:
+            text = f"{what} {done:,} of {total:,}" if total else f"{done:,} {what}"
+            bar.update(task, completed=done, total=total or None, description=text)
+
+        yield tell
 
 
 def _finite(value: Any) -> Any:

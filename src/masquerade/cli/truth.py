@@ -21,7 +21,7 @@ from masquerade.cli.options import (
     methods,
     read_levels,
 )
-from masquerade.cli.terminal import say, show, show_rows
+from masquerade.cli.terminal import progress_bar, say, show, show_rows
 from masquerade.cli.truth_at_scale import truth_at_scale
 from masquerade.errors import ParameterError
 
@@ -289,17 +289,8 @@ def _fitted(
         return method.fit(table, mechanism=mechanism)
     if quiet or len(table) < _LONG:
         return method.fit(table, mechanism=mechanism, gold=gold)
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(method.name, total=None)
-        return method.fit(
-            table,
-            mechanism=mechanism,
-            gold=gold,
-            progress=lambda done, most: bars.update(bar, completed=done, total=most),
-        )
+    with progress_bar(method.name) as tell:
+        return method.fit(table, mechanism=mechanism, gold=gold, progress=tell)
 
 
 def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from masquerade.cli.terminal import progress_bar
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -31,14 +32,11 @@ def truth_at_scale(
     duplicates: str,
 ) -> dict[str, Any]:
     """Return what the fit over partitions found, as the JSON object of ``truth``."""
-    from rich.console import Console
-
     from masquerade.truth import method_named
     from masquerade.truth.scale import Partitions, fit_partitions, partition_by_task
 
-    screen = Console(stderr=True)
     if repartition is not None:
-        with screen.status(f"writing partitions to {repartition}"):
+        with progress_bar("writing partitions"):
             partition_by_task(claims, repartition)
         claims = repartition
     partitions = Partitions.at(
@@ -55,16 +53,15 @@ def truth_at_scale(
     if chosen is None:
         chosen = method_named("one-coin" if mechanism is not None else "truth-discovery")
     started = time.perf_counter()
-    with _opened(engine, scheduler) as opened, screen.status("coding partitions") as status:
+    with _opened(engine, scheduler) as opened, progress_bar("rounds") as tell:
         fit = fit_partitions(
             partitions,
             chosen(),
             engine=opened,
             mechanism=mechanism,
-            progress=lambda done, most: status.update(f"round {done} of at most {most}"),
+            progress=tell,
         )
         seconds = time.perf_counter() - started
-        status.update("collecting results")
         result: dict[str, Any] = {
             "method": chosen.name,
             "kind": chosen.kind,

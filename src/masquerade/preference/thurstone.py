@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr
 
-from masquerade.answers import Comparisons, Frame
+from masquerade.answers import Comparisons, Frame, Progress
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.number import in_range
 from masquerade.preference.l1_ball import gap, maximise_quadratic
-
-Progress = Callable[[int, int], None]
 
 _PADDING = 4  # one part in so many of a length may be empty
 _BLOCK_NUMBERS = 1 << 20  # of differences worked on at a time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, Self, get_args
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from masquerade.answers import Claims, Frame
+from masquerade.answers import Claims, Frame, Progress
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import one_of
@@ -160,7 +160,7 @@ def fit_density(
     min_claims: int = 5,
     missing: Missing = "error",
     duplicates: Duplicates = "error",
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> DensityModel:
     """Return the density of what is claimed about each object, reliable claims counting more.
 
@@ -180,7 +180,7 @@ def fit_density(
     quantiles : three floats
         See `local_weights`.
     progress : callable, optional
-        Is told how many objects are done.
+        Is told how many objects are done, of how many.
 
     Privacy
     -------

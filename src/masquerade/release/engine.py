@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee
 from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import Coins, WordSource
@@ -18,8 +18,6 @@ from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import PARTICIPATION, UNITS, Unit, no_guarantee, release_guarantee
 from masquerade.release.release import Release
-
-Progress = Callable[[int], None]
 
 #: Claims to release, or the densities that are learnt from them already.
 Data = GroupedClaims | DensityModel

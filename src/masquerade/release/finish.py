@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 from scipy.fft import dct, idct
 from scipy.special import gammaln, xlogy
 
+from masquerade.answers import Progress
 from masquerade.exact.arrays import Flags, Floats, Integers, on_simplex
 from masquerade.release.bandwidth import own_bandwidth
 from masquerade.release.counts_given_total import counts_given_total
@@ -65,7 +65,7 @@ def finish(
     plan: Plan,
     target: Target,
     bandwidth: float | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Mixtures:
     """Return a density of each object from its noisy counts; none where it has no claims.
 
@@ -118,7 +118,7 @@ def finish(
             width[of] = np.where(fixed[of], least[of], np.maximum(least[of], own))
         done += len(of)
         if progress is not None:
-            progress(done)
+            progress(done, int(known.sum()))
     return fine.mixtures(share, width)
 
 

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from masquerade.answers import Progress
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.exact.number import NumberLike, finite, positive, whole
 from masquerade.release.bandwidth import own_bandwidth
-from masquerade.release.engine import Data, PrivateEngine, Progress, claims_of
+from masquerade.release.engine import Data, PrivateEngine, claims_of
 from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, nearest_counts
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.mixtures import Mixtures

@@ -7,13 +7,14 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee
 from masquerade.exact import Guarantee, Loss
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.exact.number import one_of
 from masquerade.release.bandwidth import bandwidths
-from masquerade.release.engine import Data, PrivateEngine, Progress, claims_of
+from masquerade.release.engine import Data, PrivateEngine, claims_of
 from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from masquerade.answers import Progress
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.release.engine import Data, Progress, claims_of
+from masquerade.release.engine import Data, claims_of
 from masquerade.release.families import LEAST_BINS_TO_POOL, MOST_BINS_TO_POOL, readings
 from masquerade.release.grid import Grid
 from masquerade.release.grouped_claims import GroupedClaims
@@ -102,7 +103,7 @@ class PooledHistogram(Histogram):
         for reading in readings(noisy, count, grid, chosen, scale):
             posterior |= zip(reading.group.objects.tolist(), reading.fine, strict=True)
             if progress is not None:
-                progress(len(posterior))
+                progress(len(posterior), len(chosen))
         return [posterior[i] for i in chosen.tolist()]
 
 

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from masquerade.answers import Progress
 from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import NumberLike, positive, whole
-from masquerade.release.engine import Data, Progress, claims_of
+from masquerade.release.engine import Data, claims_of
 from masquerade.release.finish import (
     NoisyHistograms,
     Target,

@@ -9,13 +9,14 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from masquerade.answers import Progress
 from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import in_range, one_of, whole
 from masquerade.release.density import DensityModel, Weights, fit_density
-from masquerade.release.engine import Data, Engine, Progress
+from masquerade.release.engine import Data, Engine
 from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures, normals, uniforms
 from masquerade.release.privacy_test import pass_decisions
@@ -124,7 +125,7 @@ class PrisCrowd(Engine):
             # those left pass seldom: more attempts a round, so that rounds stay few
             each *= 2
             if progress is not None:
-                progress(len(n) - len(alive))
+                progress(len(n) - len(alive), len(n))
         status = np.where(tried, np.where(passed >= samples, "ok", "short"), "too_few")
         offset = np.concatenate(([0], np.cumsum(passed)))
         points = np.concatenate([np.empty(0), *(piece for some in pieces for piece in some)])

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
 from masquerade.exact.number import NumberLike, finite, in_range, positive, text_of
-from masquerade.release.engine import Data, PrivateEngine, Progress, claims_of
+from masquerade.release.engine import Data, PrivateEngine, claims_of
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.histogram import public_weights
 from masquerade.release.mixtures import Mixtures
@@ -126,7 +127,7 @@ class ProvenTest(PrivateEngine):
                 for i, piece in zip(part.tolist(), passing, strict=True):
                     pieces[i] = piece
                 if progress is not None:
-                    progress(min(start + each, len(members)))
+                    progress(min(start + each, len(members)), len(members))
         count = np.array([len(piece) for piece in pieces])
         owner = np.repeat(np.arange(claims.n_objects), count)
         points = low[owner] + np.concatenate(pieces) * step

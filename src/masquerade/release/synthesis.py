@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.accounting import Cost, Ledger, charge_all
-from masquerade.answers import Claims, Frame
+from masquerade.answers import Claims, Frame, Progress
 from masquerade.errors import EmptyTable, MechanismSyntaxError, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
@@ -19,7 +19,7 @@ from masquerade.exact.number import NumberLike, whole
 from masquerade.mechanisms.text import read_field, read_text_form
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
-from masquerade.release.engine import Data, Engine, PrivateEngine, Progress, claims_of
+from masquerade.release.engine import Data, Engine, PrivateEngine, claims_of
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.guarantee import Unit
 from masquerade.release.histogram import Histogram, TwoPassHistogram
@@ -153,7 +153,7 @@ def synthesize(
     coins : Coins, optional
         Default: fresh ones.
     progress : callable, optional
-        Is told how many objects are done.
+        Is told how many objects are done, of how many.
 
     Raises
     ------

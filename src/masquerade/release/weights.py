@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from masquerade.answers import Progress
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.number import in_range, one_of
@@ -113,7 +114,7 @@ def local_weights(
     bandwidth: Floats,
     *,
     quantile_levels: tuple[float, float, float] = (0.5, 0.75, 0.95),
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Floats:
     """Return each claim's weight in the robust density of its object, shape (n_claims,).
 
@@ -152,7 +153,7 @@ def local_weights(
         weight[batch.index[batch.mask]] = robust[batch.mask]
         done += len(batch.objects)
         if progress is not None:
-            progress(done)
+            progress(done, len(claims_of))
     # an atom's weight is that of all claims in it together
     return weight[atoms.of_claim] / atoms.mass[atoms.of_claim]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from masquerade.answers.frames import write_table
-from masquerade.answers.result import Result
+from masquerade.answers.result import Progress, Result
 from masquerade.errors import ParameterError
 from masquerade.exact.number import in_range
 from masquerade.reproduce.figures import NO_DRAWING, can_draw, draw, write_numbers
@@ -35,11 +36,10 @@ PAPERS: Mapping[str, str] = {
     "loki": "masquerade.reproduce.loki",
 }
 
-#: Is told how many parts are done, of how many, and which one was done last.
-Progress = Callable[[int, int, str], object]
-
 #: Changes when measurements change their meaning, so that older parts are not taken up.
 FORMAT = 1
+
+_LOGGER = logging.getLogger(__name__)
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -132,13 +132,14 @@ def _measure(
     total = sum(map(len, jobs.values()))
     done = taken_up = total - len(todo)
     if progress is not None:
-        progress(done, total, "")
+        progress(done, total)
     for name, job, path, cells in _results(todo, processes):
         _write_part(path, job, cells)
         measured[name][job.name] = cells
         done += 1
+        _LOGGER.info("measured %s %s, %d of %d", name, job.name, done, total)
         if progress is not None:
-            progress(done, total, f"{name} {job.name}")
+            progress(done, total)
     return measured, taken_up
 
 

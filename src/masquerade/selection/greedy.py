@@ -8,19 +8,16 @@ a computation from scratch. The choice is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from masquerade.answers.result import Result
+from masquerade.answers.result import Progress, Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.selection.history import History
-
-Progress = Callable[[float], None]
 
 _ROUNDING = 1e-12  # of sums of costs
 
@@ -141,7 +138,7 @@ def greedy(
     without reports. `noise_variance`, `cost`, `score` (n,): see `Pool`. `paper`: as published: the
     error without its covariance term, and people are added until nobody is affordable. Otherwise
     the corrected error is used, nobody is added who raises it, and the best of the groups on the
-    way is returned. `progress`: called with the share of the budget that is spent.
+    way is returned. `progress`: called with the part of the budget that is spent, in percent.
     """
     size = len(cost)
     errors: _Errors
@@ -173,7 +170,7 @@ def greedy(
         masks += float(noise_variance[best])
         left -= float(cost[best])
         if progress is not None:
-            progress(1 - left / budget)
+            progress(round(100 * (1 - left / budget)), 100)
     # More people can raise the corrected error: the best group on the way counts.
     if not paper and roots:
         chosen = chosen[: int(np.argmin(roots)) + 1]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers.result import Result
+from masquerade.answers.result import Progress, Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import in_range, one_of
-from masquerade.selection.greedy import Progress, greedy
+from masquerade.selection.greedy import greedy
 from masquerade.selection.history import History
 from masquerade.selection.policies import (
     at_random,
@@ -143,7 +143,7 @@ def select(
     precision_target : float, optional
         Predicted standard error, in widths, at which ``"precision"`` stops.
     progress : callable, optional
-        Called with the share of the budget that is spent, by the greedy policies.
+        Called with the part of the budget that is spent, in percent, and 100, by greedy policies.
 
     Privacy
     -------

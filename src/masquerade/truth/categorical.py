@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers import Claims, Frame, Truths, like_frame
+from masquerade.answers import Claims, Frame, Progress, Truths, like_frame
 from masquerade.answers.frames import is_pandas
 from masquerade.errors import NotFitted, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Flags, Floats
@@ -31,7 +31,6 @@ from masquerade.truth.expectation_maximization import (
     FixedPoint,
     InMemory,
     Model,
-    Progress,
     VoteBlock,
     fit_blocks,
 )

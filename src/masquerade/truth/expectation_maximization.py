@@ -10,6 +10,7 @@ Dempster, Laird and Rubin, "Maximum likelihood from incomplete data via the EM a
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,14 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from masquerade.answers import Progress
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
 from masquerade.truth.channel_view import Levels, OptionChannel
 from masquerade.truth.diagnostics import Components
 from masquerade.truth.votes import LabelVotes, UnsortedVotes, Votes, row_blocks, row_max, row_sum
 
-#: Called after every iteration with its number, from 1, and the most there can be.
-Progress = Callable[[int, int], None]
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,6 +314,12 @@ def iterate(
         converged = model.converged(statistics, objectives)
         if progress is not None:
             progress(iterations, model.max_iterations)
+    _LOGGER.debug(
+        "%s: %d iterations, %s",
+        type(model).__name__,
+        iterations,
+        "converged" if converged else "stopped before it converged",
+    )
     # A method of one pass has had no M-step yet.
     if parameters is None or model.maximizes_last:
         parameters = model.maximization_step(statistics, parameters)

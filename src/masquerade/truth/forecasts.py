@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers import Claims, Truths
+from masquerade.answers import Claims, Progress, Truths
 from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
@@ -25,9 +25,6 @@ from masquerade.truth.voting import MajorityVote
 #: Makes up a crowd's true answers and the truths of its tasks, such as
 #: ``functools.partial(masquerade.simulate.crowd, tasks=100, workers=30)``.
 CrowdMaker = Callable[[np.random.Generator], tuple[Claims, Truths]]
-
-#: Is told how many runs are done, of how many.
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import IO, Any
 from sqlalchemy import Column, Connection, Engine, MetaData, Table, Text, cast, select, type_coerce
 
 from masquerade import __version__
+from masquerade.answers import Progress
 from masquerade.errors import NotEmpty, OperationError, WrongSchema
 from masquerade.server.db.engine import require_known, revision
 from masquerade.server.db.seals import require_same_key
@@ -37,7 +38,7 @@ def backup(
     file: IO[bytes],
     *,
     server_key: ServerKey | None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> BackedUp:
     """Write everything in a database of any revision to `file`.
 
@@ -68,7 +69,7 @@ def backup(
                 writer.add(table.name, row)
                 count += 1
                 if progress is not None and count % _AT_ONCE == 0:
-                    progress(count)
+                    progress(count, 0)
         return BackedUp(found, writer.end())
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Engine, select
 
 from masquerade.accounting import Ledger
+from masquerade.answers import Progress
 from masquerade.errors import BrokenChain, MasqueradeError
 from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
@@ -32,7 +33,7 @@ _UNREADABLE = (
 
 
 def ledger_findings(
-    connection: Connection, *, progress: Callable[[int, int], None] | None = None
+    connection: Connection, *, progress: Progress | None = None
 ) -> Iterator[CheckResult]:
     """Yield every account whose chain is broken or whose balance is not what it comes to."""
     tables = LedgerTables(connection)

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 # All tables are known once the application is.
 import masquerade.server.app  # noqa: F401
+from masquerade.answers import Progress
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
 from masquerade.server.db.seals import plain_texts, require_same_key
@@ -39,7 +40,7 @@ def examine(
     settings: Settings,
     *,
     now: Callable[[], datetime] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[CheckResult]:
     """Yield what each check finds; `progress` is told how many accounts of how many are checked."""
     yield from settings_findings(settings)
@@ -67,7 +68,7 @@ def _database(
     engine: Engine,
     settings: Settings,
     now: Callable[[], datetime],
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> Iterator[CheckResult]:
     reading = engine
     if engine.dialect.name == "postgresql":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +23,7 @@ from sqlalchemy import (
 )
 
 from masquerade.accounting import Ledger
+from masquerade.answers import Progress
 from masquerade.errors import BrokenBackup, NotEmpty
 from masquerade.server.db.engine import connect, require_known, revision, upgrade
 from masquerade.server.db.ledger_storage import LedgerTables
@@ -54,7 +54,7 @@ def restore(
     *,
     server_key: ServerKey | None,
     key: str | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Restored:
     """Put a backup into the empty database at `url`, and bring its schema to this version.
 
@@ -72,9 +72,7 @@ def restore(
         return _put(ArchiveReader(genuine), url, key, progress)
 
 
-def _put(
-    reader: ArchiveReader, url: str, key: str | None, progress: Callable[[int], None] | None
-) -> Restored:
+def _put(reader: ArchiveReader, url: str, key: str | None, progress: Progress | None) -> Restored:
     require_known(reader.header.revision)
     # Before connecting, which makes the file.
     new = _new_file(url)
@@ -93,9 +91,7 @@ def _put(
         engine.dispose()
 
 
-def _fill(
-    connection: Connection, reader: ArchiveReader, progress: Callable[[int], None] | None
-) -> Restored:
+def _fill(connection: Connection, reader: ArchiveReader, progress: Progress | None) -> Restored:
     names = inspect(connection).get_table_names()
     if names:
         raise NotEmpty(
@@ -125,7 +121,7 @@ def _load(
     connection: Connection,
     reader: ArchiveReader,
     tables: dict[str, Table],
-    progress: Callable[[int], None] | None,
+    progress: Progress | None,
 ) -> dict[str, int]:
     if connection.dialect.name == "sqlite":
         # Checked at the commit, because a row may refer to one that comes later.
@@ -146,7 +142,7 @@ def _load(
             rows[at] = rows.get(at, 0) + len(waiting)
             waiting.clear()
             if progress is not None:
-                progress(sum(rows.values()))
+                progress(sum(rows.values()), 0)
 
     for name, values in reader.rows():
         if name != at or len(waiting) == _AT_ONCE:

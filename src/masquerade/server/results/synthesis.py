@@ -163,7 +163,7 @@ def released(
     lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
     gone = threading.Event()
 
-    def tell(done: int) -> None:
+    def tell(done: int, _total: int) -> None:
         # The only place at which the work can be stopped, between objects.
         if gone.is_set():
             raise _NobodyWaitsError

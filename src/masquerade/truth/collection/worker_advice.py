@@ -224,7 +224,7 @@ def _copying(reports: _Reports) -> Iterator[Advice]:
     # Reports of a worker are a run in this order, by task.
     order = np.lexsort((claims.task, claims.worker))
     ends = np.searchsorted(claims.worker[order], np.arange(claims.n_workers + 1))
-    for one, other in zip(common.coords[0][chosen], common.coords[1][chosen], strict=True):
+    for one, other in zip(common.row[chosen], common.col[chosen], strict=True):
         mine, theirs = (order[ends[w] : ends[w + 1]] for w in (one, other))
         _, i, j = np.intersect1d(claims.task[mine], claims.task[theirs], return_indices=True)
         if len(i) < _LEAST_SHARED:

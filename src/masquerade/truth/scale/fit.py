@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from masquerade.answers import Frame, Truths
+from masquerade.answers import Frame, Progress, Truths
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
@@ -25,7 +25,6 @@ from masquerade.truth.expectation_maximization import (
     FixedPoint,
     Model,
     Posterior,
-    Progress,
     SufficientStatistics,
     fit_blocks,
 )
