@@ -7,11 +7,10 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, ClassVar, Self
 
-from masquerade.answers import Claims, Frame
+from masquerade.answers import Claims, Frame, Progress
 from masquerade.answers.frames import is_pandas
 from masquerade.truth.categorical import CategoricalEstimator, Gold
 from masquerade.truth.estimator import as_series, probabilities
-from masquerade.truth.expectation_maximization import Progress
 from masquerade.truth.report_mechanisms import AnyMechanism
 from masquerade.truth.voting import WeightedVote
 

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from masquerade.answers import Claims, Frame
+from masquerade.answers import Claims, Frame, Progress
 from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth import matrix_completion, message_passing, vote_weights, voting
 from masquerade.truth.categorical import Gold, Problem, Solution, gold_codes
 from masquerade.truth.crowd_kit.names import CrowdKitNames, Renamed, SkillNames
-from masquerade.truth.expectation_maximization import Progress
 from masquerade.truth.report_mechanisms import AnyMechanism
 from masquerade.truth.ties import Ties
 
