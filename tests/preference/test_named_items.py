@@ -28,12 +28,7 @@ from masquerade.preference import (
     SocialPreference,
     made_up_voters,
 )
-from masquerade.preference.item_counts import (
-    NetWins,
-    VoterNetWins,
-    Wins,
-    perturbed_strengths,
-)
+from masquerade.preference.named_items import NetWins, VoterNetWins, Wins, perturbed_strengths
 from masquerade.preference.vector_noise import LaplaceNoise
 
 KINDS: tuple[tuple[type[PrivateMechanism], dict[str, Any]], ...] = (

@@ -13,7 +13,7 @@ from tests.server.devices import Phone
 from tests.serving import CERTIFICATES
 
 from masquerade.server import Services
-from masquerade.server.http.session_cookie import COOKIE, csrf_token
+from masquerade.server.http.security import COOKIE, csrf_token
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers

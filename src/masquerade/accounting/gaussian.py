@@ -126,7 +126,7 @@ def gaussian_epsilon(delta: float, *, mu: float) -> float:
     >>> round(gaussian_epsilon(1e-6, mu=4 / 3), 4)
     6.8027
     """
-    _check_delta(delta)
+    in_range(delta, "delta", low=0, high=1)
     _check_mu(mu)
     if mu == 0 or delta == 1:
         return 0.0
@@ -234,7 +234,3 @@ def _below(delta: Fraction) -> float:
 
 def _check_mu(mu: float) -> None:
     in_range(mu, "mu", low=0, below=math.inf)
-
-
-def _check_delta(delta: float) -> None:
-    in_range(delta, "delta", low=0, high=1)

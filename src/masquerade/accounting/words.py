@@ -163,17 +163,13 @@ def _one_in(probability: float) -> str:
 
 
 def _but_for(delta: Fraction) -> str:
-    _check_delta(delta)
+    in_range(delta, "delta", low=0, high=1)
     if not delta:
         return ""
     return (
         f" But for a chance of 1 in {math.floor(1 / delta):,}: with that chance something may be "
         "sent to which this limit does not apply."
     )
-
-
-def _check_delta(delta: Fraction) -> None:
-    in_range(delta, "delta", low=0, high=1)
 
 
 _MOST_OF_NOISE = 1.2816  # four of five draws lie within so many sigmas

@@ -168,6 +168,7 @@ class Comparisons(Result):
             named = encode_items(table, items, unlisted)
             read = cls(_nothing(table), codes, known, (), choice, *named)
             return _sorted(replace(read, items_given=items is not None))
+        # difference[record, feature], each cut to the public width: noise is sized by that.
         declared = declare_features(names, ranges)
         columns = [numbers(plain_column(table, name), name, codes, known) for name in names]
         difference = np.stack(columns, axis=1) if columns else _nothing(table)
@@ -285,6 +286,7 @@ class Comparisons(Result):
 
         Where ranges were declared, every number is in [-1, 1].
         """
+        # By public widths, never by the spread of the data, which would have to be paid for.
         scaled: Floats = self.difference / self.widths
         return scaled
 

@@ -23,13 +23,13 @@ from masquerade.preference.composition import (
     Sensitivity,
     Unit,
 )
-from masquerade.preference.item_counts import pairs_met, perturbed_strengths, require_item_records
 from masquerade.preference.masked_choices import (
     MaskedChoices,
     MaskedChoicesFit,
     at_least_zero,
     fit_masked_choices,
 )
+from masquerade.preference.named_items import pairs_met, perturbed_strengths, require_item_records
 from masquerade.preference.other_voters import (
     FEWEST_REPORTS,
     DirectionSpread,

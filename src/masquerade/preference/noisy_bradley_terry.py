@@ -199,6 +199,7 @@ def fit_noisy_bradley_terry(
     value, iterations, converged = -math.inf, 0, False
     while not converged and iterations < max_iterations:
         iterations += 1
+        # E-step: looked[choice] = P(it followed the strengths | what was chosen)
         looked, likelihood = _looked(records, strengths, reliability, habit)
         # M-step: strengths by weighted wins, shares of choices by their counts
         strengths = _strengths(records, looked, prior)
@@ -225,6 +226,7 @@ def _looked(
     records: SidedComparisons, strengths: Floats, reliability: Floats, habit: Floats
 ) -> tuple[Floats, float]:
     """Return how probable it is that each choice follows the strengths, and the log-likelihood."""
+    # Bradley-Terry: P(left) = 1 / (1 + e**-(s_left - s_right))
     margin = strengths[records.left] - strengths[records.right]
     by_strength = expit(np.where(records.chose_left, margin, -margin))
     by_habit = np.where(records.chose_left, habit[records.worker], 1 - habit[records.worker])

@@ -49,6 +49,7 @@ def preference_page(
     alternatives : mapping of name to alternative, optional
         To rank, two or more. Named items rank themselves.
     """
+    # Without standard errors no order and no curve is drawn: they would look certain.
     known = learned.covariance is not None
     ranked = ""
     if known and (alternatives is not None or learned.named_items):

@@ -81,6 +81,7 @@ def _sent(reports: SurveyReports, labels: Sequence[str]) -> tuple[Claims, Report
     assert all(isinstance(mask, CategoricalMechanism) for mask in masks)
     people, items = sum(len(table) for table in tables), len(codebook.questions)
     claims = Claims(
+        # Everybody was asked all items: a person's answers stand behind each other.
         np.tile(np.arange(items, dtype=np.int32), people),
         np.repeat(np.arange(people, dtype=np.int32), items),
         np.concatenate([table.astype(np.int32).ravel() for table in tables]),

@@ -7,7 +7,7 @@ from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.level import CLEAR
-from masquerade.results.two_party_result import split_methods
+from masquerade.results.two_party_result import epsilon_text, split_methods
 
 #: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {
@@ -204,7 +204,7 @@ def _promise(result: Mapping[str, Any]) -> str:
         if level["name"] == CLEAR:
             loss = "nothing is promised"
         else:
-            loss = f"ε = {_upwards(promise['epsilon_user'])}{delta}"
+            loss = f"ε = {epsilon_text(promise['epsilon_user'])}{delta}"
         # Few people at a level are withheld, see `shown_counts`; so is their number here.
         few = "not counted apart" if count is None else f"{count:,} people"
         return loss if len(result["levels"]) == 1 else f"{level['name']}: {loss}, {few}"
@@ -215,11 +215,6 @@ def _promise(result: Mapping[str, Any]) -> str:
         "Local differential privacy of all answers of a participant, against everybody but their "
         f"own device{chosen}: {promises}."
     )
-
-
-def _upwards(epsilon: float) -> str:
-    # Amounts are whole millionths; a text never promises more than the guarantee.
-    return f"{-(-round(epsilon * 1_000_000) // 1000) / 1000:g}"
 
 
 def _differs(question: Mapping[str, Any]) -> bool:

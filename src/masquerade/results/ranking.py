@@ -93,6 +93,7 @@ def _values(
     sent: Integers, shares: Sequence[tuple[LevelShares, list[float]]], level: int
 ) -> Floats:
     """Return what each report of one level adds to each pair's share."""
+    # columns[pair][person]: what the report is worth, unbiased
     columns = []
     for column, (found, scores) in zip(sent.T, shares, strict=True):
         worth = found.score_values(scores)
@@ -116,5 +117,6 @@ def _covariance_of_mean(values: Floats, levels: LevelValues, level: int) -> Floa
     size = np.sqrt(np.maximum(np.diag(product), 1e-300))
     correlation = product / np.outer(size, size)
     np.fill_diagonal(correlation, 1.0)
+    # Correlations from the reports, errors from the model of the levels.
     covariance: Floats = correlation * np.outer(error, error)
     return covariance

@@ -350,11 +350,13 @@ def split_methods(result: Mapping[str, Any]) -> list[str]:
         "Kamath and Steinke, 2020).",
         "Zero-concentrated differential privacy of all answers of a participant, against whoever "
         "sees the result and everything that one of the parties sees: "
-        f"ρ = {result['levels'][0]['rho_each']:g}, that is ε = {_upwards(promise['epsilon_user'])} "
-        f"at δ = {promise['delta']:g}. Should both parties put their shares together, they can "
-        "read every answer.",
+        f"ρ = {result['levels'][0]['rho_each']:g}, that is "
+        f"ε = {epsilon_text(promise['epsilon_user'])} at δ = {promise['delta']:g}. Should both "
+        "parties put their shares together, they can read every answer.",
     ]
 
 
-def _upwards(epsilon: float) -> str:
+def epsilon_text(epsilon: float) -> str:
+    """Return an epsilon in thousandths, rounded up."""
+    # Amounts are whole millionths; a text never promises more than the guarantee.
     return f"{-(-round(epsilon * 1_000_000) // 1000) / 1000:g}"

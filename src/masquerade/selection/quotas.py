@@ -80,6 +80,7 @@ def quotas_by_level(
         return {offer.name: 0 for offer in offers}
     chosen = select(
         pool,
+        # Where nobody costs anything it may be 0, and scores are divided by it.
         budget=max(total if budget is None else budget, 1e-9),
         policy=policy,
         alpha=alpha,

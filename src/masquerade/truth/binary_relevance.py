@@ -106,6 +106,7 @@ class BinaryRelevance(Parametrized):
             pa.array([False, True]),
         )
         kept_rows(claims, "error")
+        # Mentions of each option are a run in this order.
         order = np.argsort(codes, kind="stable")
         ends = np.searchsorted(codes[order], np.arange(len(self._options) + 1))
         fits = []
@@ -115,6 +116,7 @@ class BinaryRelevance(Parametrized):
             known = (
                 None if gold is None else {one: option in set(all_) for one, all_ in gold.items()}
             )
+            # One method an option: nothing is shared but the workers' names.
             one = copy(self.method).unfitted()
             fits.append(one.fit(claims.with_values(yes), mechanism=mechanism, gold=known))
         self._fits = tuple(fits)
@@ -148,6 +150,7 @@ class BinaryRelevance(Parametrized):
     def truths_(self) -> pa.Table:
         """The labels found: ``task``, and ``label``, a list in the order of the options."""
         tasks = self._fitted[0].claims_.tasks
+        # holds[task, option]
         holds: Flags = np.stack([fit.labels_ == 1 for fit in self._fitted], axis=1)
         offsets = np.concatenate([[0], np.cumsum(holds.sum(axis=1))]).astype(np.int32)
         labels = self._options.take(pa.array(np.nonzero(holds)[1]))

@@ -125,6 +125,7 @@ def allowing_for_doubt(variance: Floats, votes: Votes, posterior: Floats) -> Flo
     Mean field takes expected agreements for known: this adds what is missing of them (Louis, 1982).
     """
     hit = np.clip(votes.agreement(posterior) / np.maximum(votes.of_worker, 1), 0.01, 0.99)
+    # doubt[worker]: variance of how many of the worker's votes are right, by unknown truths
     doubt = votes.agreement(posterior * (1 - posterior))
     missing = doubt / np.maximum(votes.of_worker * hit * (1 - hit), 1e-9)
     return np.asarray(np.minimum(variance / (1 - np.minimum(missing, 0.8)), 0.08))

@@ -80,6 +80,8 @@ class MMSR(CategoricalEstimator):
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
         )
+        # Agreement of two is the product of their skills, so that its size and sign are found
+        # apart.
         skill = size * signs(agreement)
         # A skill is 1 for who is always right and -1 / (k - 1) for who never is; kept off the ends.
         skill = np.clip(skill, 1 / np.sqrt(tasks) - 1 / (k - 1), 1 - 1 / np.sqrt(tasks))
@@ -113,6 +115,7 @@ def agreements(votes: Votes) -> tuple[Floats, Flags]:
     answered = sparse.coo_array(
         (cells.data, (row, cells.indices)), shape=(votes.n_tasks, votes.n_workers)
     ).tocsr()
+    # same, common[worker, worker]: tasks on which two agree, and that both answered
     same = (cells.T @ cells).toarray()
     common = (answered.T @ answered).toarray()
     np.fill_diagonal(common, 0)
@@ -145,6 +148,7 @@ def magnitudes(
         # Both sides look the same way: `target` is symmetric.
         new_v = trimmed_means(ratios(target, observed, u), v, trimmed, tasks)
         new_u = trimmed_means(ratios(target, observed, new_v), u, trimmed, tasks)
+        # Of the product: u and v alone may drift by a factor.
         change = float(np.linalg.norm(np.outer(new_u, new_v) - np.outer(u, v)))
         u, v = new_u, new_v
         losses.append(change)
@@ -171,6 +175,8 @@ def trimmed_means(said: Floats, old: Floats, trimmed: int, tasks: int) -> Floats
     Ma and Olshevsky (2020), Algorithm 1, step 4: of values below the old one, the smallest are left
     out, all where there are fewer; of those above likewise.
     """
+    # At most so many of the ratios on each side of the old value are left out: a few liars move
+    # nothing.
     below = (said < old[:, None]).sum(axis=1)
     above = (said > old[:, None]).sum(axis=1)
     first = np.minimum(below, trimmed)

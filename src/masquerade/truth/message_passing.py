@@ -88,6 +88,7 @@ class KOS(CategoricalEstimator):
                 f"KOS takes two options, these claims hold {len(given)}; take MMSR or another "
                 "method, or BinaryRelevance, which asks of each option by itself."
             )
+        # task, worker[answer]: an answer is an edge of the graph between tasks and workers
         task, worker = claims.task, claims.worker
         first = given.min(initial=claims.n_options)
         # A_ij: 1 for one option, -1 for the other
@@ -130,6 +131,7 @@ class KOS(CategoricalEstimator):
         never = np.setdiff1d(np.arange(claims.n_options), given)
         lowest = scores[:, given].min(axis=1, initial=np.inf, keepdims=True)
         scores[:, never] = np.where(np.isinf(lowest), 0, lowest - 1e-6 * (1 + np.abs(lowest)))
+        # The mean message that a worker sends
         sums = summed(reliability, worker, claims.n_workers)
         return Solution(
             scores=scores,

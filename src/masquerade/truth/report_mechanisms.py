@@ -169,6 +169,7 @@ class ReportMechanisms:
 
     def sources(self, claims: Claims) -> tuple[Claims, Sources]:
         """Return claims whose workers are sources: a worker with one of the mechanisms."""
+        # key[claim]: a number for each pair of worker and mechanism
         key = claims.worker.astype(np.int64) * len(self.mechanisms) + self.of_claim
         present, source = np.unique(key, return_inverse=True)
         worker, place = np.divmod(present, len(self.mechanisms))

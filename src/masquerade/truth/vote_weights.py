@@ -85,6 +85,7 @@ class GoldMajorityVote(CategoricalEstimator):
                 "no truth of these tasks is known; give some with gold= (--gold FILE on the "
                 "command line), or take WeightedVote, which needs none."
             )
+        # right, answers[worker]: on tasks of known truth alone, for all other shares are 0.
         right = votes.agreement(problem.anchored(np.zeros((claims.n_tasks, claims.n_options))))
         answers = votes.agreement(np.repeat(known[:, None], claims.n_options, 1).astype(float))
         untested = np.flatnonzero((answers == 0) & (votes.of_worker > 0))

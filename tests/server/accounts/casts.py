@@ -13,7 +13,7 @@ from masquerade.server import Services
 from masquerade.server.accounts.accounts import insert_account
 from masquerade.server.accounts.teams import RIGHTS, ROLES, join
 from masquerade.server.db.account_tables import TEAM
-from masquerade.server.http.session_cookie import COOKIE, csrf_token
+from masquerade.server.http.security import COOKIE, csrf_token
 
 PASSWORD = "four words in a row"
 

@@ -16,7 +16,7 @@ from tests.server.accounts.casts import PASSWORD, Cast
 
 from masquerade.server.accounts import passwords, totp
 from masquerade.server.http.rate_limit import AT_ONE_DOOR
-from masquerade.server.http.session_cookie import COOKIE, SECURE_COOKIE
+from masquerade.server.http.security import COOKIE, SECURE_COOKIE
 from masquerade.server.routes.sign_in import HOME, safe_path
 
 if TYPE_CHECKING:

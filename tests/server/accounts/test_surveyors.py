@@ -25,7 +25,7 @@ from masquerade.server.accounts.teams import RIGHTS, ROLES
 from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.http.session_cookie import SESSION_DAYS
+from masquerade.server.http.security import SESSION_DAYS
 
 if TYPE_CHECKING:
     from tests.server.accounts.casts import Cast

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.http.session_cookie import COOKIE, csrf_token
+from masquerade.server.http.security import COOKIE, csrf_token
 from masquerade.server.payments.rewards import Reward
 from masquerade.surveys import Choice, Comparison, Number, Rating
 from masquerade.surveys.survey import Survey, commitment_of

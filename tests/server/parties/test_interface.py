@@ -13,7 +13,7 @@ from tests.patience import wait_until
 from tests.server.parties.pairs import OPERATOR, device_report, helper_at
 from tests.serving import CERTIFICATES
 
-from masquerade.server.http.session_cookie import COOKIE, csrf_token
+from masquerade.server.http.security import COOKIE, csrf_token
 from masquerade.surveys.survey import split_commitment
 
 if TYPE_CHECKING:

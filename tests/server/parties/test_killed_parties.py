@@ -17,7 +17,7 @@ from tests.server.parties.killed_parties import Party, running, said, until
 from tests.server.parties.pairs import OPERATOR, device_report
 from tests.server.parties.test_interface import DOCUMENT
 
-from masquerade.server.http.session_cookie import COOKIE, csrf_token
+from masquerade.server.http.security import COOKIE, csrf_token
 from masquerade.surveys.survey import split_commitment
 
 pytestmark = [

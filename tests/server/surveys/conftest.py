@@ -16,7 +16,7 @@ from masquerade.server import Services, Settings, create_app
 from masquerade.server.accounts.accounts import insert_account
 from masquerade.server.accounts.teams import join
 from masquerade.server.db.account_tables import TEAM
-from masquerade.server.http.session_cookie import COOKIE, csrf_token
+from masquerade.server.http.security import COOKIE, csrf_token
 from masquerade.server.operations.run import address
 from masquerade.server.surveys.lifecycle import Lifecycle
 

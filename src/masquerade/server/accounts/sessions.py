@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, 
 
 from masquerade.server.db.account_tables import SESSION
 from masquerade.server.db.transactions import Service
-from masquerade.server.http.session_cookie import SESSION_DAYS
+from masquerade.server.http.security import SESSION_DAYS
 
 #: A session in which nothing was asked for so many days is over.
 IDLE_DAYS = 7

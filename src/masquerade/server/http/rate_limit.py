@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from masquerade.errors import TooManyAttempts
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.problem import problem
-from masquerade.server.http.session_cookie import COOKIE, SECURE_COOKIE
+from masquerade.server.http.security import COOKIE, SECURE_COOKIE
 
 _WINDOW_SECONDS = 60
 _HOUR = 3600

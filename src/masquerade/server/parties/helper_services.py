@@ -77,6 +77,7 @@ def settle_identity(
     approved = connection.execute(
         select(func.count()).select_from(HELPER_TASK).where(HELPER_TASK.c.state == APPROVED)
     ).scalar_one()
+    # Devices compare both with what the survey names, and would refuse these surveys from now on.
     if before is not None and approved and not change:
         raise WrongState(
             f"{approved} approved surveys name {before.operator!r} at {before.address}, and this "

@@ -173,5 +173,6 @@ def leader_half(split: SplitTask, keys: LeaderSecrets, report: Report) -> tuple[
         report.public_share,
         report.leader_encrypted_input_share,
     )
+    # By task and seed alone: the same for all reports, and never sent.
     key = split.task.verification_key(keys.seed)
     return split.task.leader_init(key, metadata.report_id, report.public_share, share)

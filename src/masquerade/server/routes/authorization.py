@@ -17,8 +17,7 @@ from masquerade.errors import Forbidden, MasqueradeError, Unauthenticated
 from masquerade.server.accounts.accounts import Account
 from masquerade.server.accounts.teams import Team
 from masquerade.server.http.pages import render
-from masquerade.server.http.security import same_origin
-from masquerade.server.http.session_cookie import COOKIE, csrf_token, session_secret
+from masquerade.server.http.security import COOKIE, csrf_token, same_origin, session_secret
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 

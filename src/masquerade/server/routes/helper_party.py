@@ -25,8 +25,7 @@ from masquerade.errors import (
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import render
 from masquerade.server.http.problem import wants_json
-from masquerade.server.http.security import same_origin
-from masquerade.server.http.session_cookie import csrf_token
+from masquerade.server.http.security import csrf_token, same_origin
 from masquerade.server.parties.helper_page import task_address, task_view
 from masquerade.server.parties.helper_proposals import Proposal
 from masquerade.server.parties.helper_services import HelperServices

@@ -16,7 +16,7 @@ from masquerade.server.accounts.passkeys import Site, installed
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import render
 from masquerade.server.http.rate_limit import Attempts
-from masquerade.server.http.session_cookie import forget_cookie, session_secret, set_cookie
+from masquerade.server.http.security import forget_cookie, session_secret, set_cookie
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import (
     Member,

@@ -134,6 +134,7 @@ class FittedCrowd:
             # A mechanism that nobody went through: the crowd's mean stands in.
             nodes = weight[rows[0]] if len(rows) else channel.mean_weight
             crowd.append(np.tensordot(nodes, reports, 1))
+        # Posterior mean of the truths' shares under a uniform Dirichlet prior
         totals = posterior.sum(axis=0) + 1
         return cls(
             claims.options,
@@ -160,6 +161,7 @@ class FittedCrowd:
         size = len(self.crowd)
         row = np.full(len(known) * size, -1)
         code = pc.index_in(self.workers, value_set=known).to_numpy(zero_copy_only=False)
+        # row[worker, mechanism] of `confusion`; -1 for pairs that no report went through
         row[code * size + self.mechanism_of] = np.arange(len(code))
         asked = pc.index_in(named, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False)
         found = np.where(asked >= 0, row[np.maximum(asked, 0) * size + places], -1)

@@ -149,6 +149,7 @@ class DawidSkene(CrowdKitNames, dawid_skene.DawidSkene):
             )
         labels, workers = claims.options.to_pylist(), claims.workers.to_pylist()
         if self.initial_error_strategy == "assign":
+            # Each label of each worker needs a row: a missing one would silently be 0.
             cells = np.unique(np.stack([claims.worker, claims.value], axis=1), axis=0)
             missing = {
                 workers[worker]
@@ -169,6 +170,7 @@ class DawidSkene(CrowdKitNames, dawid_skene.DawidSkene):
                     "column, where it holds probabilities; or give counts."
                 )
         index = import_module("pandas").MultiIndex.from_product([workers, labels])
+        # known[worker, label, truth]; here it is by worker, truth and label
         known = table.reindex(index=index, columns=labels).fillna(0.0).to_numpy(dtype=np.float64)
         return np.asarray(known.reshape(len(workers), len(labels), -1).transpose(0, 2, 1))
 

@@ -230,6 +230,7 @@ def fit_vectors(method: RASA | HRRASA, data: Any, true_embeddings: Any) -> None:
     """Fit a method on a pandas table that has the vectors, and set what crowd-kit calls so."""
     table = data[["task", "worker", "output"]].rename(columns={"output": "text"})
     texts = Texts.from_frame(table, None)
+    # vectors[row, dimension], in the order of the table
     vectors = np.stack(list(data["embedding"])).astype(np.float64)
     place = {name: code for code, name in enumerate(texts.tasks.to_pylist())}
     known = {} if true_embeddings is None else dict(true_embeddings.dropna().items())

@@ -149,6 +149,7 @@ class GoldMajorityVote(SkillNames, vote_weights.GoldMajorityVote):
         for _, some in truths.groupby(truths.groupby(level=0).cumcount()):
             code = gold_codes(some, claims)[claims.task]
             answers = np.maximum(answers, code >= 0)
+            # A task with several truths is answered rightly by any of them.
             right += code == claims.value
         answered = np.bincount(claims.worker, answers, claims.n_workers)
         correct = np.bincount(claims.worker, right, claims.n_workers)

@@ -73,6 +73,7 @@ def gleu(text: str, other: str) -> float:
     >>> gleu("the cat sat", "the cat sat"), gleu("the cat", "a dog")
     (1.0, 0.0)
     """
+    # GLEU: common runs of words over those of the longer text
     runs = [_runs(one.split()) for one in (text, other)]
     most = max(one.total() for one in runs)
     return (runs[0] & runs[1]).total() / most if most else 1.0

@@ -63,6 +63,7 @@ class ROVER(TextEstimator):
 
     def _learn(self, texts: Texts) -> None:
         self._found = []
+        # By worker: places at which the consensus was said, of all places
         agreed, places = np.zeros(len(texts.workers)), np.zeros(len(texts.workers))
         for rows in texts.of_task:
             sequences = [list(self.tokenizer(texts.text[row])) for row in rows]

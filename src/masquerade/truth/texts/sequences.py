@@ -98,6 +98,7 @@ class RASA(TextEstimator):
     def _learn_vectors(self, texts: Texts, vectors: Floats, known: dict[int, Floats]) -> None:
         local = self._local_weights(texts, vectors)
         means, self._weight = self._means(texts, vectors, known, local)
+        # The text that somebody wrote nearest to the mean: a mean of vectors is no text.
         distance = cosine_distances(vectors, means[texts.task])
         rows = [rows[distance[rows].argmin()] for rows in texts.of_task]
         self._chosen = np.array(rows, dtype=np.int64)
@@ -128,12 +129,16 @@ class RASA(TextEstimator):
             total = np.bincount(texts.task, each, len(texts.tasks))
             sums = np.zeros_like(means)
             np.add.at(sums, texts.task, each[:, None] * vectors)
+            # Weighted means, where known texts stay what they are
             means = np.divide(sums, total[:, None], out=sums, where=total[:, None] > 0)
             for code, vector in known.items():
                 means[code] = vector
+            # off[text]: squared distance from the mean of its task
             off = ((vectors - means[texts.task]) ** 2).sum(axis=1)
             spread = np.divide(off, local, out=np.zeros_like(off), where=local > 0)
             sums_of_workers = np.bincount(texts.worker, spread, len(texts.workers))
+            # A quantile over the sum of squares, so that few texts give no large weight by
+            # luck.
             weight = quantile / np.maximum(sums_of_workers, _LEAST)
             self._iterations += 1
             size = float((means**2).sum())
@@ -200,6 +205,7 @@ class HRRASA(RASA):
             scaled = np.divide(off, product, out=np.full_like(off, np.inf), where=product > 0)
             alike = np.exp(-scaled)
             said = [texts.text[row] for row in rows]
+            # same[text, other] of one task
             same = np.array([[self.similarity(a, b) for b in said] for a in said])
             each = self.embedding_share * alike + self.text_share * same
             np.fill_diagonal(each, 0)
@@ -211,5 +217,6 @@ def cosine_distances(vectors: Floats, means: Floats) -> Floats:
     """Return 1 less the cosine of each pair of rows, infinity for a vector of zeros."""
     norm = np.linalg.norm(vectors, axis=1) * np.linalg.norm(means, axis=1)
     inner = np.einsum("nd,nd->n", vectors, means)
+    # A vector of zeros has no direction: it is the farthest of all.
     cosine = np.divide(inner, norm, out=np.full(len(inner), -np.inf), where=norm > 0)
     return np.asarray(1 - cosine)
