@@ -135,3 +135,24 @@ def test_what_small_jobs_load_is_small() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_public_objects_show_an_example() -> None:
+    """Of the library's public classes and functions at least six in seven have an example.
+
+    What has none needs a server, a cluster or a file of real data to say anything.
+    """
+    shown, lacking = 0, []
+    for name in PACKAGES:
+        if name in ("masquerade.server", "masquerade.cli"):
+            continue
+        module = importlib.import_module(name)
+        for public in module.__all__:
+            value = getattr(module, public)
+            if not (inspect.isclass(value) or inspect.isfunction(value)):
+                continue
+            if ">>>" in (value.__doc__ or ""):
+                shown += 1
+            else:
+                lacking.append(f"{name}.{public}")
+    assert 6 * len(lacking) <= shown, f"without an example: {', '.join(lacking)}"

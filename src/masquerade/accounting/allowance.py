@@ -36,6 +36,12 @@ class Allowed(Result):
         of delta), ``"simple"`` (zero-concentrated, ``rho + 2 sqrt(rho ln(1/delta))``),
         ``"concentrated"`` (the same, converted tightly), ``"gaussian"`` and ``"distribution"``
         (exact). A method that does not apply is not there.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Caps, Mu, answers_allowed
+    >>> answers_allowed(Mu.of(Fraction(2, 3)), Caps()).ledger
+    7
     """
 
     ledger: int
@@ -96,6 +102,12 @@ def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dic
     dict of str to Allowed
         Keys are the level's name and the kind of answer, such as ``"high, 5 options"``. Numbers are
         those of Gaussian noise.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Caps
+    >>> what_a_cap_buys(Caps(), options=(2,))["high, 2 options"].ledger
+    29
     """
     found = {}
     for level in LEVELS:

@@ -20,6 +20,14 @@ class Witness:
         A report, or a set of reports, in words.
     answers : (str, str)
         The report is more likely by the first answer than by the second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.accounting import audit
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> audit(RandomizedResponse(2, epsilon=1), samples=2_000, rng=np.random.default_rng(1)).worst
+    Witness(report='0', answers=('0', '1'))
     """
 
     report: str
@@ -71,6 +79,15 @@ class AuditReport(Result):
         Why the claim does not hold.
     details : mapping
         JSON-ready.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.accounting import audit
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> found = audit(RandomizedResponse(2, epsilon=1), samples=2_000, rng=np.random.default_rng(1))
+    >>> found.verdict, str(found.exact_epsilon)
+    ('holds', '1')
     """
 
     mechanism: str

@@ -69,6 +69,13 @@ def audit(
     rho; profiles have a bound, and exact densities at drawn points. Sampled: half of the reports
     choose the most telling set of reports, the other half bounds its probabilities. What is
     implied: that a report is drawn as `mechanism` draws it, and that answers are what is reported.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> found = audit(RandomizedResponse(2, epsilon=1), samples=2_000, rng=np.random.default_rng(1))
+    >>> found.holds, str(found.exact_epsilon)
+    (True, '1')
     """
     require_generator(rng)
     answers = whole(answers, "answers", low=1)

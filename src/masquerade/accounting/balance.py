@@ -35,6 +35,13 @@ class Balance(NamedTuple):
         Numbers of answers in clear. They are in none of the sums.
     spent_other, reserved_other : int
         Number of charges of which not all is Gaussian noise.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Caps
+    >>> balance = Balance(Caps(), spent_epsilon=2_500_000)
+    >>> str(balance.epsilon), str(balance.residual_epsilon)
+    ('2.5', '7.5')
     """
 
     caps: Caps

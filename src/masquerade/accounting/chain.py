@@ -41,6 +41,15 @@ class Charge(NamedTuple):
         Names this response among the person's.
     caps : Caps, optional
         The person's caps from here on, where they begin or change.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Cost
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> cost = Cost.of("survey-1", [RandomizedResponse(2, epsilon=1)])
+    >>> charge = Charge("a person", cost, "2026-03-14")
+    >>> charge.survey, str(charge.user), charge.kind
+    ('survey-1', '1', 'commit')
     """
 
     person: str
@@ -80,6 +89,15 @@ class Entry(NamedTuple):
         Place in the person's chain, from 0.
     previous_hash, hash : str
         SHA-256 in hexadecimal of the entry before, and of this one.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Charge, Cost, append
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> cost = Cost.of("survey-1", [RandomizedResponse(2, epsilon=1)])
+    >>> entry = append(Charge("a person", cost, "2026-03-14"), None)
+    >>> entry.sequence, len(entry.hash)
+    (0, 64)
     """
 
     charge: Charge
@@ -89,7 +107,18 @@ class Entry(NamedTuple):
 
 
 def append(charge: Charge, previous: Entry | None) -> Entry:
-    """Return the entry that puts `charge` after `previous` (None: the person's first)."""
+    """Return the entry that puts `charge` after `previous` (None: the person's first).
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Cost
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> cost = Cost.of("survey-1", [RandomizedResponse(2, epsilon=1)])
+    >>> first = append(Charge("a person", cost, "2026-03-14"), None)
+    >>> second = append(Charge("a person", cost, "2026-03-15"), first)
+    >>> second.previous_hash == first.hash
+    True
+    """
     if previous is None:
         return entry_at(charge, 0, GENESIS)
     return entry_at(charge, previous.sequence + 1, previous.hash)
@@ -131,6 +160,16 @@ def verify_chain(entries: Iterable[Entry]) -> int:
     ------
     BrokenChain
         An entry is missing, moved or changed; the message names the first such place.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Cost
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> cost = Cost.of("survey-1", [RandomizedResponse(2, epsilon=1)])
+    >>> first = append(Charge("a person", cost, "2026-03-14"), None)
+    >>> second = append(Charge("a person", cost, "2026-03-15"), first)
+    >>> verify_chain([first, second])
+    2
     """
     previous: Entry | None = None
     count = 0
@@ -148,6 +187,15 @@ def total(entries: Iterable[Entry]) -> Loss:
     """Return the user-level loss of all responses together (pure epsilon adds).
 
     Reservations and what was released do not count.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Charge, Cost, append
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> cost = Cost.of("survey-1", [RandomizedResponse(2, epsilon=1)])
+    >>> first = append(Charge("a person", cost, "2026-03-14"), None)
+    >>> str(total([first, append(Charge("a person", cost, "2026-03-15"), first)]))
+    '2'
     """
     paid = (e.charge.user for e in entries if e.charge.kind in PAID)
     return sum(paid, NO_LOSS)

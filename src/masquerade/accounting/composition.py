@@ -37,6 +37,13 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
     exact loss of each group; sums are exact. Where Gaussian noise is among them, ``epsilon_user``
     is what `spent` says at the mechanisms' delta. One mechanism without a guarantee leaves all
     without.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> promise = compose([RandomizedResponse(2, epsilon=1), RandomizedResponse(5, epsilon=2)])
+    >>> str(promise.epsilon_event), str(promise.epsilon_user)
+    ('2', '3')
     """
     if not mechanisms:
         raise ParameterError("there are no mechanisms to compose; give one for each answer.")
@@ -78,6 +85,15 @@ class Spent(Result):
         a fine grid, all randomized response, discrete Gaussian or Laplace noise, or pure).
     bounds : mapping of str to Loss
         Every bound that applies, by its method.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from masquerade.accounting import spent
+    >>> from masquerade.exact import Loss
+    >>> found = spent([Loss(1_000_000)] * 3, Fraction(1, 1_000_000))
+    >>> str(found.epsilon), found.method
+    ('2.999998', 'distribution')
     """
 
     epsilon: Loss
@@ -149,6 +165,14 @@ def spent_together(accounts: Mapping[str, Iterable[Kind]], delta: Fraction) -> S
     accounts : mapping of str to iterable of charges
     delta : Fraction
         For all accounts together.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from masquerade.exact import Loss
+    >>> accounts = {"home": [Loss(1_000_000)], "work": [Loss(2_000_000)]}
+    >>> str(spent_together(accounts, Fraction(1, 1_000_000)).epsilon)
+    '3'
     """
     return spent(chain.from_iterable(accounts.values()), delta)
 
@@ -187,6 +211,14 @@ def compose_linked(
     As `compose`, but one changed answer is seen through all reports of its group, so
     ``epsilon_event`` is at least what a group costs together. Where answers outside a group share a
     two-layer flip probability with it, their reports tell of that too and are counted.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> questions = [RandomizedResponse(2, epsilon=1), RandomizedResponse(5, epsilon=2)]
+    >>> promise = compose_linked(questions, linked=[(0, 1)])
+    >>> str(promise.epsilon_event), str(promise.epsilon_user)
+    ('3', '3')
     """
     promise = compose(mechanisms)
     # one answer may decide which others are asked, and so change all of their reports

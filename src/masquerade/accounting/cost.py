@@ -44,6 +44,14 @@ class Cost:
         Derived: whether only the first four are given.
     digest : str
         Derived: SHA-256 of everything given.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> masks = [RandomizedResponse(2, epsilon=1), RandomizedResponse(5, epsilon=2)]
+    >>> cost = Cost.of("survey-1", masks)
+    >>> str(cost.event), str(cost.user)
+    ('2', '3')
     """
 
     survey: str

@@ -67,6 +67,14 @@ class LossDistribution(Result):
         Probability of an infinite loss.
     error : float
         By how much, relatively, rounding can have made any probability too small.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import MaskedChoice, composed
+    >>> from masquerade.exact import Loss
+    >>> found = composed({MaskedChoice(2, Loss(1_000_000)): 10})
+    >>> round(found.epsilon(1e-6), 2)
+    10.0
     """
 
     step: float
@@ -153,6 +161,13 @@ def composed(counts: Mapping[Kind, int]) -> LossDistribution | None:
     distribution the best tests are thresholds, and their power grows with the shift.
 
     Cost: about 0.1 s for thousands of reports.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import MaskedChoice
+    >>> from masquerade.exact import Loss
+    >>> round(composed({MaskedChoice(2, Loss(1_000_000)): 10}).epsilon(1e-6), 2)
+    10.0
     """
     if not counts or not all(_has_pair(kind) for kind in counts):
         return None

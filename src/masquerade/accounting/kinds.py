@@ -44,6 +44,12 @@ class MaskedChoice:
         Number of different reports, at least 2.
     epsilon : Loss
         Of one report.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import pure_of
+    >>> str(pure_of(MaskedChoice(3, Loss(1_000_000))))
+    '1'
     """
 
     symbols: int
@@ -63,6 +69,13 @@ class MaskedNumber:
         Largest change of the answer, in steps of the lattice, at least 0.
     variance : Fraction
         Parameter of the noise in squared steps, above 0.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from masquerade.accounting import rho_of
+    >>> str(rho_of(MaskedNumber(4, Fraction(36))))
+    '0.222223'
     """
 
     change: int
@@ -83,6 +96,12 @@ class LaplaceNumber:
         Largest change of the answer, in steps of the lattice, at least 0.
     scale : Fraction
         Of the noise in steps, above 0.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> str(LaplaceNumber(4, Fraction(4)).epsilon)
+    '1'
     """
 
     change: int
@@ -103,7 +122,14 @@ Kind = Loss | Rho | Mu | MaskedChoice | MaskedNumber | LaplaceNumber
 
 
 def pure_of(kind: Kind) -> Loss:
-    """Return the pure epsilon of a kind; infinite where it has none."""
+    """Return the pure epsilon of a kind; infinite where it has none.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> str(pure_of(Loss(1_000_000)))
+    '1'
+    """
     match kind:
         case Loss():
             return kind
@@ -119,6 +145,12 @@ def rho_of(kind: Kind) -> Rho:
 
     The discrete Gaussian costs exactly what the continuous one does (Canonne, Kamath and Steinke,
     2020, Theorem 4): ``change**2 / (2 variance)``.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> str(rho_of(Loss(1_000_000)))
+    '0.462118'
     """
     match kind:
         case Loss():
@@ -140,7 +172,14 @@ def rho_of(kind: Kind) -> Rho:
 
 
 def is_clear(kind: Kind) -> bool:
-    """Return whether nothing bounds what a report says: the answer leaves in clear."""
+    """Return whether nothing bounds what a report says: the answer leaves in clear.
+
+    Examples
+    --------
+    >>> from masquerade.exact import INFINITE_LOSS, Loss
+    >>> is_clear(INFINITE_LOSS), is_clear(Loss(1_000_000))
+    (True, False)
+    """
     return math.isinf(rho_of(kind).micro) and math.isinf(pure_of(kind).micro)
 
 
@@ -157,6 +196,12 @@ def kinds_of(mechanisms: Iterable[Mechanism]) -> list[Kind]:
     ------
     NoGuarantee
         A mechanism promises nothing, or only an epsilon at a delta, which does not add up.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> kinds_of([RandomizedResponse(2, epsilon=1)])
+    [MaskedChoice(symbols=2, epsilon=Loss(micro=1000000))]
     """
     kinds: list[Kind] = []
     for mechanism, count in Counter(mechanisms).items():

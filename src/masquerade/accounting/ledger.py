@@ -48,6 +48,12 @@ class LedgerStatistics(Result):
         Answers sent in clear.
     exhausted : int
         Persons with less than a hundredth of their cap left, in epsilon and in rho.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Ledger, MemoryStorage
+    >>> Ledger(MemoryStorage(), clock=lambda: "2026-03-14").statistics().persons
+    0
     """
 
     persons: int
@@ -398,6 +404,17 @@ def charge_all(
         The name is empty, or two people have the same name as text; nobody was charged.
     InsufficientBudget
         Somebody has too little left; what had been reserved was given back.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Ledger, MemoryStorage
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14")
+    >>> cost = Cost.of("release-1", [RandomizedResponse(2, epsilon=1)])
+    >>> with charge_all(ledger, [("ann", cost), ("bob", cost)], result="release-1", name="spring"):
+    ...     drawn = "the result"
+    >>> str(ledger.balance("ann").epsilon)
+    '1'
     """
     if not name:
         raise ParameterError(f"the name of the {result} is empty; the ledger needs one.")

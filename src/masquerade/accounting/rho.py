@@ -83,6 +83,12 @@ def rho_of_pure(epsilon: Loss) -> Rho:
     ``F'(s) = epsilon tanh(epsilon sqrt(s)) / (2 sqrt(s))`` decreases, so F is concave, its
     difference quotient falls with t, and the supremum is the limit at a = 1:
     ``F'(1/4) = epsilon tanh(epsilon / 2)``.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> str(rho_of_pure(Loss(1_000_000)))
+    '0.462118'
     """
     if epsilon.micro == math.inf:
         return INFINITE_RHO
@@ -118,6 +124,12 @@ def rho_of_response(symbols: int, epsilon: Loss) -> Rho:
 
     A response that keeps the answer less often than any other symbol is reported costs less than
     one that keeps it more often with the same epsilon and number of symbols.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> str(rho_of_response(5, Loss(1_000_000)))
+    '0.255763'
     """
     in_range(symbols, "symbols", low=2)
     closed = rho_of_pure(epsilon)
@@ -175,6 +187,12 @@ def rho_of_laplace(change: int, scale: Fraction) -> Rho:
     supremum is the limit at a = 1, the Kullback-Leibler divergence. That grows with d, so smaller
     changes cost less; and what stands in for "no answer" is one of the answers or a mixture of
     them, which costs no more (Renyi divergences are quasi-convex).
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> str(rho_of_laplace(4, Fraction(4)))
+    '0.374417'
     """
     in_range(change, "change", low=0)
     in_range(scale, "scale", above=0)

@@ -32,7 +32,15 @@ Decision = Callable[[Balance | None, Entry | None], Change | None]
 
 
 class Storage(Protocol):
-    """The interface of a ledger's storage."""
+    """The interface of a ledger's storage.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import Ledger, MemoryStorage
+    >>> ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14")
+    >>> ledger.balance("a person").entries
+    0
+    """
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
         """Keep what `decide` returns and return its entry, nobody else changing this person.
@@ -64,7 +72,13 @@ class Storage(Protocol):
 
 
 class MemoryStorage:
-    """Ledgers in memory, safe for many threads; each person has a lock of their own."""
+    """Ledgers in memory, safe for many threads; each person has a lock of their own.
+
+    Examples
+    --------
+    >>> MemoryStorage().balance("nobody yet") is None
+    True
+    """
 
     def __init__(self) -> None:
         self._accounts: dict[str, _Account] = {}

@@ -89,6 +89,13 @@ def largest_power_together(charges: Iterable[Kind]) -> Callable[[float], float]:
     ----------
     charges : iterable of Kind
         One for each report, fixed beforehand; see `masquerade.accounting.spent`.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> power = largest_power_together([Loss(500_000), Loss(500_000)])
+    >>> round(power(0.05), 3)
+    0.136
     """
     counts = Counter(charges)
     pure = sum((pure_of(kind) * count for kind, count in counts.items()), NO_LOSS)

@@ -32,6 +32,13 @@ class Explanation(Result):
     ----------
     one_answer, all_answers : str
         What anyone can come to believe about one answer, and about all of them together.
+
+    Examples
+    --------
+    >>> from masquerade.accounting import explain
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> isinstance(explain(RandomizedResponse(2, epsilon=1).guarantee()), Explanation)
+    True
     """
 
     one_answer: str
@@ -47,6 +54,12 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
     ----------
     prior : float
         Above 0, at most 1.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> round(highest_belief(Loss(1_000_000)), 3)
+    0.731
     """
     in_range(prior, "prior", above=0, high=1)
     # Bayes: posterior odds = prior odds * e**epsilon at most.
@@ -107,7 +120,17 @@ def risk_in_words(
 
 
 def explain(guarantee: Guarantee) -> Explanation:
-    """Return what `guarantee` means, in odds."""
+    """Return what `guarantee` means, in odds.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> said = explain(RandomizedResponse(2, epsilon=1).guarantee())
+    >>> print(textwrap.fill(said.one_answer, 80))
+    Somebody who thought it 50:50 that you gave one certain answer to a question can
+    be at most 73.2 % sure after seeing what you send.
+    """
     count = guarantee.answers
     exception = _but_for(guarantee.delta)
     one = _belief_sentence(guarantee.epsilon_event, "gave one certain answer to a question")
@@ -121,7 +144,16 @@ def explain(guarantee: Guarantee) -> Explanation:
 
 
 def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
-    """Return how many of 100 people send the answer they gave, for each kind of question."""
+    """Return how many of 100 people send the answer they gave, for each kind of question.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> print(textwrap.fill(keep_in_words([RandomizedResponse(2, epsilon=1)]), 80))
+    Where there are 2 options, about 73 of 100 people send the answer they gave and
+    27 send the other one.
+    """
     kinds = dict.fromkeys(mechanisms)
     keep = [(m.symbols, round(100 * float(m.keep_probability))) for m in kinds]
     (symbols, first), *more = dict.fromkeys(keep)
@@ -213,7 +245,14 @@ the other one.'
 
 
 def blur_in_words(mechanisms: Sequence[Mechanism]) -> str:
-    """Return an example of how far a report may be from its answer: that of the first question."""
+    """Return an example of how far a report may be from its answer: that of the first question.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import DiscreteGaussian
+    >>> blur_in_words([DiscreteGaussian(1, 5, sigma=3)])
+    'Somebody who answers 5 on a scale from 0 to 10 sends a number between -5 and 15, 4 times in 5.'
+    """
     first = mechanisms[0]
     if all(map(_is_clear, mechanisms)):
         return "Nothing is blurred: what you answer is what is sent."

@@ -139,7 +139,14 @@ class BitCircuit(Circuit[Measurement, Result]):
 
 
 class SumVec(BitCircuit[Sequence[int], list[int]]):
-    """Whole numbers from 0 to `largest`; the result is the sum of each (section 7.4.3)."""
+    """Whole numbers from 0 to `largest`; the result is the sum of each (section 7.4.3).
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_128
+    >>> SumVec(FIELD_128, length=2, largest=3, chunk=2).encode([1, 2])
+    [1, 0, 0, 1]
+    """
 
     def __init__(self, field: Field, *, length: int, largest: int, chunk: int) -> None:
         self.length, self.largest = length, largest
@@ -175,7 +182,14 @@ class SumVec(BitCircuit[Sequence[int], list[int]]):
 
 
 class Histogram(BitCircuit[int, list[int]]):
-    """One of `length` buckets; the result is the count of each (section 7.4.4)."""
+    """One of `length` buckets; the result is the count of each (section 7.4.4).
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_128
+    >>> Histogram(FIELD_128, length=4, chunk=2).encode(2)
+    [0, 0, 1, 0]
+    """
 
     def __init__(self, field: Field, *, length: int, chunk: int) -> None:
         super().__init__(field, bits=length, output_length=length, chunk=chunk, checks=1)
@@ -195,7 +209,14 @@ class Histogram(BitCircuit[int, list[int]]):
 
 
 class MultihotCountVec(BitCircuit[Sequence[bool], list[int]]):
-    """Any of `length` options, at most `most` of them; the result counts each (section 7.4.5)."""
+    """Any of `length` options, at most `most` of them; the result counts each (section 7.4.5).
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_128
+    >>> MultihotCountVec(FIELD_128, length=3, most=2, chunk=2).encode([True, False, True])[:3]
+    [1, 0, 1]
+    """
 
     def __init__(self, field: Field, *, length: int, most: int, chunk: int) -> None:
         if not 1 <= most <= length:

@@ -26,6 +26,12 @@ class Gadget(ABC):
         Number of inputs.
     degree : int
         Of the polynomial that computes it.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_64, Mul
+    >>> Mul().evaluate(FIELD_64, [3, 5])
+    15
     """
 
     arity: int
@@ -37,7 +43,14 @@ class Gadget(ABC):
 
 
 class Mul(Gadget):
-    """The product of two inputs (appendix A.1)."""
+    """The product of two inputs (appendix A.1).
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_64
+    >>> Mul().evaluate(FIELD_64, [3, 5])
+    15
+    """
 
     arity = 2
     degree = 2
@@ -54,6 +67,12 @@ class PolyEval(Gadget):
     ----------
     coefficients : sequence of int
         From the constant up; the last is not 0.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_64
+    >>> PolyEval([1, 0, 2]).evaluate(FIELD_64, [3])
+    19
     """
 
     arity = 1
@@ -82,6 +101,12 @@ class ParallelSum(Gadget):
     inner : Gadget
     count : int
         Number of groups.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_64, Mul
+    >>> ParallelSum(Mul(), 2).evaluate(FIELD_64, [3, 5, 1, 4])
+    19
     """
 
     def __init__(self, inner: Gadget, count: int) -> None:
@@ -124,6 +149,12 @@ class Circuit(ABC, Generic[Measurement, Result]):
         Random elements that the outputs depend on, known to all after the measurement is fixed.
     evaluation_length : int
         Number of outputs.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_64, Count
+    >>> isinstance(Count(FIELD_64), Circuit)
+    True
     """
 
     field: Field
@@ -213,7 +244,14 @@ def gadget_length(degree: int, calls: int) -> int:
 
 
 class Count(Circuit[int, int]):
-    """One bit, yes or no; the result is the count of yes (section 7.4.1)."""
+    """One bit, yes or no; the result is the count of yes (section 7.4.1).
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_64
+    >>> Count(FIELD_64).encode(1)
+    [1]
+    """
 
     def __init__(self, field: Field) -> None:
         self.field = field
@@ -245,7 +283,14 @@ class Count(Circuit[int, int]):
 
 
 class Sum(Circuit[int, int]):
-    """A whole number from 0 to `largest`; the result is the sum (section 7.4.2)."""
+    """A whole number from 0 to `largest`; the result is the sum (section 7.4.2).
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import FIELD_64
+    >>> Sum(FIELD_64, 7).encode(5)
+    [1, 0, 1]
+    """
 
     def __init__(self, field: Field, largest: int) -> None:
         self.field, self.largest = field, largest

@@ -61,6 +61,11 @@ def verification_key(seed: bytes, task: bytes) -> bytes:
     References
     ----------
     Krawczyk and Eronen, "HMAC-based extract-and-expand key derivation function", RFC 5869.
+
+    Examples
+    --------
+    >>> len(verification_key(bytes(32), bytes(32)))
+    32
     """
     if len(seed) != SEED_SIZE or len(task) != _TASK_SIZE:
         raise ParameterError(

@@ -131,6 +131,13 @@ def mean_estimate(
         As for `share_estimates`.
     scores : sequence of float
         One for each option; those of options that are not among the whole are not used.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import Design
+    >>> found = mean_estimate([10, 30, 60], [1, 2, 3], variance=4.0, design=Design(count=100))
+    >>> round(found.value, 2), found.low < found.value < found.high
+    (2.5, True)
     """
     held, whole, base = _whole(counts, among, design)
     score = np.where(whole, np.asarray(scores, dtype=np.float64), 0.0)
@@ -202,6 +209,11 @@ class Quantile(Result):
         NaN where nobody seems to have answered.
     low, high : float
         Ends of the confidence interval: possible answers.
+
+    Examples
+    --------
+    >>> Quantile(share=0.5, value=3.2, low=2.8, high=3.6).value
+    3.2
     """
 
     share: float
@@ -300,6 +312,13 @@ def mean_of_sum(
 
     A sum tells nothing of how people differ: the sampling error is the largest that people with
     this mean can have (Bhatia and Davis, 2000).
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import Design
+    >>> found = mean_of_sum(250, low=1, step=1, largest=4, variance=4.0, design=Design(count=100))
+    >>> found.value
+    3.5
     """
     n, high = design.count, low + step * largest
     return design.ratio(

@@ -414,19 +414,39 @@ class Prio3(Generic[Measurement, Result]):
 
 
 def prio3_count(*, shares: int = 2) -> Prio3[int, int]:
-    """Return Prio3Count (section 7.4.1)."""
+    """Return Prio3Count (section 7.4.1).
+
+    Examples
+    --------
+    >>> vdaf = prio3_count()
+    >>> len(vdaf.shard(1, context=b"a survey").input_shares)
+    2
+    """
     return Prio3(1, Count(FIELD_64), shares=shares)
 
 
 def prio3_sum(largest: int, *, shares: int = 2) -> Prio3[int, int]:
-    """Return Prio3Sum of numbers from 0 to `largest` (section 7.4.2)."""
+    """Return Prio3Sum of numbers from 0 to `largest` (section 7.4.2).
+
+    Examples
+    --------
+    >>> len(prio3_sum(255).shard(100, context=b"a survey").input_shares)
+    2
+    """
     return Prio3(2, Sum(FIELD_64, largest), shares=shares)
 
 
 def prio3_sum_vec(
     *, length: int, largest: int, chunk: int, shares: int = 2
 ) -> Prio3[Sequence[int], list[int]]:
-    """Return Prio3SumVec (section 7.4.3)."""
+    """Return Prio3SumVec (section 7.4.3).
+
+    Examples
+    --------
+    >>> vdaf = prio3_sum_vec(length=2, largest=3, chunk=2)
+    >>> len(vdaf.shard([1, 2], context=b"a survey").input_shares)
+    2
+    """
     circuit = SumVec(FIELD_128, length=length, largest=largest, chunk=chunk)
     return Prio3(3, circuit, shares=shares)
 
@@ -440,14 +460,28 @@ def prio3_sum_vec_with_multiproof(
 
 
 def prio3_histogram(*, length: int, chunk: int, shares: int = 2) -> Prio3[int, list[int]]:
-    """Return Prio3Histogram (section 7.4.4)."""
+    """Return Prio3Histogram (section 7.4.4).
+
+    Examples
+    --------
+    >>> vdaf = prio3_histogram(length=4, chunk=2)
+    >>> len(vdaf.shard(2, context=b"a survey").input_shares)
+    2
+    """
     return Prio3(4, Histogram(FIELD_128, length=length, chunk=chunk), shares=shares)
 
 
 def prio3_multihot_count_vec(
     *, length: int, most: int, chunk: int, shares: int = 2
 ) -> Prio3[Sequence[bool], list[int]]:
-    """Return Prio3MultihotCountVec (section 7.4.5)."""
+    """Return Prio3MultihotCountVec (section 7.4.5).
+
+    Examples
+    --------
+    >>> vdaf = prio3_multihot_count_vec(length=3, most=2, chunk=2)
+    >>> len(vdaf.shard([True, False, True], context=b"a survey").input_shares)
+    2
+    """
     circuit = MultihotCountVec(FIELD_128, length=length, most=most, chunk=chunk)
     return Prio3(5, circuit, shares=shares)
 

@@ -31,6 +31,13 @@ class SumEstimate(Result):
         Ends of the confidence interval, within the possible range.
     shown : float
         `value` within the possible range, for people to read.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import Design, mean_of_sum
+    >>> found = mean_of_sum(250, low=1, step=1, largest=4, variance=4.0, design=Design(count=100))
+    >>> found.shown, found.standard_error > found.noise_error
+    (3.5, True)
     """
 
     value: float
@@ -72,6 +79,11 @@ class Design:
     population : int or None
         How many people could have answered, where the result is about them alone: sampling
         errors are then smaller, and 0 if all answered.
+
+    Examples
+    --------
+    >>> Design(count=400, population=1_000).confidence
+    0.95
     """
 
     count: int

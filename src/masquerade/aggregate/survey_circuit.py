@@ -29,7 +29,15 @@ LARGEST_ERROR = Fraction(1, 2**120)
 
 
 class Block(ABC):
-    """One part of the vector, for one question."""
+    """One part of the vector, for one question.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import One
+    >>> block = One(3)
+    >>> isinstance(block, Block), block.encode(1)
+    (True, [0, 1, 0])
+    """
 
     __slots__ = ()
 
@@ -92,6 +100,11 @@ class One(Block):
     ----------
     options : int
         At least 1.
+
+    Examples
+    --------
+    >>> One(3).encode(1), One(3).sensitivity_squared
+    ([0, 1, 0], 2)
     """
 
     options: int
@@ -135,6 +148,11 @@ class Some(Block):
         At least 1.
     most : int or None
         1 to `options`.
+
+    Examples
+    --------
+    >>> Some(3, most=2).encode([True, False, True])
+    [1, 0, 1, 1, 1]
     """
 
     options: int
@@ -187,6 +205,11 @@ class Whole(Block):
     ----------
     largest : int
         At least 1.
+
+    Examples
+    --------
+    >>> Whole(10).encode(7)
+    [1, 1, 1, 0]
     """
 
     largest: int
@@ -242,6 +265,11 @@ class Vector(Block):
         At least 1.
     ball : bool
         False for a box: every number by itself.
+
+    Examples
+    --------
+    >>> Vector(2, 3).outputs
+    2
     """
 
     length: int
@@ -427,6 +455,13 @@ def prio3_survey(
 
     The identifier does not bind the blocks and the chunk, so they have to be in what gives
     `context` its value.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import One
+    >>> vdaf = prio3_survey([One(5), One(2)])
+    >>> [len(share) for share in vdaf.shard([3, 1], context=b"a survey").input_shares]
+    [352, 64]
     """
     return Prio3(SURVEY, SurveyCircuit(blocks, chunk=chunk))
 

@@ -103,6 +103,14 @@ class GivenSeeds:
         16.
     seeds : tuple of bytes
         Of 32 each.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import prio3_count
+    >>> vdaf = prio3_count()
+    >>> seeds = GivenSeeds(bytes(16), (bytes(32),) * vdaf.seeds_needed)
+    >>> len(vdaf.simulate(1, context=b"a study", seeds=seeds).input_shares)
+    2
     """
 
     nonce: bytes

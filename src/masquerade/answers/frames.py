@@ -55,6 +55,11 @@ def to_arrow(frame: Frame, *, columns: Collection[str] | None = None) -> pa.Tabl
         A column holds values of several types; the message names the first odd row.
     SchemaError
         The object is not a table.
+
+    Examples
+    --------
+    >>> to_arrow({"task": ["a", "b"], "value": [1.0, 2.5]}).to_pylist()
+    [{'task': 'a', 'value': 1.0}, {'task': 'b', 'value': 2.5}]
     """
     if isinstance(frame, pa.Table):
         return _without_views(frame)
@@ -87,7 +92,13 @@ def _no_table(frame: Frame, reason: str = "") -> SchemaError:
 
 
 def like_frame(table: pa.Table, frame: Frame) -> Frame:
-    """Return `table` in the kind of `frame`: pandas, polars, dict of arrays, else Arrow."""
+    """Return `table` in the kind of `frame`: pandas, polars, dict of arrays, else Arrow.
+
+    Examples
+    --------
+    >>> like_frame(pa.table({"task": ["a"], "label": ["cat"]}), pa.table({"any": [1]})).column_names
+    ['task', 'label']
+    """
     if _is_pandas(frame):
         return table.to_pandas()
     if isinstance(frame, Mapping):

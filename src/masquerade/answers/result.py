@@ -40,6 +40,13 @@ class Result:
 
     Everything that reads Arrow takes a result itself: ``pyarrow.table(result)``,
     ``polars.DataFrame(result)``, duckdb. An interval is always in columns ``low`` and ``high``.
+
+    Examples
+    --------
+    >>> from masquerade.answers import Truths
+    >>> table = Truths.from_frame({"task": ["a", "b"], "truth": ["cat", "dog"]})
+    >>> table.to_arrow().num_rows
+    2
     """
 
     __slots__ = ()

@@ -38,6 +38,12 @@ class Truths(Result):
     ----------
     table : pyarrow.Table
         One row a task.
+
+    Examples
+    --------
+    >>> truths = Truths.from_frame({"task": ["a", "b"], "truth": ["cat", "dog"]})
+    >>> truths.to_arrow().column_names
+    ['task', 'truth']
     """
 
     table: pa.Table

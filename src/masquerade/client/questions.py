@@ -24,7 +24,16 @@ NONE_OF_THESE = "none of these"
 
 @dataclass(frozen=True, slots=True)
 class MaskedQuestion:
-    """A question with its mask."""
+    """A question with its mask.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> from masquerade.surveys import Choice
+    >>> question = Choice("ill", "Have you worked while ill?", ("Yes", "No"))
+    >>> MaskedQuestion(question, RandomizedResponse(2, epsilon=1)).code("No")
+    1
+    """
 
     question: Question
     mechanism: Mask | None  # None where two parties add up the answers as they are
@@ -112,7 +121,15 @@ def codes_of(questions: Sequence[MaskedQuestion], answers: Mapping[str, Answer])
 
 
 def is_asked(questions: Sequence[MaskedQuestion], codes: Sequence[int]) -> bool:
-    """Return whether the question after those answered is asked."""
+    """Return whether the question after those answered is asked.
+
+    Examples
+    --------
+    >>> from masquerade.surveys import Choice
+    >>> question = MaskedQuestion(Choice("ill", "Have you worked while ill?", ("Yes", "No")), None)
+    >>> is_asked([question], [])
+    True
+    """
     upto = questions[: len(codes) + 1]
     conditions = tuple(one.show_if for one in upto)
     return shown([one.question for one in upto], conditions, [*codes, None])[-1]

@@ -48,6 +48,13 @@ class Dataset:
     address, download : str or None
         Of the archive upstream, and its checksum, ``algorithm:digits``; None where no lasting
         address with a published checksum is known.
+
+    Examples
+    --------
+    >>> from masquerade.datasets import dataset_named
+    >>> found = dataset_named("bluebird")
+    >>> found.tasks, found.workers, found.answers
+    (108, 39, 4212)
     """
 
     name: str

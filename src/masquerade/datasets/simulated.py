@@ -37,6 +37,13 @@ class SimulatedClaims:
     ----------
     densities : Mixtures
         One bump an object.
+
+    Examples
+    --------
+    >>> from masquerade.datasets import population
+    >>> made = population(np.random.default_rng(1), objects=20, users=30)
+    >>> made.claims.n_objects
+    20
     """
 
     claims: GroupedClaims
@@ -54,6 +61,13 @@ class SimulatedRatings(Result):
         1 to 5.
     past : bool array, shape (n_questions,)
         Which questions were asked before the survey.
+
+    Examples
+    --------
+    >>> from masquerade.datasets import lecturer_ratings
+    >>> ratings = lecturer_ratings(np.random.default_rng(1))
+    >>> int(ratings.rating.min()), int(ratings.rating.max())
+    (1, 5)
     """
 
     person: Integers
@@ -72,6 +86,12 @@ def peer_grading(rng: np.random.Generator) -> tuple[Claims, Truths]:
     References
     ----------
     Li et al. (KDD 2018), table 1, "Peer Grading"; the data were never published.
+
+    Examples
+    --------
+    >>> claims, truths = peer_grading(np.random.default_rng(1))
+    >>> claims
+    Claims(360 claims of 72 workers on 26 tasks, 2 options)
     """
 
     def draw() -> tuple[Claims, Truths]:
@@ -94,6 +114,12 @@ def duchenne_smile(rng: np.random.Generator) -> tuple[Claims, Truths]:
     References
     ----------
     Li et al. (KDD 2018), table 1, "Duchenne Smile"; the data were not found.
+
+    Examples
+    --------
+    >>> claims, truths = duchenne_smile(np.random.default_rng(1))
+    >>> len(claims), claims.n_workers, len(truths)
+    (17729, 64, 159)
     """
 
     def draw() -> tuple[Claims, Truths]:
@@ -132,6 +158,12 @@ def web_ratings(
     References
     ----------
     Sun et al. (IEEE Big Data 2018), "Web": 34 workers, 177 tasks, sparsity 0.705882.
+
+    Examples
+    --------
+    >>> claims, truths = web_ratings(np.random.default_rng(1))
+    >>> claims.n_tasks, truths.shape
+    (177, (177,))
     """
     activity, spread = 1 + rng.pareto(1.5, 34), rng.uniform(0.4, 1.2, 34)
     shapes: dict[str, Callable[[], Floats]] = {
@@ -159,6 +191,11 @@ def population(
     References
     ----------
     Huai et al. (IJCAI 2019), table 1: 2,344 users, 1,124 objects.
+
+    Examples
+    --------
+    >>> population(np.random.default_rng(1), objects=20, users=30).claims.n_objects
+    20
     """
     truth = np.exp(rng.normal(10.5, 1.5, objects))
     count = 2 + rng.geometric(0.45, objects)
@@ -179,6 +216,11 @@ def stock(
     References
     ----------
     Huai et al. (IJCAI 2019), table 1: 55 users, 5,521 objects; the data were not found.
+
+    Examples
+    --------
+    >>> stock(np.random.default_rng(1), objects=20).claims.n_objects
+    20
     """
     truth = rng.uniform(-12, 12, objects)
     spread = np.exp(rng.uniform(np.log(0.8), np.log(2.0), objects))
@@ -197,6 +239,11 @@ def indoor_floorplan(
     References
     ----------
     Huai et al. (IJCAI 2019), table 1: 247 users, 129 objects; the data were not found.
+
+    Examples
+    --------
+    >>> indoor_floorplan(np.random.default_rng(1), objects=10, users=20).claims.n_objects
+    10
     """
     truth = rng.uniform(-12, 12, objects)
     spread = np.exp(rng.uniform(np.log(0.8), np.log(2.0), objects))
@@ -228,6 +275,12 @@ def movie_ratings(
     ----------
     Kandappu et al. (2014) take Netflix: 480,000 people, films of 2004 as past and of 2005 as
     surveys; it is no longer public.
+
+    Examples
+    --------
+    >>> ratings = movie_ratings(np.random.default_rng(1), people=20, past=15, coming=5)
+    >>> bool(((ratings.rating >= 1) & (ratings.rating <= 5)).all())
+    True
     """
     questions = past + coming
     before = np.arange(questions) < past
@@ -244,6 +297,11 @@ def lecturer_ratings(rng: np.random.Generator) -> SimulatedRatings:
     References
     ----------
     Kandappu et al. (2014), section 6; the data were never published.
+
+    Examples
+    --------
+    >>> len(set(lecturer_ratings(np.random.default_rng(1)).person.tolist()))
+    131
     """
     sizes = np.linspace(120, 50, 13).astype(int)
     person = np.concatenate([rng.choice(131, size, replace=False) for size in sizes])

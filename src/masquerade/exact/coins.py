@@ -28,7 +28,14 @@ _GENERATORS_OF_WORDS = (
 
 
 class WordSource(Protocol):
-    """Anything that gives independent uniform 64-bit words."""
+    """Anything that gives independent uniform 64-bit words.
+
+    Examples
+    --------
+    >>> coins = Coins()
+    >>> isinstance(coins.words(4)[0].item(), int)
+    True
+    """
 
     def words(self, size: int) -> Words:
         """Draw `size` words."""
@@ -63,6 +70,13 @@ class SimulatedCoins:
     ----------
     rng : numpy.random.Generator
         Reproducible, hence predictable: never for the answer of a person.
+
+    Examples
+    --------
+    >>> first = SimulatedCoins(np.random.default_rng(1)).words(3)
+    >>> again = SimulatedCoins(np.random.default_rng(1)).words(3)
+    >>> bool((first == again).all())
+    True
     """
 
     __slots__ = ("_raw", "_rng")

@@ -56,6 +56,13 @@ class Guarantee:
     ------
     ParameterError
         The unit, the trust or the status is not one of those above.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> promise = RandomizedResponse(3, epsilon=1).guarantee(answers=5)
+    >>> str(promise.epsilon_event), str(promise.epsilon_user), promise.unit, promise.status
+    ('1', '5', 'worker', 'proven')
     """
 
     epsilon_single: Loss

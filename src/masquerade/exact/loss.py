@@ -28,6 +28,14 @@ class Amount:
     ----------
     micro : int or math.inf
         Millionths, at least 0.
+
+    Examples
+    --------
+    >>> from masquerade.exact import Loss
+    >>> Loss(500_000) + Loss(250_000)
+    Loss(micro=750000)
+    >>> (Loss(500_000) + Loss(250_000)).number
+    0.75
     """
 
     micro: int | float

@@ -85,6 +85,13 @@ class FlipMixture:
     flip_probability : float array, shape (n_nodes,)
     weight : float array, shape (n_nodes,)
         Sums to 1.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> mixture = RandomizedResponse(2, flip_probability="0.25").flip_mixture()
+    >>> mixture.flip_probability.tolist(), mixture.weight.tolist()
+    ([0.25], [1.0])
     """
 
     flip_probability: Floats
@@ -105,6 +112,15 @@ class CategoricalMechanism(Mechanism):
 
     It masks codes 0, ..., options - 1, and also the code ``options`` ("no answer") where `null` is
     true.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> mechanism = RandomizedResponse(2, flip_probability="0.25")
+    >>> isinstance(mechanism, CategoricalMechanism), mechanism.symbols
+    (True, 2)
+    >>> mechanism.channel().matrix().tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
     """
 
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"

@@ -148,7 +148,15 @@ def _whole_numbers(low: Fraction, step: Fraction) -> tuple[int, int, int]:
 
 
 class LatticeMechanism(Mechanism):
-    """A local randomizer of numbers on a lattice."""
+    """A local randomizer of numbers on a lattice.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import DiscreteLaplace
+    >>> mechanism = DiscreteLaplace(1, 5, epsilon=1)
+    >>> isinstance(mechanism, LatticeMechanism), mechanism.lattice.points
+    (True, 5)
+    """
 
     #: The answers that can be given: low, low + step, ..., high.
     lattice: Lattice

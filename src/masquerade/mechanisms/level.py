@@ -35,6 +35,12 @@ class Level:
     ----------
     mu : Fraction
         Gaussian-DP strength; smaller protects more.
+
+    Examples
+    --------
+    >>> level = Level("medium", Fraction(2, 3))
+    >>> str(level.randomized_response(2))
+    'randomized-response:options=2,epsilon=0.679266'
     """
 
     name: str
@@ -72,7 +78,13 @@ LEVELS = (
 
 
 def level_named(name: str) -> Level:
-    """Return the level of this name."""
+    """Return the level of this name.
+
+    Examples
+    --------
+    >>> level_named("high").mu
+    Fraction(1, 3)
+    """
     for level in LEVELS:
         if level.name == name:
             return level

@@ -22,6 +22,13 @@ class Mechanism(ABC):
 
     Each is a frozen dataclass of its parameters. Its text form, ``str(mechanism)``, follows from
     its fields and is read back by `parse_mechanism`; two mechanisms of one text form are equal.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import parse_mechanism
+    >>> mechanism = parse_mechanism("randomized-response:options=4,epsilon=1")
+    >>> str(mechanism.guarantee(answers=3).epsilon_user)
+    '3'
     """
 
     #: The first word of the text form.

@@ -243,6 +243,11 @@ def choose_levels(epsilon: NumberLike, points: int, answering_rate: float) -> in
     answering_rate : float
         Share of questions that are answered where "no answer" is masked too, above 0; 1 where it
         is not.
+
+    Examples
+    --------
+    >>> choose_levels(1, 41, 0.5)
+    5
     """
     loss = float(finite(epsilon, "epsilon"))
     points = whole(points, "points", low=2)

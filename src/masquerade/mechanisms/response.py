@@ -52,6 +52,14 @@ def mask_response(
     Privacy
     -------
     Protects the person as `masquerade.accounting.compose` of `mechanisms` says.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> masks = [RandomizedResponse(2, epsilon=1), RandomizedResponse(3, epsilon=1)]
+    >>> reports = mask_response([0, 1], masks)
+    >>> reports[0] in (0, 1) and reports[1] in (0, 1, 2)
+    True
     """
     if len(answers) != len(mechanisms):
         raise ParameterError(f"{len(answers)} answers for {len(mechanisms)} mechanisms.")

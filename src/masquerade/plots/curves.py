@@ -37,6 +37,12 @@ def privacy_against_accuracy(
     `data`: ``epsilon``, ``accuracy`` (0 to 1); optionally ``low``, ``high``, ``series``.
     `axes` (optional): default: a new figure.
     `theme` ({"light", "dark"}): of a new figure.
+
+    Examples
+    --------
+    >>> axes = privacy_against_accuracy({"epsilon": [0.5, 1.0, 2.0], "accuracy": [0.6, 0.7, 0.9]})
+    >>> axes.get_xscale()
+    'log'
     """
     table = table_of(data, ("epsilon", "accuracy"), drawing="privacy_against_accuracy")
     axes = _curves(table, "epsilon", "accuracy", axes, theme)
@@ -69,6 +75,12 @@ def ledger_over_time(
     ``series`` (of one person each).
     `cap` (optional): the most that may be spent.
     `axes`, `theme`, `title`: as in `privacy_against_accuracy`.
+
+    Examples
+    --------
+    >>> axes = ledger_over_time({"spent": [0.5, 1.0, 2.0]}, cap=3)
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('entry of the ledger', 'epsilon')
     """
     table = table_of(data, ("spent",), drawing="ledger_over_time")
     axes = axes_for(axes, theme)
@@ -103,6 +115,12 @@ def trade_off(
     `data`: ``rate``, ``power`` (0 to 1); optionally ``series``.
     `masquerade.accounting.trade_off_curve` makes it.
     `axes`, `theme`, `title`: as in `privacy_against_accuracy`.
+
+    Examples
+    --------
+    >>> axes = trade_off({"rate": [0.0, 0.27, 1.0], "power": [0.0, 0.73, 1.0]})
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('false-positive rate', 'power at most')
     """
     table = table_of(data, ("rate", "power"), drawing="trade_off")
     axes = _curves(table, "rate", "power", axes_for(axes, theme, (5.2, 4.8)), theme)
@@ -149,6 +167,13 @@ def densities(
     `axes` (optional): default: a new figure.
     `theme` ({"light", "dark"}): of a new figure.
     `unit`: of the values.
+
+    Examples
+    --------
+    >>> data = {"value": [0.0, 1.0] * 2, "density": [1.0, 0.5, 0.7, 0.7]}
+    >>> axes = densities(data | {"series": ["before"] * 2 + ["after"] * 2}, unit="kg")
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('value (kg)', 'density (per kg)')
     """
     table = table_of(data, ("value", "density"), drawing="densities").sort_by("value")
     axes = axes_for(axes, theme)

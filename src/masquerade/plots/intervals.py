@@ -28,6 +28,12 @@ def shares(
     `data`: ``option``, ``value`` (0 to 1), ``low``, ``high``; optionally ``series``.
     `axes` (optional): default: a new figure.
     `theme` ({"light", "dark"}): of a new figure.
+
+    Examples
+    --------
+    >>> data = {"option": ["no", "yes"], "value": [0.3, 0.7], "low": [0.2, 0.6], "high": [0.4, 0.8]}
+    >>> shares(data).get_title(loc="left")
+    'Shares of answers'
     """
     table = table_of(data, ("option", "value"), drawing="shares")
     axes = _dots(table, "option", "value", axes, theme)
@@ -42,6 +48,12 @@ def rankings(
 
     `data`: ``item``, ``strength``; optionally ``low``, ``high``, ``series``.
     `axes`, `theme`, `title`: as in `shares`.
+
+    Examples
+    --------
+    >>> axes = rankings({"item": ["tea", "coffee"], "strength": [0.4, -0.4]})
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['tea', 'coffee']
     """
     table = table_of(data, ("item", "strength"), drawing="rankings")
     table = table.sort_by([("strength", "descending")])
@@ -60,6 +72,12 @@ def reliability(
 
     `data`: ``worker``, ``reliability`` (0 to 1); optionally ``low``, ``high``.
     `axes`, `theme`, `title`: as in `shares`.
+
+    Examples
+    --------
+    >>> axes = reliability({"worker": ["ann", "bob"], "reliability": [0.9, 0.6]})
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['ann', 'bob']
     """
     table = table_of(
         getattr(data, "reliability_", data), ("worker", "reliability"), drawing="reliability"
@@ -78,6 +96,13 @@ def estimates(
 
     `data`: a column of texts, a column of numbers; optionally ``low``, ``high``.
     `axes`, `theme`, `title`: as in `shares`.
+
+    Examples
+    --------
+    >>> data = {"name": ["a", "b"], "value": [1.5, 2.5], "low": [1.0, 2.0], "high": [2.0, 3.0]}
+    >>> axes = estimates(data)
+    >>> axes.get_xlabel()
+    'value, with its interval'
     """
     table = table_of(data, (), drawing="estimates")
     value = _first(table, lambda kind: pa.types.is_floating(kind))

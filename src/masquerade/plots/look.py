@@ -31,6 +31,12 @@ class Theme:
     data.
     `colours`: of series, in order: Okabe and Ito's (2008), those too near the paper made lighter or
     darker.
+
+    Examples
+    --------
+    >>> from masquerade.plots import THEMES
+    >>> THEMES["light"].paper
+    '#ffffff'
     """
 
     paper: str
@@ -79,6 +85,12 @@ def new_figure(
     `theme` ({"light", "dark"}).
     `size`: width and height in inches.
     `down`, `across`: rows and columns of axes.
+
+    Examples
+    --------
+    >>> figure, (left, right) = new_figure(theme="dark", across=2)
+    >>> len(figure.axes)
+    2
     """
     colours = theme_named(theme)
     try:
@@ -95,7 +107,19 @@ def new_figure(
 
 
 def savefig(axes: Axes, path: str | Path) -> None:
-    """Write the figure of `axes` to a file: PNG, SVG or PDF by the ending."""
+    """Write the figure of `axes` to a file: PNG, SVG or PDF by the ending.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from masquerade.plots import shares
+    >>> axes = shares({"option": ["no", "yes"], "value": [0.3, 0.7]})
+    >>> with TemporaryDirectory() as folder:
+    ...     savefig(axes, Path(folder) / "shares.svg")
+    ...     print([path.name for path in Path(folder).iterdir()])
+    ['shares.svg']
+    """
     figure: Any = axes.figure
     try:
         figure.savefig(path, dpi=_DPI, facecolor=figure.get_facecolor())

@@ -27,6 +27,12 @@ def calibration(
     `masquerade.truth.calibration_table`.
     `axes` (optional): default: a new figure.
     `theme` ({"light", "dark"}): of a new figure.
+
+    Examples
+    --------
+    >>> axes = calibration({"mean_posterior": [0.3, 0.7], "accuracy": [0.2, 0.75], "tasks": [5, 9]})
+    >>> axes.get_title(loc="left")
+    'Calibration of posteriors'
     """
     table = table_of(data, ("mean_posterior", "accuracy", "tasks"), drawing="calibration")
     axes = axes_for(axes, theme, (5.2, 4.8))
@@ -63,6 +69,12 @@ def agreement(
         ``first``, ``second``, ``agreement`` (0 to 1). See `masquerade.truth.pairwise_agreement`.
     axes, theme, title
         As in `calibration`.
+
+    Examples
+    --------
+    >>> axes = agreement({"first": ["x", "x"], "second": ["y", "z"], "agreement": [0.9, 0.4]})
+    >>> axes.get_title(loc="left")
+    'Agreement of workers'
     """
     table = table_of(data, ("first", "second", "agreement"), drawing="agreement")
     pairs = [table[name].to_pylist() for name in ("first", "second")]

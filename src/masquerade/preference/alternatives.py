@@ -109,6 +109,18 @@ def rank_alternatives(
     -----
     Errors are taken as normal, and the prior of a margin as flat. What is computed from a release
     costs no privacy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import SocialPreference, made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> found = SocialPreference.learn(choices, mechanism="none")
+    >>> names = [feature.name for feature in found.features]
+    >>> more, less = dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.0)
+    >>> sorted(rank_alternatives(found, {"more": more, "less": less}).names)
+    ['less', 'more']
     """
     vectors, names = _vectors(learned, alternatives)
     covariance = learned.covariance

@@ -169,6 +169,11 @@ class CentralGaussian(PrivateMechanism):
     the L2 norm too, and the variance is the least that makes Gaussian noise (epsilon,
     delta)-private (Balle and Wang, 2018), plus the 4 squared steps for which the proof holds for
     noise on a lattice. It costs ``rho = (2 * steps)**2 / (2 variance)`` of zero-concentrated loss.
+
+    Examples
+    --------
+    >>> CentralGaussian(epsilon=1).unit, str(CentralGaussian(epsilon=1))
+    ('voter', 'central-gaussian:epsilon=1')
     """
 
     unit: Unit = "voter"
@@ -208,6 +213,11 @@ class LocalLaplace(PrivateMechanism):
     References
     ----------
     Wang et al. (2019), Algorithm 2 and Theorem 3. Ours is on the integers, and its bound is exact.
+
+    Examples
+    --------
+    >>> LocalLaplace(epsilon=1).unit, str(LocalLaplace(epsilon=1))
+    ('voter', 'local-laplace:epsilon=1')
     """
 
     unit: Unit = "voter"
@@ -237,6 +247,11 @@ class LocalGaussian(PrivateMechanism):
     Privacy
     -------
     As `LocalLaplace`, but approximate; see `CentralGaussian` for how the noise is sized.
+
+    Examples
+    --------
+    >>> LocalGaussian(epsilon=1).unit, str(LocalGaussian(epsilon=1))
+    ('voter', 'local-gaussian:epsilon=1')
     """
 
     unit: Unit = "voter"
@@ -279,6 +294,11 @@ class SecureLaplace(PrivateMechanism):
     are honest and that the secure sum shows nothing but the total modulo 2**64. The shares of
     `honest` voters add to exactly the noise of `CentralLaplace`; what others add is independent of
     it and cannot make it less.
+
+    Examples
+    --------
+    >>> SecureLaplace(epsilon=1).unit, str(SecureLaplace(epsilon=1))
+    ('voter', 'secure-laplace:epsilon=1')
     """
 
     unit: Unit = "voter"

@@ -240,6 +240,11 @@ class ChoiceResponse(PrivateMechanism):
     References
     ----------
     Warner (1965). It is `RandomizedResponse` with two options.
+
+    Examples
+    --------
+    >>> ChoiceResponse(epsilon=1).unit, str(ChoiceResponse(epsilon=1))
+    ('choice', 'choice-response:epsilon=1')
     """
 
     unit: Unit = "choice"

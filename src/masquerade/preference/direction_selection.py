@@ -242,6 +242,11 @@ class DirectionSelection(PrivateMechanism):
     References
     ----------
     Subset selection: Ye and Barg (2018), here over random directions.
+
+    Examples
+    --------
+    >>> DirectionSelection(epsilon=1).unit, str(DirectionSelection(epsilon=1))
+    ('voter', 'direction-selection:epsilon=1')
     """
 
     unit: Unit = "voter"

@@ -319,6 +319,11 @@ class LocalFunctional(PrivateMechanism):
     References
     ----------
     Wang et al. (2019), Algorithm 3; Zhang et al. (2012).
+
+    Examples
+    --------
+    >>> LocalFunctional(epsilon=1).unit, str(LocalFunctional(epsilon=1))
+    ('record', 'local-functional:epsilon=1')
     """
 
     weights: Weighting = "equal"
@@ -351,6 +356,11 @@ class AggregateFunctional(LocalFunctional):
     Privacy
     -------
     The reports are those of `LocalFunctional`, and so is the guarantee.
+
+    Examples
+    --------
+    >>> AggregateFunctional(epsilon=1).unit, str(AggregateFunctional(epsilon=1))
+    ('record', 'aggregate-functional:epsilon=1')
     """
 
     name = "aggregate-functional"
@@ -376,6 +386,11 @@ class CentralFunctional(PrivateMechanism):
     -------
     Protects each record from everybody who sees the result, not from whoever computes it. One
     record moves the sum exactly as far as it moves its voter's coefficients.
+
+    Examples
+    --------
+    >>> CentralFunctional(epsilon=1).unit, str(CentralFunctional(epsilon=1))
+    ('record', 'central-functional:epsilon=1')
     """
 
     sensitivity: SensitivityRule = "tight"

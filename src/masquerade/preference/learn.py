@@ -52,6 +52,17 @@ class Decision(Result):
     unstable : bool
         Whether the margin is within 1.64 standard deviations of the noise: then noise, not the
         voters, may have decided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import SocialPreference, made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> found = SocialPreference.simulate(choices, rng, mechanism="choice-response", epsilon=1)
+    >>> names = [feature.name for feature in found.features]
+    >>> found.decide(dict.fromkeys(names, 1.0), dict.fromkeys(names, 1.0)).preferred
+    'tie'
     """
 
     preferred: Literal["first", "second", "tie"]

@@ -55,6 +55,15 @@ class LinearFit(Result):
         Of the scaled features, of length 1 (zeros where the statistic is zero).
     covariance : float array, shape (n_features, n_features)
         Of `weights` under drawing other voters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import fit_linear, made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> fit_linear(choices).covariance.shape
+    (2, 2)
     """
 
     weights: Floats
@@ -117,6 +126,15 @@ def fit_linear(
     ----------
     The gradient of the Thurstone-Mosteller likelihood at zero weights, with differences of length
     1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> fit_linear(choices).weights.shape
+    (2,)
     """
     in_range(ridge, "ridge", low=0, below=math.inf)
     comparisons = Comparisons.of(comparisons)
@@ -296,6 +314,11 @@ class LinearKNorm(LinearMechanism):
     References
     ----------
     Hardt and Talwar (2010) for the noise; drawn exactly here, see `norm_noise`.
+
+    Examples
+    --------
+    >>> LinearKNorm(epsilon=1).unit, str(LinearKNorm(epsilon=1))
+    ('record', 'linear-knorm:epsilon=1')
     """
 
     name = "linear-knorm"
@@ -313,6 +336,11 @@ class LinearLaplace(LinearMechanism):
     -------
     As `LinearKNorm`. Two directions differ by at most ``2 sqrt(d)`` in the L1 norm, so for d
     features the variance is about ``2 d / (d + 1)`` times larger: nearly twice.
+
+    Examples
+    --------
+    >>> LinearLaplace(epsilon=1).unit, str(LinearLaplace(epsilon=1))
+    ('record', 'linear-laplace:epsilon=1')
     """
 
     name = "linear-laplace"
@@ -340,6 +368,11 @@ class LinearGaussian(LinearMechanism):
     As `LinearKNorm`, but approximate: one record costs ``rho = 4 / (2 variance)`` of
     zero-concentrated loss, a voter with n records n squared times that. Between two parties only
     the honest one's noise counts, and the published sum has twice its variance.
+
+    Examples
+    --------
+    >>> LinearGaussian(epsilon=1).unit, str(LinearGaussian(epsilon=1))
+    ('record', 'linear-gaussian:epsilon=1')
     """
 
     delta: NumberLike = DEFAULT_DELTA

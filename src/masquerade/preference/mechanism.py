@@ -78,6 +78,16 @@ class Release(Result):
         A hardened mechanism that does the same work, where `hardened` is false.
     details : mapping
         Further public numbers, such as the effective number of voters. JSON values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import SocialPreference, made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> found = SocialPreference.simulate(choices, rng, mechanism="choice-response", epsilon=1)
+    >>> found.release.mechanism, found.release.guarantee.unit
+    ('choice-response:epsilon=1', 'choice')
     """
 
     weights: Floats
@@ -134,6 +144,12 @@ class PreferenceMechanism(Protocol):
     Ours are frozen dataclasses of their parameters, ``epsilon`` and ``unit`` first. `release` draws
     from the operating system; `simulate` draws from a seeded generator, and what it returns has
     ``status="none"``.
+
+    Examples
+    --------
+    >>> from masquerade.preference import preference_mechanism
+    >>> isinstance(preference_mechanism("linear-knorm", epsilon=1), PreferenceMechanism)
+    True
     """
 
     #: What the command line calls the mechanism.

@@ -38,6 +38,11 @@ class Score(Result):
         0 to 1; ties count half, so chance is 0.5.
     reference : str
         A key of `REFERENCES`.
+
+    Examples
+    --------
+    >>> Score(accuracy=0.8, reference="r4").accuracy
+    0.8
     """
 
     accuracy: float
@@ -73,6 +78,11 @@ def agreement(
         First minus second alternative of each pair, in the units of the weights.
     reference : str
         What `target` is; a key of `REFERENCES`.
+
+    Examples
+    --------
+    >>> agreement([1.0, 0.5], [1.0, 0.4], [[1.0, -1.0], [-1.0, 3.0]], reference="r1").accuracy
+    1.0
     """
     _check_reference(reference)
     pairs = np.asarray(differences, dtype=np.float64)
@@ -100,6 +110,11 @@ def expected_agreement(
         What `target` is; a key of `REFERENCES`.
     covariance : float array, shape (n_features, n_features), optional
         Of the differences of pairs. Default: the identity.
+
+    Examples
+    --------
+    >>> expected_agreement([1.0, 0.0], [0.0, 1.0], reference="r1").accuracy
+    0.5
     """
     _check_reference(reference)
     a, b = np.asarray(weights, dtype=np.float64), np.asarray(target, dtype=np.float64)
@@ -121,6 +136,17 @@ def held_out_accuracy(learned: SocialPreference, held_out: Comparisons | Frame) 
     held_out : Comparisons, or a table as `Comparisons.from_frame` reads it
         Choices that were not learned from, with the same features in any order. The score is
         computed from them as they are: publishing it costs these people privacy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import SocialPreference, made_up_voters, split_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> train, rest = split_voters(choices, rng)
+    >>> open_result = SocialPreference.learn(train, mechanism="none")
+    >>> held_out_accuracy(open_result, rest).accuracy > 0.5
+    True
     """
     return _choices_hit(learned.weights, _aligned(learned, Comparisons.of(held_out)))
 
@@ -131,6 +157,16 @@ def one_feature_baseline(held_out: Comparisons | Frame) -> tuple[Score, str]:
     "The cheaper one", "the larger group": the rule is picked with hindsight on the held-out choices
     themselves, so it is a hard baseline. (Preferring always the same side is right in half of the
     records, for they say which alternative was chosen and not on which side it stood.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> score, rule = one_feature_baseline(choices)
+    >>> score.accuracy > 0.5
+    True
     """
     held_out = Comparisons.of(held_out)
     table = held_out if held_out.features else held_out.by_items()
@@ -146,7 +182,18 @@ def one_feature_baseline(held_out: Comparisons | Frame) -> tuple[Score, str]:
 def split_voters(
     comparisons: Comparisons | Frame, rng: np.random.Generator, *, train_share: float = 0.7
 ) -> tuple[Comparisons, Comparisons]:
-    """Return the comparisons of a random share of the voters, and those of the others."""
+    """Return the comparisons of a random share of the voters, and those of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> train, rest = split_voters(choices, rng)
+    >>> len(train) + len(rest) == len(choices)
+    True
+    """
     in_range(train_share, "train_share", above=0, below=1)
     comparisons = Comparisons.of(comparisons)
     order = rng.permutation(comparisons.n_voters)

@@ -357,6 +357,11 @@ class ItemWins(ItemMechanism):
     References
     ----------
     Cai, Chakraborty and Wang (2025), arXiv 2507.09388, whose perturbed likelihood this is.
+
+    Examples
+    --------
+    >>> ItemWins(epsilon=1).unit, str(ItemWins(epsilon=1))
+    ('choice', 'item-wins:epsilon=1')
     """
 
     unit: Unit = "choice"
@@ -391,6 +396,11 @@ class ItemNetWins(ItemMechanism):
     discrete Laplace noise of scale ``4 / epsilon`` costs epsilon exactly. How often an item was
     shown is private too, and nothing is divided by it. A voter with n records is protected at n
     times epsilon.
+
+    Examples
+    --------
+    >>> ItemNetWins(epsilon=1).unit, str(ItemNetWins(epsilon=1))
+    ('record', 'item-net-wins:epsilon=1')
     """
 
     unit: Unit = "record"
@@ -425,6 +435,11 @@ class ItemVotes(ItemMechanism):
     replaced by others. Divided net wins are whole numbers of steps whose sizes add to at most 2, so
     two voters' differ by at most 4; cut ones have a length of at most c, so they are at most 2 c
     apart. Both noises are drawn exactly and cost epsilon.
+
+    Examples
+    --------
+    >>> ItemVotes(epsilon=1).unit, str(ItemVotes(epsilon=1))
+    ('voter', 'item-votes:epsilon=1')
     """
 
     unit: Unit = "voter"

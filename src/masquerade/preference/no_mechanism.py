@@ -53,6 +53,11 @@ class NoMechanism:
     A pooled fit gives a voter with twice the records twice the say; an average gives every voter
     one vote but shrinks voters with strong views to the bound, and the ball of the bound depends on
     how features are scaled. On features spread evenly the three agree closely.
+
+    Examples
+    --------
+    >>> NoMechanism().fit
+    'pooled'
     """
 
     name: ClassVar[str] = "none"

@@ -45,6 +45,12 @@ class PairRanking(Result):
     group : int array, shape (n_items,)
         Items of different groups were never compared, not even by way of others: their strengths
         say nothing of each other.
+
+    Examples
+    --------
+    >>> from masquerade.preference import rank_pairs
+    >>> rank_pairs([("tea", "milk")], [0.7], [[0.001]]).items
+    ('tea', 'milk')
     """
 
     drawing: ClassVar[str] = "rankings"

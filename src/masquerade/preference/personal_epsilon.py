@@ -78,6 +78,11 @@ class EpsilonGroups:
     References
     ----------
     Wang et al. (2019), section 5.1, after Jorgensen, Yu and Cormode (2015).
+
+    Examples
+    --------
+    >>> EpsilonGroups().low
+    Fraction(1, 100)
     """
 
     conservative: float = 0.54

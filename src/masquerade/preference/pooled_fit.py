@@ -45,6 +45,15 @@ class PooledFit(Result):
     on_bound : bool
         Whether the absolute weights sum to the bound: the choices are separable, or the bound is
         small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import fit_pooled, made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> fit_pooled(choices).weights.shape
+    (2,)
     """
 
     weights: Floats
@@ -88,6 +97,15 @@ def fit_pooled(
     References
     ----------
     Liang and Zeger (1986) for the clustered sandwich.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> fit_pooled(choices).converged
+    True
     """
     in_range(bound, "bound", above=0, below=math.inf)
     in_range(tolerance, "tolerance", above=0)

@@ -54,6 +54,12 @@ class PrivateMechanism(ABC):
         order of ``comparisons.voters``, where noise is added on devices.
     unit : {"voter", "record", "choice"}
         What two neighbouring data sets differ in.
+
+    Examples
+    --------
+    >>> from masquerade.preference import preference_mechanism
+    >>> isinstance(preference_mechanism("linear-knorm", epsilon=1), PrivateMechanism)
+    True
     """
 
     epsilon: Epsilon

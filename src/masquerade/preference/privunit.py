@@ -175,6 +175,11 @@ class PrivUnit(PrivateMechanism):
     References
     ----------
     Bhowmick, Duchi, Freudiger, Kapoor and Rogers (2018).
+
+    Examples
+    --------
+    >>> PrivUnit(epsilon=1).unit, str(PrivUnit(epsilon=1))
+    ('voter', 'privunit:epsilon=1')
     """
 
     unit: Unit = "voter"

@@ -46,6 +46,12 @@ class ItemStrengths(Result):
     tie : float or None
         ``ln nu`` of Davidson's model, where ties were counted: the log of how much likelier a tie
         is than a win between items of equal strength.
+
+    Examples
+    --------
+    >>> from masquerade.preference import fit_rankings
+    >>> fit_rankings([["tea", "milk"], ["tea", "milk"], ["milk", "tea"]]).items
+    ('milk', 'tea')
     """
 
     drawing: ClassVar[str] = "rankings"
@@ -176,6 +182,11 @@ def fit_first_choices(
     choices : sequence of (name, names)
     items, prior
         As in `fit_rankings`, and so are the errors.
+
+    Examples
+    --------
+    >>> fit_first_choices([("tea", ["milk"]), ("tea", ["milk"]), ("milk", ["tea"])]).items
+    ('milk', 'tea')
     """
     return _fit_stages([(taken, (taken, *rest)) for taken, rest in choices], items, prior)
 

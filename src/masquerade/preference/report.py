@@ -48,6 +48,16 @@ def preference_page(
     ----------
     alternatives : mapping of name to alternative, optional
         To rank, two or more. Named items rank themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import SocialPreference, made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> page = preference_page(SocialPreference.learn(choices, mechanism="none"))
+    >>> page.startswith("<!doctype html>")
+    True
     """
     # Without standard errors no order and no curve is drawn: they would look certain.
     known = learned.covariance is not None

@@ -24,7 +24,14 @@ SIMULATED_SUM = "the secure sum was simulated: whoever ran this process could se
 
 @runtime_checkable
 class SecureSum(Protocol):
-    """A protocol that adds vectors modulo 2**64 and shows only their sum."""
+    """A protocol that adds vectors modulo 2**64 and shows only their sum.
+
+    Examples
+    --------
+    >>> from masquerade.preference import SimulatedSecureSum
+    >>> isinstance(SimulatedSecureSum(), SecureSum)
+    True
+    """
 
     #: Whether whoever runs it is kept from seeing a single vector.
     protects: bool

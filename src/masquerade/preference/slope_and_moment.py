@@ -248,6 +248,11 @@ class LinearMoment(PrivateMechanism):
     voters differ. Ten features with correlations of .85 and 50,000 records agree with the truth in
     at most .99 of decisions, whatever epsilon. The stated noise leaves that out, and the difference
     that other voters would make, which is private.
+
+    Examples
+    --------
+    >>> LinearMoment(epsilon=1).unit, str(LinearMoment(epsilon=1))
+    ('record', 'linear-moment:epsilon=1')
     """
 
     unit: Unit = "record"

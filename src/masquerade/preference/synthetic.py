@@ -28,6 +28,14 @@ class MadeUpVoters:
         Mean of the population that voters were drawn from: reference r2.
     kind : {"normal", "correlated", "scaled", "binary", "count"}
         How alternatives are made; see `made_up_voters`.
+
+    Examples
+    --------
+    >>> from masquerade.preference import made_up_voters
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> made_up_voters(rng, voters=20, features=3).choose(rng, records=5)
+    Comparisons(100 records of 20 voters, 3 features)
     """
 
     weights: Floats

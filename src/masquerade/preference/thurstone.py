@@ -46,6 +46,15 @@ class VoterFits(Result):
         Whether `gap` is at most the tolerance times the number of records (at least 1).
     iterations : int
         Newton steps of the slowest voter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import fit_voters, made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> fit_voters(choices).weights.shape
+    (50, 2)
     """
 
     weights: Floats
@@ -127,6 +136,15 @@ def fit_voters(
     References
     ----------
     Wang et al. (2019), section 3; Thurstone (1927), Mosteller (1951).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import made_up_voters
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> fit_voters(choices).weights.shape
+    (50, 2)
     """
     in_range(bound, "bound", above=0, below=math.inf)
     in_range(tolerance, "tolerance", above=0)

@@ -27,6 +27,13 @@ class VoterGroups:
     `weights` (float array, shape (n_groups, n_features)): of the scaled features.
     `held_out` (float array, shape (n_tried,)): mean log-probability of a held-out choice with 1, 2,
     ... groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> groups = VoterGroups(np.array([0.6, 0.4]), np.eye(2), np.array([-0.7, -0.6]))
+    >>> groups.shares.tolist()
+    [0.6, 0.4]
     """
 
     shares: Floats

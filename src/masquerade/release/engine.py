@@ -33,7 +33,14 @@ PARAMETERS_BESIDE_THE_TEXT = ("domain", "reliability", "objects")
 
 
 class Engine(ABC):
-    """Base of all engines, which draw synthetic claims; each is a frozen dataclass."""
+    """Base of all engines, which draw synthetic claims; each is a frozen dataclass.
+
+    Examples
+    --------
+    >>> from masquerade.release import parse_engine
+    >>> isinstance(parse_engine("claims", epsilon=1, domain=(0, 10)), Engine)
+    True
+    """
 
     #: What the command line calls the engine.
     name: ClassVar[str]
@@ -122,6 +129,12 @@ class PrivateEngine(Engine):
     cap : int
         With the unit ``"user"``: most objects that one user's claims are used for. Each object then
         gets epsilon / cap; further claims of the user, chosen at random, are left out.
+
+    Examples
+    --------
+    >>> from masquerade.release import parse_engine
+    >>> isinstance(parse_engine("claims", epsilon=1, domain=(0, 10)), PrivateEngine)
+    True
     """
 
     epsilon: NumberLike

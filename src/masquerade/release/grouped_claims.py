@@ -41,6 +41,13 @@ class GroupedClaims:
         The claims about object i are those from ``offset[i]`` to ``offset[i + 1]``.
     dropped : int
         Missing values that were left out.
+
+    Examples
+    --------
+    >>> table = {"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "value": [1.0, 2.0, 3.0]}
+    >>> claims = GroupedClaims.of(table)
+    >>> claims.n_objects, claims.n_users
+    (2, 2)
     """
 
     objects: pa.Array

@@ -68,7 +68,16 @@ def no_guarantee(*reasons: str) -> Guarantee:
 
 
 def guarantee_sentence(guarantee: Guarantee) -> str:
-    """Return a release's guarantee in words: the unit, epsilon, and what is taken for public."""
+    """Return a release's guarantee in words: the unit, epsilon, and what is taken for public.
+
+    Examples
+    --------
+    >>> from masquerade.release import synthesize
+    >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
+    >>> release = synthesize(claims, epsilon=1, domain=(0, 10), samples=5)
+    >>> guarantee_sentence(release.guarantee)[:54]
+    'Protected is a single claim, with epsilon = 1 (proven)'
+    """
     listed = "; ".join(guarantee.assumptions)
     if guarantee.status != "proven":
         return (
@@ -96,7 +105,16 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
 
 
 def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
-    """Return a release's guarantee as a JSON object."""
+    """Return a release's guarantee as a JSON object.
+
+    Examples
+    --------
+    >>> from masquerade.release import synthesize
+    >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
+    >>> release = synthesize(claims, epsilon=1, domain=(0, 10), samples=5)
+    >>> guarantee_json(release.guarantee)["unit"]
+    'claim'
+    """
     proven = guarantee.status == "proven"
     return {
         "status": guarantee.status,

@@ -55,6 +55,12 @@ class Histogram(PrivateEngine):
     geometric noise of scale 2 / epsilon on every count costs epsilon once, whatever is drawn
     afterwards. With the unit ``"user"`` that holds for each of at most `cap` objects with
     epsilon / cap. The noise is drawn in whole numbers; see `masquerade.exact.noise`.
+
+    Examples
+    --------
+    >>> engine = Histogram(epsilon=1, domain=(0, 10))
+    >>> engine.unit, engine.cap
+    ('claim', 10)
     """
 
     name: ClassVar[str] = "hist"
@@ -192,6 +198,11 @@ class TwoPassHistogram(Histogram):
     -------
     As `Histogram` with the unit ``"user"``, the only one it has: one claim moves its user's weight,
     and with it the user's part in every other object.
+
+    Examples
+    --------
+    >>> TwoPassHistogram(epsilon=1, domain=(0, 10), unit="user").low_agreement
+    0.5
     """
 
     name: ClassVar[str] = "hist2"

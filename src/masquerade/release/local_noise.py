@@ -42,6 +42,11 @@ class LocalNoise(PrivateEngine):
     Protects the unit with pure epsilon, against everybody, the collector too where users add the
     noise themselves. The noise is drawn in whole numbers on 4096 steps (or the domain's own). With
     the span ``"claims"`` nothing is promised.
+
+    Examples
+    --------
+    >>> str(LocalNoise(epsilon=1, domain=(0, 10)).epsilon)
+    '1'
     """
 
     name: ClassVar[str] = "basic"

@@ -43,6 +43,11 @@ class PooledHistogram(Histogram):
     Privacy
     -------
     As `Histogram`: everything after the noisy counts is computed from them and from what is public.
+
+    Examples
+    --------
+    >>> PooledHistogram(epsilon=1, domain=(0, 10)).unit
+    'claim'
     """
 
     name: ClassVar[str] = "pooled"

@@ -91,6 +91,11 @@ class PosteriorHistogram(Histogram):
     All else (`masquerade.release.finish.finish`, the points) is computed from the noisy counts and
     from what is public, with coins of its own: post-processing, which is free. Errors and warnings
     are not covered: they are for the collector.
+
+    Examples
+    --------
+    >>> PosteriorHistogram(epsilon=1, domain=(0, 10)).unit
+    'claim'
     """
 
     name: ClassVar[str] = "claims"
@@ -272,6 +277,11 @@ class SourceHistogram(PosteriorHistogram):
     Privacy
     -------
     As `PosteriorHistogram`.
+
+    Examples
+    --------
+    >>> SourceHistogram(epsilon=1, domain=(0, 10)).unit
+    'claim'
     """
 
     name: ClassVar[str] = "source"
@@ -288,6 +298,11 @@ class WienerHistogram(PosteriorHistogram):
     Privacy
     -------
     As `PosteriorHistogram`.
+
+    Examples
+    --------
+    >>> WienerHistogram(epsilon=1, domain=(0, 10)).unit
+    'claim'
     """
 
     name: ClassVar[str] = "wiener"

@@ -65,6 +65,11 @@ class PrisCrowd(Engine):
     Huai, Wang, Miao, Xu and Zhang, "Privacy-aware synthesizing for crowdsourced data", IJCAI 2019,
     algorithm 1. We bucket densities relative to their peak, which leaves out the unit of
     measurement, and bound the attempts.
+
+    Examples
+    --------
+    >>> PrisCrowd(k=5).k
+    5
     """
 
     name: ClassVar[str] = "test-paper"
@@ -181,7 +186,13 @@ class PrisCrowd(Engine):
 
 @dataclass(frozen=True, kw_only=True)
 class UniformPrisCrowd(PrisCrowd):
-    """As `test-paper` with equal weights: the paper's baseline. It promises nothing either."""
+    """As `test-paper` with equal weights: the paper's baseline. It promises nothing either.
+
+    Examples
+    --------
+    >>> UniformPrisCrowd(k=5).k
+    5
+    """
 
     name: ClassVar[str] = "uniform"
     weights: ClassVar[Weights] = "uniform"

@@ -57,6 +57,11 @@ class ProvenTest(PrivateEngine):
     noise and failures are computed in whole numbers on a lattice of 64 steps to a bandwidth, on
     which the proof is the same. The points of an object are sorted, so that their order tells
     nothing. An epsilon at a delta does not add up over a lifetime, so a ledger refuses it.
+
+    Examples
+    --------
+    >>> ProvenTest(epsilon=1, domain=(0, 10), bandwidth=1).unit
+    'claim'
     """
 
     name: ClassVar[str] = "test-honest"

@@ -51,6 +51,15 @@ class Release(Result):
     collector : mapping
         Counts for whoever holds the claims. They are computed from the claims, are not covered by
         the guarantee, and are in none of the files.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.release import parse_engine, simulate
+    >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
+    >>> engine = parse_engine("hist", epsilon=1, domain=(0, 10))
+    >>> simulate(claims, np.random.default_rng(1), engine=engine, samples=5).status
+    ('ok',)
     """
 
     engine: str

@@ -51,6 +51,14 @@ def report_page(
     ------
     ParameterError
         An object to show is not there, or the reference is of other objects.
+
+    Examples
+    --------
+    >>> from masquerade.release import synthesize
+    >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
+    >>> page = report_page(synthesize(claims, epsilon=1, domain=(0, 10), samples=5))
+    >>> page.startswith("<!doctype html>")
+    True
     """
     if reference is not None and not reference.objects.equals(release.objects):
         raise ParameterError("the release is of other objects than the reference.")

@@ -214,6 +214,15 @@ def simulate(
     -------
     None: whoever knows or guesses the seed can take the noise off. The release's guarantee and its
     codebook say so.
+
+    Examples
+    --------
+    >>> from masquerade.release import parse_engine
+    >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
+    >>> engine = parse_engine("hist", epsilon=1, domain=(0, 10))
+    >>> made = simulate(claims, np.random.default_rng(1), engine=engine, samples=5)
+    >>> made.to_arrow().num_rows, made.guarantee.status
+    (5, 'none')
     """
     claims = _grouped(data, missing, duplicates, engine)
     whole(samples, "samples", low=1)

@@ -20,7 +20,13 @@ Style = Literal["paper", "ours", "reference", "published"]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The size of a study: all cells or few, and the number of trials."""
+    """The size of a study: all cells or few, and the number of trials.
+
+    Examples
+    --------
+    >>> Scale(quick=True, trials=5).trials
+    5
+    """
 
     quick: bool = False  # fewer cells, smaller crowds, fewer trials
     trials: int | None = None  # of each cell; None: the study's own number

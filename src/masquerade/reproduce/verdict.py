@@ -42,7 +42,13 @@ NO_TEXTS: Texts = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Result):
-    """A mean and its standard error; NaN for one trial, 0 for a formula."""
+    """A mean and its standard error; NaN for one trial, 0 for a formula.
+
+    Examples
+    --------
+    >>> Estimate.of([0.8, 0.9, 0.85]).mean
+    0.8500000000000001
+    """
 
     mean: float
     error: float = 0.0

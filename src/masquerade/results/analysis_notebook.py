@@ -86,6 +86,20 @@ def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
     codebook : Codebook
     reports : str
         Name of the Parquet file beside the notebook.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> notebook(book, reports="reports.csv")["nbformat"]
+    4
     """
     # Whatever the title holds, it stays a heading and ends with its line.
     title = " ".join(codebook.survey.title.split())

@@ -38,6 +38,21 @@ class CrossTable(Result):
         How many people sent each pair of reports, at all levels.
     share, error : float array, shape (n_rows, n_columns)
         Estimated share of people who hold each pair of answers, and its standard error.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports, cross_table
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> ill, told = (Choice(name, f"{name}?", ("Yes", "No")) for name in ("ill", "told"))
+    >>> asked = (ill, told)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> rows = [[n % 2, n % 3 % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, [f"p{n}" for n in range(40)], ["low"] * 40, rows)
+    >>> table = cross_table(reports, "ill", "told")
+    >>> table.rows, table.columns, table.n
+    (['Yes', 'No'], ['Yes', 'No'], 40)
     """
 
     first: str
@@ -136,6 +151,20 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
         Nobody answered.
     ParameterError
         There is no such question, both are the same, or answers are not masked one by one.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> ill, told = (Choice(name, f"{name}?", ("Yes", "No")) for name in ("ill", "told"))
+    >>> asked = (ill, told)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> rows = [[n % 2, n % 3 % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, [f"p{n}" for n in range(40)], ["low"] * 40, rows)
+    >>> cross_table(reports, "ill", "told").reported.tolist()
+    [[14, 6], [13, 7]]
     """
     codebook = reports.codebook
     place = {question.id: i for i, question in enumerate(codebook.questions)}

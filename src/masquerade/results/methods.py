@@ -85,6 +85,20 @@ def methods_text(result: Mapping[str, Any]) -> str:
     """Return a paragraph on how a result was come by, ready to be pasted.
 
     It has the names and years of what `bibliography` gives in full.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports, survey_result
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> methods_text(survey_result(reports))[:40]
+    '40 people answered a survey of 1 questio'
     """
     split = result.get("trust") == TWO_PARTIES
     n, asked = result["responses"], len(result["levels"][0]["mechanisms"])
@@ -161,7 +175,22 @@ def methods_text(result: Mapping[str, Any]) -> str:
 
 
 def bibliography(result: Mapping[str, Any]) -> str:
-    """Return the BibTeX entries of what `methods_text` names, and of the program."""
+    """Return the BibTeX entries of what `methods_text` names, and of the program.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports, survey_result
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> bibliography(survey_result(reports)).startswith("@")
+    True
+    """
     known = {"version": result["version"], "inputs": result["inputs"]}
     text = methods_text(result)
     named = {

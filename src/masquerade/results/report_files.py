@@ -65,6 +65,21 @@ def write_reports(
     ------
     ParameterError
         There is no such kind.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> rows = [("p1", "medium", "[0]"), ("p2", "medium", "[1]")]
+    >>> b"".join(write_reports(book, [rows], kind="csv")).count(b"p1")
+    1
     """
     writers: dict[str, Callable[[Codebook, Iterable[Sequence[Row]]], Iterator[bytes]]] = {
         "csv": _csv,

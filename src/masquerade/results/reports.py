@@ -30,6 +30,20 @@ class SurveyReports:
         Place of each person's level in the codebook.
     report : int array, shape (n, n_questions)
         Codes; of numbers, whole steps from the lowest; of several options, their bits.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> len(reports.pseudonyms)
+    40
     """
 
     codebook: Codebook

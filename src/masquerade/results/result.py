@@ -41,6 +41,20 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
     ------
     ParameterError
         The pool has other levels than the survey.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> [len(survey_result(reports)["questions"]), survey_result(reports)["questions"][0]["id"]]
+    [1, 'ill']
     """
     codebook = reports.codebook
     n, counts = len(reports), reports.counts()
@@ -120,7 +134,22 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
 
 
 def result_bytes(result: dict[str, Any]) -> bytes:
-    """Return a result as JSON text, always the same for the same result."""
+    """Return a result as JSON text, always the same for the same result.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports, survey_result
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> result_bytes(survey_result(reports))[:1]
+    b'{'
+    """
     # allow_nan=False: an error rather than a text that other programs cannot read
     return json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 

@@ -51,6 +51,20 @@ class SurveyResult(Result):
     ----------
     content : mapping
         As `survey_result` or `split_result` gives it, or as a server exports it.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> SurveyResult.of(reports).to_arrow().column_names[:3]
+    ['survey', 'question', 'option']
     """
 
     content: Mapping[str, Any]
@@ -96,6 +110,20 @@ def result_table(result: Mapping[str, Any]) -> str:
     ``strength`` (of an item of pairwise questions). A row of option ``(mean)`` holds a mean.
     ``value`` is the unbiased estimate, to compute with; ``shown`` is the one that people read, and
     is empty where there is no other.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook, SurveyReports, survey_result
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> sent = [[n % 2] for n in range(40)]
+    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    >>> result_table(survey_result(reports)).split(",")[:4]
+    ['survey', 'question', 'option', 'estimator']
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")

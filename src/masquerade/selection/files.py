@@ -27,6 +27,13 @@ def read_pool(
     Columns ``person``, ``cost`` and ``level`` (high, medium, low, or none for answers in clear) or
     ``noise_variance``; optionally ``privacy_share`` and ``bias_variance``. `options`: the survey
     asks for one of so many; default: for a number or rating. `within`: see `Pool`.
+
+    Examples
+    --------
+    >>> people = {"person": ["ann", "bob"], "cost": [1.0, 2.0], "noise_variance": [0.0, 0.5]}
+    >>> pool = read_pool(people)
+    >>> pool.people
+    ('ann', 'bob')
     """
     table, path = _table(source)
     people = _texts(table, "person", path)

@@ -37,6 +37,11 @@ class GroupError(Result):
         What the masks of the coming survey alone add.
     floored : bool
         Whether the estimate from history lay below that.
+
+    Examples
+    --------
+    >>> round(GroupError(mean_squared=0.0025, floor=0.001, floored=False).root, 3)
+    0.05
     """
 
     mean_squared: float
@@ -72,6 +77,14 @@ def group_error(
     References
     ----------
     Kandappu et al. (2014), eq. (5), which leaves the covariance out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.selection import History
+    >>> history = History([0, 1, 0, 1], [0, 0, 1, 1], [0.1, 0.3, 0.2, 0.6], np.zeros(4))
+    >>> group_error(history, [0, 1], np.zeros(2)).mean_squared >= 0
+    True
     """
     group = np.unique(np.asarray(members, dtype=np.int64))
     variance = np.asarray(noise_variance, dtype=np.float64)

@@ -28,6 +28,11 @@ class VarianceComponents(Result):
         Variance of one person's errors from question to question (sigma_e squared).
     between : float
         Variance of the persons' own tendencies, or biases (tau_b squared).
+
+    Examples
+    --------
+    >>> VarianceComponents(within=0.06, between=0.01)
+    VarianceComponents(within=0.06, between=0.01)
     """
 
     within: float
@@ -44,6 +49,14 @@ class Biases(Result):
         Shrunk towards 0; exactly 0 for a person without history.
     variance : float array, shape (n_people,)
         What is not known of it: posterior variance, a coordinate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.selection import History
+    >>> history = History([0, 1, 0, 1], [0, 0, 1, 1], [0.1, 0.3, 0.2, 0.6], np.zeros(4))
+    >>> history.biases().bias.shape
+    (2, 1)
     """
 
     bias: Floats
@@ -77,6 +90,14 @@ class History:
     ------
     ParameterError
         The arrays do not fit together, or a person answered a question twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> person, question = [0, 1, 0, 1], [0, 0, 1, 1]
+    >>> history = History(person, question, [0.1, 0.3, 0.2, 0.6], np.zeros(4))
+    >>> history.variance_components().within >= 0
+    True
     """
 
     def __init__(

@@ -77,7 +77,15 @@ class TwoPartySums:
 
 
 def parse_plan(text: str) -> Mechanism | TwoPartySums:
-    """Return what `text` describes: a mechanism, or ``two-parties:questions=,options=,rho=``."""
+    """Return what `text` describes: a mechanism, or ``two-parties:questions=,options=,rho=``.
+
+    Examples
+    --------
+    >>> str(parse_plan("randomized-response:options=2,epsilon=1"))
+    'randomized-response:options=2,epsilon=1'
+    >>> parse_plan("two-parties:questions=10,options=5,rho=0.5")
+    TwoPartySums(questions=10, options=5, rho=Fraction(1, 2))
+    """
     if text.strip().partition(":")[0] != "two-parties":
         return parse_mechanism(text)
     known = {**PARAMETERS, "two-parties": inspect.signature(TwoPartySums).parameters}
@@ -106,6 +114,13 @@ class Precision:
         Of what two parties add to a sum, once; falls with the square of the number.
     width : float
         Of all that the estimate could be: 1 for a share.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> from masquerade.selection import precision_of
+    >>> precision_of(RandomizedResponse(2, epsilon=1)).participants(0.05)
+    1799
     """
 
     sampling: float
@@ -212,6 +227,12 @@ def precision_of(
     ------
     ParameterError
         A parameter is out of range, or reports say nothing.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> [round(half, 3) for half in precision_of(RandomizedResponse(2, epsilon=1)).margins(400)]
+    [0.106, 0.094, 0.049]
     """
     _require_share("share", share)
     if isinstance(plan, TwoPartySums):

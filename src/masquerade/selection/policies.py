@@ -66,6 +66,13 @@ def predicted_error(pool: Pool, chosen: Integers) -> float:
     ``MSE = sum of w**2 ((within + bias variance) (1 - |S| / |U|) + noise variance)``, with the
     weights ``w`` proportional to `Pool.precision`; the crowd whose mean is wanted is the pool.
     NaN where nobody is chosen.
+
+    Examples
+    --------
+    >>> from masquerade.selection import Pool
+    >>> pool = Pool(["ann", "bob", "cem"], cost=[1.0, 2.0, 1.0], noise_variance=[0.0, 0.5, 2.0])
+    >>> round(predicted_error(pool, np.array([0, 1])), 3)
+    0.149
     """
     if not chosen.size:
         return math.nan

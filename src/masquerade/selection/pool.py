@@ -39,6 +39,12 @@ class Pool(Result):
         What is not known of each one's bias (`History.biases`); default 0.
     within : float
         Variance of answers around the crowd's, in squared widths.
+
+    Examples
+    --------
+    >>> pool = Pool(["ann", "bob", "cem"], cost=[1.0, 2.0, 1.0], noise_variance=[0.0, 0.5, 2.0])
+    >>> pool.precision.round(2).tolist()
+    [16.0, 1.78, 0.48]
     """
 
     people: tuple[str, ...]

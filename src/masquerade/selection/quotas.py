@@ -30,6 +30,11 @@ class LevelOffer:
         the questions.
     privacy_share : float
         Share of what is left on their ledgers that the survey takes; above 1 nobody can be asked.
+
+    Examples
+    --------
+    >>> LevelOffer("high", people=40, price=1.0, noise_variance=2.25).people
+    40
     """
 
     name: str
@@ -106,6 +111,13 @@ def quotas_of_wave(
     ----------
     responded : mapping of str to int
         How many took part at each level so far.
+
+    Examples
+    --------
+    >>> from masquerade.selection import LevelOffer
+    >>> offers = [LevelOffer("high", 40, 1.0, 2.25), LevelOffer("low", 40, 1.0, 0.14)]
+    >>> quotas_of_wave(offers, budget=20, wave=1, response_rate=0.5, responded={})
+    {'high': 8, 'low': 16}
     """
     pool = _pool(offers)
     came = []

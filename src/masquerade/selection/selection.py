@@ -63,6 +63,13 @@ class Selection(Result):
         What each takes of money and privacy, and what each adds.
     inputs : str
         SHA-256 of the pool: the same inputs give the same choice.
+
+    Examples
+    --------
+    >>> from masquerade.selection import Pool, select
+    >>> pool = Pool(["ann", "bob", "cem"], cost=[1.0, 2.0, 1.0], noise_variance=[0.0, 0.5, 2.0])
+    >>> select(pool, budget=2).people
+    ('ann', 'cem')
     """
 
     policy: str
@@ -154,6 +161,14 @@ def select(
     ------
     ParameterError
         A parameter is out of range, or a policy lacks the history.
+
+    Examples
+    --------
+    >>> from masquerade.selection import Pool
+    >>> pool = Pool(["ann", "bob", "cem"], cost=[1.0, 2.0, 1.0], noise_variance=[0.0, 0.5, 2.0])
+    >>> chosen = select(pool, budget=3)
+    >>> chosen.people, chosen.cost
+    (('ann', 'bob'), 3.0)
     """
     in_range(budget, "budget", above=0)
     one_of(policy, "policy", POLICIES)
@@ -239,6 +254,14 @@ def next_wave(
     ------
     ParameterError
         A parameter is out of range, or a name is not in the pool.
+
+    Examples
+    --------
+    >>> from masquerade.selection import Pool
+    >>> people = [f"p{n}" for n in range(20)]
+    >>> pool = Pool(people, cost=[1.0] * 20, noise_variance=[0.5] * 20)
+    >>> len(next_wave(pool, budget=10, wave=1, response_rate=0.5).people)
+    12
     """
     in_range(wave, "wave", low=1, high=MOST_WAVES)
     in_range(response_rate, "response_rate", above=0, high=1)

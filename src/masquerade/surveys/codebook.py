@@ -44,6 +44,15 @@ class Codebook:
         How many people there are at each level among whom the survey asked, where that is known.
     n_by_level : dict of str to int, or None
         Responses, where they were counted.
+
+    Examples
+    --------
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> list(Codebook("0123456789abcdef", survey, survey.content_hash()).levels)
+    ['medium']
     """
 
     token: str

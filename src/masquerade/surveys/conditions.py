@@ -24,6 +24,11 @@ class ShowIf:
         Id of an earlier question with labels.
     answers : tuple of str
         Labels of that question; any of them shows this one.
+
+    Examples
+    --------
+    >>> ShowIf("ill", ("Yes",)).to_json()
+    {'question': 'ill', 'answers': ['Yes']}
     """
 
     question: str
@@ -60,7 +65,16 @@ Conditions = tuple[ShowIf | None, ...]
 
 
 def questions_from_json(data: Any) -> tuple[tuple[Question, ...], Conditions]:
-    """Return the questions of a JSON list, and when each is shown; empty where all always are."""
+    """Return the questions of a JSON list, and when each is shown; empty where all always are.
+
+    Examples
+    --------
+    >>> from masquerade.surveys import Choice
+    >>> asked = [Choice("ill", "Have you worked while ill?", ("Yes", "No")).to_json()]
+    >>> questions, conditions = questions_from_json(asked)
+    >>> len(questions), conditions
+    (1, ())
+    """
     if not isinstance(data, list):
         raise ParameterError(f"questions is {data!r}, expected a list.", field="questions")
     questions: list[Question] = []

@@ -71,6 +71,12 @@ class Choice(_Options):
         Offers "prefer not to say", which is masked like every other answer.
     truth : str or None
         The right option, where it is known (labelling tasks); used for scoring, never shown.
+
+    Examples
+    --------
+    >>> question = Choice("ill", "Have you worked while ill?", ("Yes", "No"))
+    >>> question.labels
+    ('Yes', 'No')
     """
 
     id: str
@@ -158,6 +164,11 @@ class Rating(_Kind):
         Ends of the scale, both included; 2 to 100 points.
     low_label, high_label : str
         Words at the two ends, may be empty.
+
+    Examples
+    --------
+    >>> Rating("mood", "How is the mood?", low_label="bad", high_label="good").labels
+    ('1', '2', '3', '4', '5')
     """
 
     id: str
@@ -207,6 +218,11 @@ class Number(_Kind):
         a tenth. At most a million points.
     unit : str
         What is counted, such as ``"hours a week"``.
+
+    Examples
+    --------
+    >>> Number("hours", "How long did you sleep?", 0, 12, "hours", 0.5).points
+    25
     """
 
     id: str
@@ -264,6 +280,11 @@ class Comparison(_Kind):
         The two.
     tie : str
         Label of a third answer, for no preference; empty where there is none.
+
+    Examples
+    --------
+    >>> Comparison("pair", "Which do you prefer?", "Tea", "Coffee", tie="Both alike").labels
+    ('Tea', 'Coffee', 'Both alike')
     """
 
     id: str
@@ -316,6 +337,13 @@ def question_from_json(data: dict[str, Any]) -> Question:
     ------
     ParameterError
         The kind is unknown, or a field is missing, unknown or out of range.
+
+    Examples
+    --------
+    >>> from masquerade.surveys import Choice
+    >>> question = Choice("ill", "Have you worked while ill?", ("Yes", "No"))
+    >>> question_from_json(question.to_json()).labels
+    ('Yes', 'No')
     """
     if not isinstance(data, dict):
         raise ParameterError(f"a question is {data!r}, expected a JSON object.")

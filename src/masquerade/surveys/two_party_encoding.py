@@ -54,6 +54,16 @@ class QuestionSums:
         counts as the bin's middle.
     quartiles : tuple of Quantile or None
         First quartile, median and third quartile of a rating or a number, among those who answered.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import Design, SumNoise
+    >>> from masquerade.surveys import Choice, Encoding
+    >>> encoding = Encoding((Choice("ill", "Have you worked while ill?", ("Yes", "No")),))
+    >>> noise = SumNoise.of_rho(encoding.blocks, "0.5")
+    >>> found = encoding.estimates([[60, 40]], noise=noise, design=Design(count=100))[0]
+    >>> found.symbols, [share.value for share in found.shares]
+    (('Yes', 'No'), [0.6, 0.4])
     """
 
     question: str

@@ -87,6 +87,13 @@ def fleiss_kappa(data: Claims | Frame) -> float:
     -----
     Fleiss, "Measuring nominal scale agreement among many raters", 1971. NaN where all answers are
     the same.
+
+    Examples
+    --------
+    >>> claims = {"task": ["a", "a", "b", "b"], "worker": ["x", "y", "x", "y"]}
+    >>> claims["label"] = ["no", "no", "yes", "no"]
+    >>> round(fleiss_kappa(claims), 3)
+    -0.333
     """
     claims = Claims.of(data).answered()
     if claims.options is None:

@@ -49,6 +49,13 @@ class BoundedReport:
         Of the value of one report, at most, given the answer.
     efficiency : float
         Variance of the noise itself over `variance`.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import DiscreteGaussian
+    >>> counted = BoundedReport.of(DiscreteGaussian(1, 5, sigma=3), 100)
+    >>> counted.middle, counted.half
+    (3.0, 2.0)
     """
 
     middle: float

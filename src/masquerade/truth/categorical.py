@@ -219,6 +219,12 @@ class CategoricalEstimator(Estimator):
         first in the order of the options, or none.
     seed : int
         Fixes the random choice among tied options; nothing else is random.
+
+    Examples
+    --------
+    >>> from masquerade.truth import MajorityVote
+    >>> isinstance(MajorityVote(), CategoricalEstimator)
+    True
     """
 
     kind: ClassVar[Kind] = "categorical"

@@ -32,6 +32,13 @@ class Components(Result):
         Number of components with at least one answer.
     of_task, of_worker : int32 array, shapes (n_tasks,) and (n_workers,)
         Number of the component, from 0; `count` for a task or worker without any answer.
+
+    Examples
+    --------
+    >>> from masquerade.truth import components
+    >>> claims = {"task": ["a", "a", "b"], "worker": ["x", "y", "z"], "label": ["no", "no", "yes"]}
+    >>> components(claims).of_task.tolist()
+    [0, 1]
     """
 
     count: int
@@ -40,7 +47,14 @@ class Components(Result):
 
 
 def components(claims: Claims | Frame) -> Components:
-    """Return the connected components of the answered claims. Cost: linear in claims."""
+    """Return the connected components of the answered claims. Cost: linear in claims.
+
+    Examples
+    --------
+    >>> claims = {"task": ["a", "a", "b"], "worker": ["x", "y", "z"], "label": ["no", "no", "yes"]}
+    >>> components(claims).count
+    2
+    """
     claims = Claims.of(claims).answered()
     # Nodes are workers, then tasks; an answer joins two.
     n_workers, n_nodes = claims.n_workers, claims.n_workers + claims.n_tasks
@@ -68,6 +82,11 @@ class Remark(Result):
         What it is, for programs, such as ``"PRIOR_ONLY"``.
     text : str
         The same for people, with numbers.
+
+    Examples
+    --------
+    >>> Remark("PRIOR_ONLY", "Workers agree no more than if they had answered blindly.").code
+    'PRIOR_ONLY'
     """
 
     code: str

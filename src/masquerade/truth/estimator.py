@@ -119,6 +119,13 @@ class Estimator(Parametrized, ABC):
 
     The conventions are scikit-learn's and crowd-kit's: the constructor takes parameters only,
     `fit` learns and returns the estimator, and what was learnt has names that end in ``_``.
+
+    Examples
+    --------
+    >>> from masquerade.truth import MajorityVote
+    >>> claims = {"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "label": ["no", "no", "yes"]}
+    >>> MajorityVote().fit(claims).truths_.to_pylist()
+    [{'task': 'a', 'label': 'no'}, {'task': 'b', 'label': 'yes'}]
     """
 
     #: Name of the method on the command line.

@@ -37,6 +37,13 @@ class Expected(Result):
         Of the mean; NaN for one run.
     low, high : float
         Nine of ten runs lie between these.
+
+    Examples
+    --------
+    >>> from masquerade.truth import forecast
+    >>> from masquerade.simulate import crowd
+    >>> forecast(lambda rng: crowd(rng, tasks=20, workers=8, answers_per_task=5), runs=3).found.mean
+    0.75
     """
 
     mean: float
@@ -74,6 +81,14 @@ class Forecast(Result):
     gain : Expected
         By how much `found` is better than `constant` or `majority`, whichever is better on
         average, run by run; below 0 it is worse.
+
+    Examples
+    --------
+    >>> from masquerade.simulate import crowd
+    >>> from masquerade.truth import forecast
+    >>> found = forecast(lambda rng: crowd(rng, tasks=20, workers=8, answers_per_task=5), runs=3)
+    >>> found.metric, found.method, found.runs
+    ('accuracy', 'majority-vote', 3)
     """
 
     metric: Literal["accuracy", "mae"]

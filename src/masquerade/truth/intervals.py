@@ -32,6 +32,15 @@ def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
     ------
     ParameterError
         The method gives no standard deviation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.simulate import crowd
+    >>> from masquerade.truth import OneCoin
+    >>> claims, truths = crowd(np.random.default_rng(1), tasks=40, workers=10)
+    >>> reliability_intervals(OneCoin().fit(claims)).column_names
+    ['worker', 'reliability', 'low', 'high']
     """
     solution = fit.solution_
     if solution.reliability_error is None:
@@ -68,6 +77,15 @@ def truth_share_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
     -------
     pyarrow.Table
         ``label``, ``share``, ``low``, ``high``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.simulate import crowd
+    >>> from masquerade.truth import BayesianCombination
+    >>> claims, truths = crowd(np.random.default_rng(1), tasks=40, workers=10)
+    >>> truth_share_intervals(BayesianCombination().fit(claims)).column_names
+    ['label', 'share', 'low', 'high']
     """
     solution = fit.solution_
     if solution.truth_shares is not None and solution.truth_share_errors is not None:

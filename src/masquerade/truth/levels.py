@@ -113,6 +113,12 @@ class Heterogeneity(Result):
         Of freedom; 0 where there is one level only.
     probability : float
         That levels which do not differ give at least this statistic.
+
+    Examples
+    --------
+    >>> found = Heterogeneity(statistic=12.5, degrees=1, probability=0.0004)
+    >>> found.degrees, found.differ
+    (1, True)
     """
 
     statistic: float

@@ -42,6 +42,15 @@ class ReportVariance(Result):
         Of the range; 1 for the share of an option.
     kind : str
         ``"mean"`` of ratings and numbers, ``"share"`` of an option.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.truth import report_variance
+    >>> question = Choice("ill", "Have you worked while ill?", ("Yes", "No"))
+    >>> report_variance(question, RandomizedResponse(2, epsilon=1)).people
+    0.25
     """
 
     people: float
@@ -69,6 +78,14 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     ------
     ParameterError
         Reports of the mechanism say nothing.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> from masquerade.surveys import Choice
+    >>> question = Choice("ill", "Have you worked while ill?", ("Yes", "No"))
+    >>> round(report_variance(question, RandomizedResponse(2, epsilon=1)).masks, 3)
+    0.921
     """
     if isinstance(mechanism, LatticeMechanism):
         width = float(mechanism.lattice.high - mechanism.lattice.low)
@@ -146,6 +163,15 @@ def expected_margin(
     ------
     ParameterError
         A parameter is out of range.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> from masquerade.surveys import Choice
+    >>> question = Choice("ill", "Have you worked while ill?", ("Yes", "No"))
+    >>> masks = {"high": RandomizedResponse(2, epsilon=1)}
+    >>> round(expected_margin(question, masks, {"high": 400}), 3)
+    0.106
     """
     check_proper_share(confidence=confidence)
     if estimator not in ESTIMATORS:

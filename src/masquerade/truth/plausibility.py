@@ -40,6 +40,13 @@ class Plausibility(Result):
         At most; over all tests together (Bonferroni).
     reason : str
         What is oddest, in words; empty where reports are not doubtful.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> from masquerade.truth import share_plausibility
+    >>> share_plausibility({"high": ([1000, 0], RandomizedResponse(2, epsilon=1))}).doubtful
+    True
     """
 
     probability: float
@@ -80,6 +87,12 @@ def number_plausibility(
     sigma**2, is at most a chi-squared number with n degrees of freedom that is decentred by
     ``n (width / 2 sigma)**2`` (bounded as by Birgé, 2001); that around the mean is at least one
     with n - 1 degrees.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import DiscreteGaussian
+    >>> number_plausibility({"high": ([1, 3, 5, 4, 2], DiscreteGaussian(1, 5, sigma=1))}).doubtful
+    False
     """
     noisy = []
     for reports, mechanism in groups.values():
@@ -124,6 +137,12 @@ def share_plausibility(
     -----
     Whatever people answer, each report is sent with a probability from `other` to `other + signal`
     of the mask; the number of people who send it lies between two binomial ones.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> share_plausibility({"high": ([60, 40], RandomizedResponse(2, epsilon=1))}).doubtful
+    False
     """
     tests = []
     for level, (counts, mechanism) in groups.items():

@@ -50,12 +50,29 @@ def accuracy(answers: Answers, truths: Truths | Frame) -> float:
     ------
     InputError
         No task has both a label and a truth.
+
+    Examples
+    --------
+    >>> from masquerade.truth import MajorityVote
+    >>> claims = {"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "label": ["no", "no", "yes"]}
+    >>> truths = Truths.from_frame({"task": ["a", "b"], "truth": ["no", "no"]})
+    >>> accuracy(MajorityVote().fit(claims), truths)
+    0.5
     """
     return float(hits(answers, truths).mean())
 
 
 def error_rate(answers: Answers, truths: Truths | Frame) -> float:
-    """Return the share of tasks whose label is not the truth; see `accuracy`."""
+    """Return the share of tasks whose label is not the truth; see `accuracy`.
+
+    Examples
+    --------
+    >>> from masquerade.truth import MajorityVote
+    >>> claims = {"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "label": ["no", "no", "yes"]}
+    >>> truths = Truths.from_frame({"task": ["a", "b"], "truth": ["no", "no"]})
+    >>> error_rate(MajorityVote().fit(claims), truths)
+    0.5
+    """
     return 1 - accuracy(answers, truths)
 
 
@@ -64,17 +81,39 @@ def error_rate_change(masked: Answers, clean: Answers, truths: Truths | Frame) -
 
     Report absolute accuracy next to it: a method that is worse on clean claims has a flattering
     change (Li et al., KDD 2018, give the change only).
+
+    Examples
+    --------
+    >>> truths = Truths.from_frame({"task": ["a", "b"], "truth": ["no", "no"]})
+    >>> clean = pa.table({"task": ["a", "b"], "label": ["no", "no"]})
+    >>> masked = pa.table({"task": ["a", "b"], "label": ["no", "yes"]})
+    >>> error_rate_change(masked, clean, truths)
+    0.5
     """
     return error_rate(masked, truths) - error_rate(clean, truths)
 
 
 def mean_absolute_error(answers: Answers, truths: Truths | Frame) -> float:
-    """Return the mean distance of values from the truths, in their unit; see `accuracy`."""
+    """Return the mean distance of values from the truths, in their unit; see `accuracy`.
+
+    Examples
+    --------
+    >>> truths = Truths.from_frame({"task": ["a", "b"], "truth": [1.0, 2.0]})
+    >>> mean_absolute_error(pa.table({"task": ["a", "b"], "value": [1.5, 2.0]}), truths)
+    0.25
+    """
     return float(np.abs(deviations(answers, truths)).mean())
 
 
 def root_mean_squared_error(answers: Answers, truths: Truths | Frame) -> float:
-    """Return the root of the mean squared distance of values from the truths, in their unit."""
+    """Return the root of the mean squared distance of values from the truths, in their unit.
+
+    Examples
+    --------
+    >>> truths = Truths.from_frame({"task": ["a", "b"], "truth": [1.0, 2.0]})
+    >>> root_mean_squared_error(pa.table({"task": ["a", "b"], "value": [4.0, 6.0]}), truths)
+    3.5355339059327378
+    """
     off = deviations(answers, truths)
     largest = np.abs(off).max()
     if largest == 0:
@@ -84,7 +123,14 @@ def root_mean_squared_error(answers: Answers, truths: Truths | Frame) -> float:
 
 
 def scored(answers: Answers, truths: Truths | Frame) -> int:
-    """Return the number of tasks that have both an answer and a truth."""
+    """Return the number of tasks that have both an answer and a truth.
+
+    Examples
+    --------
+    >>> truths = Truths.from_frame({"task": ["a", "b"], "truth": ["no", "no"]})
+    >>> scored(pa.table({"task": ["a", "c"], "label": ["no", "no"]}), truths)
+    1
+    """
     if isinstance(answers, NumericEstimator):
         return len(deviations(answers, truths))
     if isinstance(answers, CategoricalEstimator):
@@ -196,6 +242,14 @@ def expected_calibration_error(
     Notes
     -----
     Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
+
+    Examples
+    --------
+    >>> from masquerade.simulate import crowd
+    >>> from masquerade.truth import OneCoin
+    >>> claims, truths = crowd(np.random.default_rng(1), tasks=40, workers=10)
+    >>> expected_calibration_error(OneCoin().fit(claims), truths) < 0.2
+    True
     """
     table = calibration_table(fit, truths, bins=bins)
     tasks, sure, right = (
@@ -214,6 +268,14 @@ def calibration_table(
     pyarrow.Table
         ``least``, ``most`` (the range of posteriors), ``tasks``, ``mean_posterior``, ``accuracy``,
         ``low``, ``high`` (95 % interval of the accuracy, of Wilson, 1927).
+
+    Examples
+    --------
+    >>> from masquerade.simulate import crowd
+    >>> from masquerade.truth import OneCoin
+    >>> claims, truths = crowd(np.random.default_rng(1), tasks=40, workers=10)
+    >>> calibration_table(OneCoin().fit(claims), truths, bins=4).column_names[:4]
+    ['least', 'most', 'tasks', 'mean_posterior']
     """
     bins = whole(bins, "bins", low=1)
     sure, right = _sureness(fit, truths)

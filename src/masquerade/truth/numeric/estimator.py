@@ -50,6 +50,12 @@ class NumericEstimator(Estimator):
     ----------
     confidence : float
         Coverage of the intervals, above 0 and below 1.
+
+    Examples
+    --------
+    >>> from masquerade.truth import Median
+    >>> isinstance(Median(), NumericEstimator)
+    True
     """
 
     kind: ClassVar[Kind] = "numeric"

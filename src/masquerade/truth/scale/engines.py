@@ -86,6 +86,12 @@ class Stream(Engine):
     ------
     ParameterError
         `scratch` is not a folder.
+
+    Examples
+    --------
+    >>> with Stream() as engine:
+    ...     isinstance(engine, Engine)
+    True
     """
 
     def __init__(self, *, scratch: str | Path | None = None) -> None:

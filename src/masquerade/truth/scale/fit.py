@@ -92,6 +92,19 @@ def fit_partitions(
     **Cost**: two passes to code the partitions, then one a round and one more. Memory: one
     partition at a time, some arrays over workers, and while tasks are checked to be in one
     partition each, 8 bytes a task.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from masquerade.simulate import crowd
+    >>> from masquerade.truth.scale import Partitions, Stream
+    >>> claims, truths = crowd(np.random.default_rng(1), tasks=20, workers=5, answers_per_task=3)
+    >>> with TemporaryDirectory() as folder, Stream() as engine:
+    ...     claims.write(Path(folder) / "claims.parquet")
+    ...     print(fit_partitions(Partitions.at(folder), "one-coin", engine=engine).converged_)
+    True
     """
     estimator = method_named(method)() if isinstance(method, str) else method
     model_of = AT_SCALE.get(type(estimator))

@@ -69,7 +69,20 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """Claims as several files. Each task's claims stand in one file; workers may be in all."""
+    """Claims as several files. Each task's claims stand in one file; workers may be in all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from masquerade.simulate import crowd
+    >>> claims, truths = crowd(np.random.default_rng(1), tasks=20, workers=5, answers_per_task=3)
+    >>> with TemporaryDirectory() as folder:
+    ...     claims.write(Path(folder) / "claims.parquet")
+    ...     print(len(Partitions.at(folder).files))
+    1
+    """
 
     files: tuple[Partition, ...]
 
@@ -165,6 +178,17 @@ def partition_by_task(
     Notes
     -----
     **Cost**: reads the source once, in pieces; memory for some 2**18 rows, whatever the size.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from masquerade.simulate import crowd
+    >>> claims, truths = crowd(np.random.default_rng(1), tasks=20, workers=5, answers_per_task=3)
+    >>> with TemporaryDirectory() as folder:
+    ...     claims.write(Path(folder) / "all.parquet")
+    ...     print(len(partition_by_task(Path(folder), Path(folder) / "parts", partitions=2)))
+    2
     """
     target = Path(destination)
     unsplit = Partitions.at(source)
