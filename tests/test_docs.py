@@ -8,17 +8,18 @@ import inspect
 import pkgutil
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
 
 import masquerade
-from masquerade import errors
+from masquerade import errors, plots
 from masquerade.cli import app
 from masquerade.mechanisms.registry import MECHANISMS, PARAMETERS
 from masquerade.server import Settings, create_app, settings
 from masquerade.server.settings import PREFIX
+from masquerade.surveys import Question
 
 ROOT = Path(__file__).parents[1]
 DOCS = {
@@ -65,6 +66,31 @@ def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
     assert f"`{name}`" in page
     for parameter in PARAMETERS[name]:
         assert f"`{parameter}`" in page
+
+
+@pytest.mark.parametrize("kind", sorted(one.kind for one in get_args(Question)))
+def test_every_question_kind_is_documented(kind: str) -> None:
+    """The page on surveys names each kind of question, as documents write it."""
+    row = next(line for line in DOCS["how-to/surveys.md"].splitlines() if "with `kind`" in line)
+    assert f"`{kind}`" in row
+
+
+def test_every_figure_is_documented() -> None:
+    """The page on results in Python names each function that draws one."""
+    drawn = [name for name in plots.__all__ if inspect.isfunction(getattr(plots, name))]
+    assert len(drawn) > 8
+    for name in set(drawn) - {"new_figure"}:  # an empty one, for figures of one's own
+        assert f"`{name}" in DOCS["reference/python-results.md"], f"{name} is on no page"
+
+
+def test_every_page_opens_with_what_it_is_for() -> None:
+    """A page has one title, and tells its reader what it is for before its first section."""
+    generated = {"changelog.md", "reference/glossary.md"}  # what they include has titles of its own
+    for name in DOCS.keys() - generated:
+        text = re.sub(r"^```.*?^```", "", DOCS[name], flags=re.M | re.S)
+        assert len(re.findall(r"^# .+$", text, flags=re.M)) == 1, f"{name} has not one title"
+        opening = re.split(r"^## ", text, flags=re.M)[0]
+        assert re.search(r"\b[Yy]ou\b|\b[Yy]our\b", opening), f"{name} does not say what it is for"
 
 
 def test_every_exception_is_documented() -> None:
