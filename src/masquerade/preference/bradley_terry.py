@@ -79,13 +79,16 @@ class BradleyTerryFit(Result):
 
     def probability(self, first: str, second: str) -> float:
         """Return the probability that `first` is preferred to `second`."""
-        names = self.items.to_pylist()
-        for item in (first, second):
-            if item not in names:
-                raise ParameterError(f"{item!r} is none of the {len(names)} items compared.")
-        return float(
-            expit(self.strengths[names.index(first)] - self.strengths[names.index(second)])
-        )
+        return win_probability(self.items, self.strengths, first, second)
+
+
+def win_probability(items: pa.Array, strengths: Floats, first: str, second: str) -> float:
+    """Return the probability that one of the items is preferred to another, by strengths."""
+    names = items.to_pylist()
+    for item in (first, second):
+        if item not in names:
+            raise ParameterError(f"{item!r} is none of the {len(names)} items compared.")
+    return float(expit(strengths[names.index(first)] - strengths[names.index(second)]))
 
 
 def fit_bradley_terry(

@@ -15,10 +15,10 @@ from scipy.special import expit
 from masquerade.answers import Frame
 from masquerade.answers.frames import id_column, to_arrow
 from masquerade.answers.result import Result
-from masquerade.errors import EmptyTable, InvalidRecord, ParameterError, SchemaError
+from masquerade.errors import EmptyTable, InvalidRecord, SchemaError
 from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.exact.number import in_range
-from masquerade.preference.bradley_terry import maximise_strengths
+from masquerade.preference.bradley_terry import maximise_strengths, win_probability
 
 COLUMNS = ("worker", "left", "right", "label")
 
@@ -71,13 +71,7 @@ class NoisyBradleyTerryFit(Result):
 
     def probability(self, first: str, second: str) -> float:
         """Return the probability that who looks prefers `first` to `second`."""
-        names = self.items.to_pylist()
-        for item in (first, second):
-            if item not in names:
-                raise ParameterError(f"{item!r} is none of the {len(names)} items compared.")
-        return float(
-            expit(self.strengths[names.index(first)] - self.strengths[names.index(second)])
-        )
+        return win_probability(self.items, self.strengths, first, second)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

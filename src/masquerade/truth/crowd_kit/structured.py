@@ -81,13 +81,48 @@ class ROVER(rover.ROVER):
         return self.fit(data, gold=gold).texts_
 
 
-class RASA(sequences.RASA):
+class WithVectors(sequences.RASA):
+    """Fitting of outputs whose vectors are in the table, and what crowd-kit calls its results."""
+
+    n_iter, tol = Renamed("max_iterations"), Renamed("tolerance")
+    embeddings_and_outputs_: Any = None
+
+    def fit(self, data: Any, true_embeddings: Any = None) -> Self:  # type: ignore[override]
+        """Learn from a pandas table ``task``, ``worker``, ``output``, ``embedding``.
+
+        `true_embeddings`: a series of vectors that are known to be right, by task.
+        """
+        table = data[["task", "worker", "output"]].rename(columns={"output": "text"})
+        texts = Texts.from_frame(table, None)
+        # vectors[row, dimension], in the order of the table
+        vectors = np.stack(list(data["embedding"])).astype(np.float64)
+        place = {name: code for code, name in enumerate(texts.tasks.to_pylist())}
+        known = {} if true_embeddings is None else dict(true_embeddings.dropna().items())
+        self.adopt(
+            texts, vectors, {place[k]: np.asarray(v) for k, v in known.items() if k in place}
+        )
+        chosen = data.iloc[self.chosen_rows].set_index("task")
+        self.embeddings_and_outputs_ = chosen[["output", "embedding"]].sort_index()
+        return self
+
+    def fit_predict(self, data: Any, true_embeddings: Any = None) -> Any:  # type: ignore[override]
+        """Return ``output`` and ``embedding`` of each task; see `fit`."""
+        return self.fit(data, true_embeddings).embeddings_and_outputs_
+
+    @property
+    def skills_(self) -> Any:
+        """Weights of workers: series by worker (sorted)."""
+        table = self.reliability_
+        pandas = import_module("pandas")
+        index = pandas.Index(table["worker"].to_pylist(), name="worker")
+        return pandas.Series(table["weight"].to_numpy(), index, name="skill").sort_index()
+
+
+class RASA(WithVectors):
     """RASA of outputs whose vectors are in the table; see `masquerade.truth.texts.RASA`.
 
     ``n_iter`` and ``tol`` are its ``max_iterations`` and ``tolerance``.
     """
-
-    n_iter, tol = Renamed("max_iterations"), Renamed("tolerance")
 
     def __init__(self, n_iter: int = 100, tol: float = 1e-9, alpha: float = 0.05) -> None:
         # A tolerance of 0, which crowd-kit takes, is never reached.
@@ -95,36 +130,15 @@ class RASA(sequences.RASA):
             max_iterations=max(n_iter, 1), tolerance=tol or np.finfo(float).tiny, alpha=alpha
         )
         self.max_iterations = n_iter
-        self.embeddings_and_outputs_: Any = None
-
-    def fit(self, data: Frame, true_embeddings: Any = None) -> Self:  # type: ignore[override]
-        """Learn from a pandas table ``task``, ``worker``, ``output``, ``embedding``.
-
-        `true_embeddings`: a series of vectors that are known to be right, by task.
-        """
-        fit_vectors(self, data, true_embeddings)
-        return self
-
-    def fit_predict(  # type: ignore[override]
-        self, data: Frame, true_embeddings: Any = None
-    ) -> Any:
-        """Return ``output`` and ``embedding`` of each task; see `fit`."""
-        return self.fit(data, true_embeddings).embeddings_and_outputs_
-
-    @property
-    def skills_(self) -> Any:
-        """Weights of workers: series by worker (sorted)."""
-        return skills_of(self)
 
 
-class HRRASA(sequences.HRRASA):
+class HRRASA(WithVectors, sequences.HRRASA):
     """HRRASA of outputs whose vectors are in the table; see `masquerade.truth.texts.HRRASA`.
 
     ``n_iter``, ``tol``, ``lambda_emb``, ``lambda_out`` and ``output_similarity`` are its
     ``max_iterations``, ``tolerance``, ``embedding_share``, ``text_share`` and ``similarity``.
     """
 
-    n_iter, tol = Renamed("max_iterations"), Renamed("tolerance")
     lambda_emb, lambda_out = Renamed("embedding_share"), Renamed("text_share")
     output_similarity = Renamed("similarity")
 
@@ -147,26 +161,6 @@ class HRRASA(sequences.HRRASA):
             similarity=output_similarity,
         )
         self.max_iterations = n_iter
-        self.embeddings_and_outputs_: Any = None
-
-    def fit(self, data: Frame, true_embeddings: Any = None) -> Self:  # type: ignore[override]
-        """Learn from a pandas table ``task``, ``worker``, ``output``, ``embedding``.
-
-        `true_embeddings`: a series of vectors that are known to be right, by task.
-        """
-        fit_vectors(self, data, true_embeddings)
-        return self
-
-    def fit_predict(  # type: ignore[override]
-        self, data: Frame, true_embeddings: Any = None
-    ) -> Any:
-        """Return ``output`` and ``embedding`` of each task; see `fit`."""
-        return self.fit(data, true_embeddings).embeddings_and_outputs_
-
-    @property
-    def skills_(self) -> Any:
-        """Weights of workers: series by worker (sorted)."""
-        return skills_of(self)
 
 
 class TextRASA(sequences.RASA):
@@ -224,24 +218,3 @@ class TextHRRASA(sequences.HRRASA):
 def one_by_one(encoder: Callable[[str], Any]) -> Callable[[Sequence[str]], Floats]:
     """Return an embedding of many texts from an encoder of one."""
     return lambda texts: np.stack([np.asarray(encoder(text), dtype=np.float64) for text in texts])
-
-
-def fit_vectors(method: RASA | HRRASA, data: Any, true_embeddings: Any) -> None:
-    """Fit a method on a pandas table that has the vectors, and set what crowd-kit calls so."""
-    table = data[["task", "worker", "output"]].rename(columns={"output": "text"})
-    texts = Texts.from_frame(table, None)
-    # vectors[row, dimension], in the order of the table
-    vectors = np.stack(list(data["embedding"])).astype(np.float64)
-    place = {name: code for code, name in enumerate(texts.tasks.to_pylist())}
-    known = {} if true_embeddings is None else dict(true_embeddings.dropna().items())
-    method.adopt(texts, vectors, {place[k]: np.asarray(v) for k, v in known.items() if k in place})
-    chosen = data.iloc[method.chosen_rows]
-    method.embeddings_and_outputs_ = chosen.set_index("task")[["output", "embedding"]].sort_index()
-
-
-def skills_of(method: RASA | HRRASA) -> Any:
-    """Return the weights of workers as a series."""
-    pandas = import_module("pandas")
-    table = method.reliability_
-    index = pandas.Index(table["worker"].to_pylist(), name="worker")
-    return pandas.Series(table["weight"].to_numpy(), index, name="skill").sort_index()
