@@ -41,6 +41,19 @@ class AlternativeRanking:
     chosen : float array, shape (n_alternatives, n_alternatives), or None
         Share of choices in which the row would be taken, of the row and the column; None where
         only the direction of weights, or a score, is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from masquerade.preference import SocialPreference, made_up_voters, rank_alternatives
+    >>> rng = np.random.default_rng(1)
+    >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
+    >>> found = SocialPreference.learn(choices, mechanism="none")
+    >>> names = [feature.name for feature in found.features]
+    >>> more, less = dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.0)
+    >>> ranking = rank_alternatives(found, {"more": more, "less": less})
+    >>> ranking.best_rank.shape
+    (2,)
     """
 
     names: tuple[str, ...]

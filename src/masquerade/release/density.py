@@ -49,6 +49,13 @@ class DensityModel:
         Global weights; 1 where they were not asked for.
     iterations : int
         Rounds of the global weights.
+
+    Examples
+    --------
+    >>> from masquerade.release import fit_density
+    >>> table = {"task": ["a"] * 3, "worker": ["x", "y", "z"], "value": [1.0, 1.1, 9.0]}
+    >>> fit_density(table).bandwidth.shape
+    (1,)
     """
 
     claims: GroupedClaims

@@ -29,6 +29,11 @@ class Errors(Result):
         was released.
     empty : bool array, shape (n_objects,)
         Objects of which nothing was released.
+
+    Examples
+    --------
+    >>> Errors(np.array([0.1, 0.3]), np.array([0.2, 0.6]), np.array([1.0, 1.0])).mise
+    0.2
     """
 
     squared: Floats

@@ -37,6 +37,11 @@ class Reliability:
     ----------
     weight : float array, shape (n_users,)
         At least 0; comparable with each other only.
+
+    Examples
+    --------
+    >>> Reliability(np.array([0.5, 1.0]), iterations=4, converged=True).weight.tolist()
+    [0.5, 1.0]
     """
 
     weight: Floats
@@ -73,6 +78,14 @@ def global_weights(
     References
     ----------
     Huai, Wang, Miao, Xu and Zhang, "Privacy-aware synthesizing for crowdsourced data", IJCAI 2019.
+
+    Examples
+    --------
+    >>> from masquerade.release import GroupedClaims, bandwidths
+    >>> table = {"task": ["a"] * 3, "worker": ["x", "y", "z"], "value": [1.0, 1.1, 9.0]}
+    >>> claims = GroupedClaims.of(table)
+    >>> global_weights(claims, bandwidths(claims)).weight.shape
+    (3,)
     """
     one_of(form, "global form", get_args(GlobalForm))
     atoms = Atoms.of(claims, bandwidth)
@@ -133,6 +146,14 @@ def local_weights(
     ----------
     Kim and Scott, "Robust kernel density estimation", JMLR 2012. The published text prints only a
     symbol where this weight stands; the loss itself there would favour outliers.
+
+    Examples
+    --------
+    >>> from masquerade.release import GroupedClaims, bandwidths
+    >>> table = {"task": ["a"] * 3, "worker": ["x", "y", "z"], "value": [1.0, 1.1, 9.0]}
+    >>> claims = GroupedClaims.of(table)
+    >>> local_weights(claims, bandwidths(claims)).shape
+    (3,)
     """
     low, middle, high = quantile_levels
     if not 0 <= low <= middle <= high <= 1:

@@ -254,7 +254,14 @@ def _table(rows: Cells) -> pa.Table:
 
 
 def row_json(row: Row | Comparison) -> dict[str, Any]:
-    """Return a row as a JSON object; what is not a number is null."""
+    """Return a row as a JSON object; what is not a number is null.
+
+    Examples
+    --------
+    >>> row = Row("table 2", "accuracy", 0.8, "", 0.81, 0.01, "simulated", "reproduced", "")
+    >>> row_json(row)["verdict"]
+    'reproduced'
+    """
     return {
         key: None if isinstance(each, float) and not math.isfinite(each) else each
         for key, each in asdict(row).items()

@@ -98,6 +98,23 @@ def read_codebook(path: str | Path) -> Codebook:
     ------
     UnreadableFile, SchemaError
         It is not there, or none.
+
+    Examples
+    --------
+    >>> import json
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from masquerade.results import Codebook
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "codebook.json"
+    ...     _ = file.write_text(json.dumps(book.to_json()))
+    ...     print(read_codebook(file).token)
+    0123456789abcdef
     """
     path = Path(path)
     try:
@@ -130,6 +147,23 @@ def read_reports(source: str | Path | Frame, *, codebook: Codebook | None = None
     SchemaError
         A column is missing; there is no codebook; a row does not fit the codebook; a person has
         answered a question twice or not at all. The message names the row or the person.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from masquerade.results import Codebook, write_reports
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> rows = [("p1", "medium", "[0]"), ("p2", "medium", "[1]")]
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "reports.csv"
+    ...     _ = file.write_bytes(b"".join(write_reports(book, [rows], kind="csv")))
+    ...     print(len(read_reports(file, codebook=book).pseudonyms))
+    2
     """
     if not isinstance(source, str | Path):
         if codebook is None:

@@ -29,6 +29,11 @@ class Formula(Result):
         bounds and are none: they are for comparison with the papers only.
     note : str
         What the formula is, in words to print next to it.
+
+    Examples
+    --------
+    >>> Formula(0.05, is_bound=True, note="holds for any crowd").is_bound
+    True
     """
 
     value: float

@@ -34,6 +34,12 @@ class Estimate(Result):
     shown : float
         The estimate that a person reads: within the range and the interval, and of shares at least
         0 and summing to 1. Biased near the ends of the range, so nothing is computed from it.
+
+    Examples
+    --------
+    >>> found = Estimate(0.3, 0.02, 0.02, 0.0, 0.26, 0.34)
+    >>> found.low, found.high
+    (0.26, 0.34)
     """
 
     value: float

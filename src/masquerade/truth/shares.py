@@ -36,6 +36,13 @@ class Shares(Result):
         One for each option (and "no answer", last, where the mechanism has it).
     confidence : float
         Of each interval.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> from masquerade.truth import estimate_shares
+    >>> estimate_shares([60, 40], RandomizedResponse(2, epsilon=1)).n
+    100
     """
 
     drawing: ClassVar[str] = "shares"

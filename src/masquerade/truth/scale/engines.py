@@ -34,6 +34,13 @@ class Engine(ABC):
     """Base of engines: they run a task on every partition and join the results.
 
     Use it in a ``with`` statement.
+
+    Examples
+    --------
+    >>> from masquerade.truth.scale import Stream
+    >>> with Stream() as engine:
+    ...     print(isinstance(engine, Engine))
+    True
     """
 
     @abstractmethod

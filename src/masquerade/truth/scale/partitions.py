@@ -34,7 +34,14 @@ _CSV_BYTES_A_ROW = 20  # roughly, to choose the number of partitions
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One file of claims."""
+    """One file of claims.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> Partition(0, Path("claims.parquet"), "task").number
+    0
+    """
 
     number: int  # place among the partitions, from 0
     path: Path
