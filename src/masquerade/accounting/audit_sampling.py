@@ -193,6 +193,7 @@ class _Looking:
                 return []
         self._mixed = len({one.reports.dtype.kind for one in drawn.values()}) > 1
         if self._mixed:
+            # Kinds of reports differ by answer: as texts all can be compared.
             drawn = {place: _as_texts(one) for place, one in drawn.items()}
         self._answers = [self._answers[place] for place in sorted(drawn)]
         return [drawn[place] for place in sorted(drawn)]
@@ -332,6 +333,7 @@ class _Looking:
         if self._companion is not None:
             tests += self._accompany(self._companion)
         self._compared_calls = _Calls(self._calls, calls)
+        # After all other calls, so that state which builds up is seen.
         late = {place: self._draw(place, len(drawn[place])) for place in places}
         tests += tests_of_time(
             [drawn[place] for place in places], list(late.values()), subject.whole

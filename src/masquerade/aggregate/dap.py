@@ -162,6 +162,7 @@ def task_configuration(
             f"terms of {len(terms)} bytes and a duration of {duration} s; expected a SHA-256 and "
             "a second at least."
         )
+    # One interval as long as the task, in which all reports lie.
     interval = Interval(opening // duration, 1)
     return TaskConfiguration(
         info,

@@ -375,6 +375,7 @@ class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
         if not blocks:
             raise ParameterError("a survey without blocks adds up nothing; give one a question.")
         self.blocks = tuple(blocks)
+        # The bits of each block stand behind those of the blocks before.
         ends = list(accumulate((block.bits for block in self.blocks), initial=0))
         self._places = list(zip(self.blocks, starmap(slice, pairwise(ends)), strict=True))
         bits = ends[-1]

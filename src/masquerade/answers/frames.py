@@ -103,6 +103,7 @@ def like_frame(table: pa.Table, frame: Frame) -> Frame:
         return table.to_pandas()
     if isinstance(frame, Mapping):
         return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+    # Only where the caller has loaded it can the frame be of its kind; it is never imported here.
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(frame, polars.DataFrame):
         return polars.from_arrow(table)
@@ -281,6 +282,7 @@ def read_table(path: str | Path) -> pa.Table:
     path = Path(path)
     if path == STANDARD:
         data = sys.stdin.buffer.read()
+        # Standard input has no ending by which to tell the format.
         if not data.startswith(_PARQUET_MAGIC):
             return read_csv_bytes(data, name="standard input")
         try:
@@ -323,6 +325,7 @@ def _read_csv(source: Callable[[], Any], called: str | Path) -> pa.Table:
             f"{called} cannot be read: its header is not UTF-8 text; expected a CSV file, saved as "
             "UTF-8, whose first row names the columns."
         ) from error
+    # Spreadsheets put a byte order mark before the header.
     names[0] = names[0].removeprefix("\ufeff")
     for mark, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if len(names) == 1 and mark in names[0]:

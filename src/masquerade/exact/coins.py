@@ -57,6 +57,7 @@ class Coins:
         """Draw `size` words from the operating system, in blocks of 8 MiB."""
         out = np.empty(size, dtype=np.uint64)
         view = out.data.cast("B") if size else memoryview(b"")
+        # In blocks: one call for everything would hold all bytes twice.
         for start in range(0, len(view), _BLOCK_BYTES):
             stop = min(start + _BLOCK_BYTES, len(view))
             view[start:stop] = os.urandom(stop - start)

@@ -220,6 +220,8 @@ class FactorizationMechanism(Mechanism):
                 f"{self.name} is for {self.tasks} tasks, the claims have {claims.n_tasks}; "
                 "change tasks= of the mechanism, or give all tasks."
             )
+        # A task that was answered twice would count twice in the profile, which the noise does not
+        # cover.
         cells = claims.worker.astype(np.int64) * claims.n_tasks + claims.task
         if len(np.unique(cells)) < len(cells):
             raise DuplicateClaim(

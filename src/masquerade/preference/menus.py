@@ -115,6 +115,7 @@ class MenuChoices(Result):
         values = np.stack(columns, axis=1) / widths(declared)
         if declared[0].declared:
             low = np.array([each.low for each in declared]) / widths(declared)
+            # Divided by its public width a range has length 1.
             values = np.clip(values, low, low + 1)
         choice = encode_choices(table)
         # One order for every menu: voters as declared, their choices, then features by size.

@@ -168,6 +168,7 @@ def _groups(
 ) -> Iterator[Group]:
     for bins in np.unique(grid.bins[chosen]).tolist():
         pooled = LEAST_BINS_TO_POOL <= bins <= MOST_BINS_TO_POOL
+        # So many rows at a time that their table of likelihoods stays small.
         step = max(_ENTRIES // len(templates_for(bins).family), 1) if pooled else _ROWS
         of_bins = chosen[grid.bins[chosen] == bins]
         for n in np.unique(count[of_bins]).tolist():

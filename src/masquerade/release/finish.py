@@ -135,6 +135,7 @@ def spread_factor(noisy: NoisyHistograms, grid: Grid, densities: Mixtures) -> fl
     least = float((1 / grid.bins[known] / 4).mean() ** 2)
     estimate = max(float(variances_within(noisy, grid)[known].mean()), least)
     variance = moments(densities)[1] / (grid.width * grid.bins) ** 2
+    # Ratio of standard deviations: of claims within objects, over that of the densities.
     rho = math.sqrt(estimate / float(variance[known].mean()))
     return rho if rho < _CLOSE_ENOUGH else 1.0
 

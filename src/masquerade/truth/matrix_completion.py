@@ -213,4 +213,5 @@ def signs(agreement: Floats) -> Floats:
         if settled:
             break
     sign = np.where(vector < 0, -1.0, 1.0)
+    # Both signs explain the agreements; of the two most workers are taken to be right.
     return np.asarray(sign if sign.sum() >= 0 else -sign)

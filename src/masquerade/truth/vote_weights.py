@@ -169,6 +169,7 @@ class ZeroBasedSkill(CategoricalEstimator):
         while not converged and iterations < self.max_iterations:
             iterations += 1
             if iterations % self.rate_steps == 0:
+                # Smaller steps later on, so that weights come to rest.
                 rate *= self.rate_factor
             agreement = agreement_with(votes.score(weight), problem, ties=self.ties)
             gap = agreement - weight

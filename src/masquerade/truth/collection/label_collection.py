@@ -186,6 +186,8 @@ class Collection:
         # Drawn from names, so that a repeated run offers the same.
         rng = np.random.default_rng(digest(pa.array([f"{self.seed} {worker}"])))
         rng = np.random.default_rng([int(rng.integers(1 << 62)), self._offers.count(worker)])
+        # Known truths come in a random order and at random places: nobody can tell them from other
+        # tasks.
         known = rng.permutation(np.flatnonzero((self._known >= 0) & ~seen)).tolist()
         chosen: list[int] = []
         while len(chosen) < count and (order or known):

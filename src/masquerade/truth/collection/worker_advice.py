@@ -267,6 +267,7 @@ def _drifting(reports: _Reports) -> Iterator[Advice]:
     start = np.cumsum(answers) - answers
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order)) - np.repeat(start, answers)
+    # The second half of each worker's answers, in the order of the rows
     late = rank >= answers[claims.worker] // 2
     # Expected agreement by the worker's own confusions: tasks of the halves may differ.
     label = np.einsum("nt,ntl->nl", reports.others, reports.tables[reports.row])
@@ -281,6 +282,7 @@ def _drifting(reports: _Reports) -> Iterator[Advice]:
     # Each term is at most 1 / half: scaled so that terms are within 1.
     half = np.maximum(answers // 2, 1)
     variance = reports.by_worker(spread / np.maximum(size, 1) ** 2) * half**2
+    # Two sides, and all workers together (Bonferroni).
     p = 2 * claims.n_workers * _bernstein(np.abs(moved) * half, variance)
     agreed = [reports.by_worker(reports.agreement * part) for part in (~late, late)]
     for worker in np.flatnonzero((answers >= _LEAST_DRIFTING) & (p < 1)):

@@ -207,6 +207,7 @@ def partition_by_task(
         raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
     # Only an empty folder: files of an earlier run would be read as claims of this one.
     target.mkdir(parents=True, exist_ok=True)
+    # Zeros in front, so that names sort as numbers do.
     width = max(4, len(str(partitions - 1)))
     paths = [target / f"part-{number:0{width}}.parquet" for number in range(partitions)]
     writers: dict[int, pa_parquet.ParquetWriter] = {}
