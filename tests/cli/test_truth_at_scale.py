@@ -43,8 +43,19 @@ def test_a_folder_is_streamed(run: Run, folder: Path) -> None:
     other = run("truth", whole, *method, "--truth", truths, "--json").json
     assert (result.pop("engine"), result.pop("partitions")) == ("stream", 2)
     assert result.pop("seconds") > 0
+    assert set(result.pop("remarks")) <= set(other["remarks"])
     assert result.items() <= other.items()
     assert (result["accuracy"], result["scored"]) == (0.5, 2)
+
+
+def test_known_truths_and_auto_work_over_partitions(run: Run, folder: Path) -> None:
+    """``--gold`` fixes a label, which turns the workers' others, also with ``--method auto``."""
+    gold, out = folder.with_name("gold.csv"), folder.with_name("labels.csv")
+    gold.write_text("task,truth\nb,yes\n")
+    outcome = run("truth", folder, "--method", "auto", "--gold", gold, "--out", out, "--json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["method"] == "auto"
+    assert pa_csv.read_csv(out).to_pydict()["label"] == ["no", "yes", "no"]
 
 
 def test_answers_go_to_a_file_or_a_folder(run: Run, folder: Path) -> None:

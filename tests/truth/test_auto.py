@@ -9,7 +9,7 @@ from masquerade.answers import Claims, Truths
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy
-from masquerade.truth.auto import fold
+from masquerade.truth.expectation_maximization import Split
 from masquerade.truth.numeric.auto import halves_by_worker, held_out_sparing
 from masquerade.truth.ties import uniform_by_claim
 
@@ -161,11 +161,12 @@ def test_parameters_of_subtypes_are_checked(parameters: dict[str, float], messag
 def test_folds_share_nothing_and_hold_everything() -> None:
     """Folds are disjoint, of about the same size, and together all claims on tasks of enough."""
     claims, _ = crowd(9, misleading=0.0, tasks=100)
-    folds = np.stack([fold(claims, k, folds=10, least=3) for k in range(10)])
+    uniform, on_task = uniform_by_claim(claims, 0), np.full(len(claims), 12)
+    folds = np.stack([Split(k, 10, 3).held_out(uniform, on_task) for k in range(10)])
     assert (folds.sum(axis=0) == 1).all()
     # 1,200 claims: a fold has 120 on average with a standard deviation of 10.4 (false alarm 1e-6)
     assert abs(folds.sum(axis=1) - 120).max() < 60
-    assert not fold(claims, 0, folds=10, least=13).any()
+    assert not Split(0, 10, 13).held_out(uniform, on_task).any()
 
 
 def test_claims_stay_with_every_task() -> None:

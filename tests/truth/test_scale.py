@@ -26,13 +26,20 @@ from masquerade.errors import (
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, TwoLayer
 from masquerade.simulate import crowd
 from masquerade.truth import (
+    GLAD,
+    MACE,
+    Auto,
+    BayesianCombination,
     CategoricalEstimator,
     DawidSkene,
     MajorityVote,
     Median,
     OneCoin,
     OneCoinDawidSkene,
+    Subtypes,
     TruthDiscovery,
+    TwoCoin,
+    WeightedVote,
     accuracy,
 )
 from masquerade.truth.scale import (
@@ -52,6 +59,17 @@ METHODS = (
     DawidSkene(),
     DawidSkene(max_iterations=1),
     OneCoinDawidSkene(max_iterations=20),
+)
+
+#: Methods that look at all claims before they start, or several times.
+LONGER = (
+    WeightedVote(),
+    TwoCoin(max_iterations=8),
+    MACE(max_iterations=8),
+    BayesianCombination(max_iterations=8),
+    BayesianCombination(shrink="one-coin", trust=(1.0, 0.0), max_iterations=8),
+    Subtypes(max_iterations=8),
+    Auto(),
 )
 
 
@@ -90,7 +108,7 @@ def assert_equal(found: PartitionFit, fit: CategoricalEstimator, truths: Truths)
     assert found.accuracy(truths)[0] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
+@pytest.mark.parametrize("method", [*METHODS, *LONGER], ids=lambda one: one.name)
 @pytest.mark.parametrize(
     "mechanism",
     [None, TwoLayer(2, low=0, high=0.6), RandomizedResponse(3, flip_probability=0.3, null=True)],
@@ -119,6 +137,78 @@ def test_partitions_give_what_memory_gives(
         partitions = Partitions.at(tmp_path, options=whole.options.to_pylist(), null=null)  # type: ignore[union-attr]
         found = fit_partitions(partitions, method, engine=engine, mechanism=mechanism)
         assert_equal(found, fit, truths)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7])
+@pytest.mark.parametrize(
+    "method", [TruthDiscovery(), OneCoin(), DawidSkene(max_iterations=8), *LONGER], ids=str
+)
+def test_known_truths_anchor_any_number_of_partitions(
+    method: CategoricalEstimator, parts: int, tmp_path: Path
+) -> None:
+    """With `gold`, one, three or seven partitions and empty ones give what memory gives."""
+    claims, truths = crowd(np.random.default_rng(36), tasks=60, workers=12, answers_per_task=4)
+    whole = write(claims, tmp_path, parts)
+    pa_parquet.write_table(whole.to_arrow().slice(0, 0), tmp_path / "empty.parquet")
+    gold = dict(zip(*(column.to_pylist()[:15] for column in truths.table.columns), strict=True))
+    gold |= {"a task that nobody answered": "no label at all"}
+    fit = method.fit(whole, gold=gold)
+    with Stream() as engine:
+        found = fit_partitions(Partitions.at(tmp_path), method, engine=engine, gold=gold)
+        assert_equal(found, fit, truths)
+        wrong = {whole.tasks[0].as_py(): "no label at all"}
+        with pytest.raises(UnknownLabel, match="is none of the 2 options"):
+            fit_partitions(Partitions.at(tmp_path), method, engine=engine, gold=wrong)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7])
+@pytest.mark.parametrize("misleading", [0.0, 0.4])
+def test_auto_chooses_the_same_model_over_partitions(
+    misleading: float, parts: int, tmp_path: Path
+) -> None:
+    """The held-out claims, the scores and the choice are those in memory, and so the labels."""
+    rng = np.random.default_rng(37)
+    truth = rng.integers(0, 2, 300)
+    # On the misleading tasks half of the workers errs alike, which subtypes explain.
+    hard = (truth == 0) & (rng.random(300) < misleading)
+    worker = np.argsort(rng.random((300, 30)), axis=1)[:, :12].ravel()
+    task = np.repeat(np.arange(300), 12)
+    right = np.where(hard[task], np.where(worker < 15, 0.15, 0.9), 0.85)
+    label = np.where(rng.random(len(task)) < right, truth[task], 1 - truth[task])
+    whole = write(
+        Claims.from_frame({"task": task, "worker": worker, "label": label}), tmp_path, parts
+    )
+    fit = Auto().fit(whole)
+    assert (fit.chosen_.name == "subtypes") == (misleading > 0)
+    with Stream() as engine:
+        found = fit_partitions(Partitions.at(tmp_path), "auto", engine=engine)
+        known = Truths.from_frame({"task": np.arange(300), "truth": truth})
+        assert_equal(found, fit, known)
+        assert found.selection_["chosen"].equals(fit.selection_["chosen"])
+        for name in ("score", "t"):
+            np.testing.assert_allclose(found.selection_[name], fit.selection_[name], atol=1e-9)
+        assert [one.code for one in found.remarks_] == ["SUBTYPES"] * (misleading > 0)
+        with pytest.raises(ParameterError, match="majority-vote chooses no model"):
+            _ = fit_partitions(Partitions.at(tmp_path), "mv", engine=engine).selection_
+
+
+def test_workers_who_know_nothing_are_said_so_over_partitions(tmp_path: Path) -> None:
+    """Claims without regard to tasks give the prior's labels and the remark, as in memory."""
+    rng = np.random.default_rng(38)
+    table = {
+        "task": np.repeat(np.arange(80), 4),
+        "worker": np.tile(np.arange(4), 80),
+        "label": rng.integers(0, 3, 320),
+    }
+    whole = write(Claims.from_frame(table), tmp_path, 3)
+    fit = Auto().fit(whole)
+    with Stream() as engine:
+        found = fit_partitions(Partitions.at(tmp_path), "auto", engine=engine)
+        truths = Truths.from_frame({"task": np.arange(80), "truth": rng.integers(0, 3, 80)})
+        assert_equal(found, fit, truths)
+        codes = [one.code for one in fit.remarks_]
+        assert codes[0] in ("PRIOR_ONLY", "ONE_COIN")
+        assert found.remarks_[0].code in codes
 
 
 @given(
@@ -301,6 +391,16 @@ def test_bad_partitions_are_named(tmp_path: Path) -> None:
         Partitions.at(tmp_path)
 
 
+def test_a_mechanism_a_report_is_refused(tmp_path: Path) -> None:
+    """A column ``mechanism``, in whichever file, is an error and not passed over."""
+    table = {"task": ["a", "a"], "worker": ["x", "y"], "label": ["0", "1"]}
+    pa_parquet.write_table(pa.table(table), tmp_path / "a.parquet")
+    masked = table | {"task": ["b", "b"], "mechanism": ["randomized-response:options=2"] * 2}
+    pa_parquet.write_table(pa.table(masked), tmp_path / "b.parquet")
+    with Stream() as engine, pytest.raises(ParameterError, match=r"b\.parquet has a column 'mech"):
+        fit_partitions(Partitions.at(tmp_path), engine=engine)
+
+
 def test_what_cannot_be_fitted_is_refused(tmp_path: Path) -> None:
     """Methods for numbers, mechanisms of other options, and unknown truths are errors."""
     table = {"task": ["a", "a"], "worker": ["x", "y"], "label": ["0", None]}
@@ -309,6 +409,8 @@ def test_what_cannot_be_fitted_is_refused(tmp_path: Path) -> None:
     with Stream() as engine:
         with pytest.raises(ParameterError, match="median does not work over partitions"):
             fit_partitions(partitions, Median(), engine=engine)
+        with pytest.raises(ParameterError, match="glad does not work over partitions"):
+            fit_partitions(partitions, GLAD(), engine=engine)
         with pytest.raises(ParameterError, match="is for 3 options, the claims have 2"):
             fit_partitions(partitions, engine=engine, mechanism=RandomizedResponse(3, epsilon=1))
         with pytest.raises(ParameterError, match="cannot mask 'no answer', which 1 claims are"):

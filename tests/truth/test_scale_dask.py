@@ -17,11 +17,13 @@ from masquerade.answers import Claims, Truths
 from masquerade.errors import ClusterError, UnreadableFile
 from masquerade.simulate import crowd
 from masquerade.truth import (
+    Auto,
     CategoricalEstimator,
     DawidSkene,
     MajorityVote,
     OneCoin,
     TruthDiscovery,
+    TwoCoin,
     accuracy,
 )
 from masquerade.truth.scale import DaskCluster, Partitions, fit_partitions
@@ -60,7 +62,14 @@ def whole(folder: Path) -> Claims:
 
 @pytest.mark.parametrize(
     "method",
-    [MajorityVote(), TruthDiscovery(), OneCoin(max_iterations=6), DawidSkene(max_iterations=6)],
+    [
+        MajorityVote(),
+        TruthDiscovery(),
+        OneCoin(max_iterations=6),
+        DawidSkene(max_iterations=6),
+        TwoCoin(max_iterations=6),
+        Auto(),
+    ],
     ids=lambda one: one.name,
 )
 def test_a_cluster_gives_what_memory_gives(
@@ -78,6 +87,18 @@ def test_a_cluster_gives_what_memory_gives(
     np.testing.assert_allclose(found.posteriors_["1"], fit.posteriors_["1"], rtol=0, atol=1e-9)
     found.write(tmp_path / "out")
     assert pa_parquet.read_table(tmp_path / "out").equals(found.truths_)
+
+
+def test_known_truths_reach_every_worker(cluster: DaskCluster, folder: Path) -> None:
+    """With `gold`, labels and weights over a cluster are those in memory."""
+    table = pa_parquet.read_table(folder / "_truths.parquet")
+    gold = dict(zip(*(column.to_pylist()[:40] for column in table.columns), strict=True))
+    fit = TwoCoin().fit(whole(folder), gold=gold)
+    found = fit_partitions(Partitions.at(folder), TwoCoin(), engine=cluster, gold=gold)
+    assert found.truths_.equals(fit.truths_)
+    np.testing.assert_allclose(
+        found.reliability_["weight"], fit.reliability_["weight"], rtol=0, atol=1e-9
+    )
 
 
 def test_a_killed_worker_changes_nothing(folder: Path) -> None:

@@ -352,6 +352,9 @@ def _encode_labels(
     if pa.types.is_nested(labels.type):
         raise SchemaError(f"column {column!r} holds {labels.type}; give texts or whole numbers.")
     if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+        quick = _encode_texts(labels, options)
+        if quick is not None:
+            return quick
         # an empty text is a missing label, as it is in a CSV file
         labels = pc.if_else(pc.equal(labels, ""), None, labels)
     if pa.types.is_floating(labels.type):
@@ -376,6 +379,28 @@ def _encode_labels(
         )
     # the code after the last option is "no answer"
     return codes.fill_null(len(names)).to_numpy().astype(np.int32, copy=False), names
+
+
+def _encode_texts(labels: pa.Array, options: Sequence[Any] | None) -> tuple[Codes, pa.Array] | None:
+    """Return the codes of texts none of which is missing or undeclared; None where one is.
+
+    Every row is looked up once; all else is done with the distinct texts.
+    """
+    encoded = labels.dictionary_encode()
+    found = encoded.dictionary
+    if not len(found) or encoded.null_count or first_missing(found) is not None:
+        return None
+    if options is None:
+        names = found.take(pc.sort_indices(found))
+    else:
+        names = _declared(options, labels.type)
+        if names.type != found.type:
+            return None
+    code = pc.index_in(found, value_set=names)
+    if code.null_count:
+        return None
+    place: Codes = code.to_numpy().astype(np.int32, copy=False)
+    return place[encoded.indices.to_numpy()], names
 
 
 def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:

@@ -165,8 +165,12 @@ def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
 
 def first_missing(array: pa.Array) -> int | None:
     """Return the first row, from 1, that is null, NaN or an empty text."""
+    is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    # Lengths are differences of offsets: no text is compared where none is missing.
+    if is_text and not array.null_count and (pc.min(pc.binary_length(array)).as_py() or 0) > 0:
+        return None
     bad = pc.is_null(array, nan_is_null=True)
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+    if is_text:
         bad = pc.or_(bad, pc.fill_null(pc.equal(array, ""), False))
     row = pc.index(bad, True).as_py()
     return None if row < 0 else row + 1

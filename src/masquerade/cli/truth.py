@@ -133,15 +133,14 @@ def truth(
             raise ParameterError(
                 "--levels needs a table in memory; use --engine memory with one file."
             )
-        if gold is not None:
-            raise ParameterError("--gold needs all claims at once; use --engine memory.")
         at_scale = truth_at_scale(
             claims,
             engine=engine,
             scheduler=scheduler,
             repartition=repartition,
-            chosen=chosen,
+            chosen=method_named("auto") if method == "auto" else chosen,
             mechanism=masked_by,
+            gold=None if gold is None else Truths.read(gold),
             known=known,
             out=out,
             options=options,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from masquerade.cli.terminal import progress_bar
-from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.answers import Truths
@@ -26,6 +25,7 @@ def truth_at_scale(
     repartition: Path | None,
     chosen: type[Estimator] | None,
     mechanism: Mechanism | None,
+    gold: Truths | None,
     known: Truths | None,
     out: Path | None,
     options: Names | None,
@@ -45,11 +45,6 @@ def truth_at_scale(
         null=mechanism is not None and getattr(mechanism, "null", False),
         duplicates=cast("Duplicates", duplicates),
     )
-    if mechanism is None and "mechanism" in _columns(partitions.files[0].path):
-        raise ParameterError(
-            f"{partitions.files[0].path.name} has a column 'mechanism'; partitions take one "
-            "--mechanism for all claims. Use --engine memory, or drop the column."
-        )
     if chosen is None:
         chosen = method_named("one-coin" if mechanism is not None else "truth-discovery")
     started = time.perf_counter()
@@ -59,6 +54,7 @@ def truth_at_scale(
             chosen(),
             engine=opened,
             mechanism=mechanism,
+            gold=gold,
             progress=tell,
         )
         seconds = time.perf_counter() - started
@@ -76,6 +72,7 @@ def truth_at_scale(
             "components": fit.components_,
             "orientation_ambiguous": fit.orientation_ambiguous_,
             "unanswered": len(fit.unanswered_),
+            "remarks": [str(remark) for remark in fit.remarks_],
         }
         if known is not None:
             # the votes on the same claims: an accuracy says little without them
@@ -91,18 +88,6 @@ def truth_at_scale(
             _write(fit, out)
             result["out"] = str(out)
     return result
-
-
-def _columns(path: Path) -> list[str]:
-    """Return the names of a partition's columns, of a Parquet file from its footer alone."""
-    from pyarrow import parquet
-
-    from masquerade.answers.frames import read_table
-
-    if path.suffix in (".parquet", ".pq"):
-        names: list[str] = parquet.read_schema(path).names
-        return names
-    return list(read_table(path).column_names)
 
 
 def _opened(engine: str, scheduler: str | None) -> Engine:

@@ -11,6 +11,7 @@ from scipy import sparse
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.truth.expectation_maximization import ClaimBlocks, VoteBlock
 from masquerade.truth.votes import LabelVotes, Votes
 
 
@@ -122,25 +123,50 @@ def agreement_surplus(votes: Votes) -> float:
     Without regard to tasks, a worker gives labels at the worker's own rates. The standard
     deviation is that of agreements under such rates; 0 where nothing can vary.
     """
-    votes_by_label = LabelVotes.of(votes)
-    s = votes.n_options
-    labels = np.asarray(votes_by_label.matrix.sum(axis=0)).reshape(votes.n_workers, s)
+    block = VoteBlock(votes, np.full(votes.n_tasks, -1, dtype=np.int32))
+    return _surplus(_agreements(block, _rates(_labels(block))))
+
+
+def agreement_surplus_of(claims: ClaimBlocks) -> float:
+    """Return the surplus of claims wherever they are; see `agreement_surplus`."""
+    return _surplus(claims.fold(_agreements, _rates(claims.fold(_labels))))
+
+
+def _surplus(sums: Floats) -> float:
+    surplus, variance = sums.tolist()
+    return float(surplus / math.sqrt(variance)) if variance > 1e-12 else 0.0
+
+
+def _labels(block: VoteBlock) -> Floats:
+    """Return how often each worker gave each label."""
+    votes = block.label_votes
+    labels = np.asarray(votes.matrix.sum(axis=0), dtype=np.float64)
+    return block.spread(labels.reshape(votes.n_workers, votes.n_options))
+
+
+def _rates(labels: Floats) -> Floats:
     # Half a pseudo-answer for each label: nobody has a rate of 0 or 1.
-    rate = (labels + 0.5) / (labels.sum(axis=1, keepdims=True) + 0.5 * s)
+    return np.asarray((labels + 0.5) / (labels.sum(axis=1, keepdims=True) + 0.5 * labels.shape[1]))
+
+
+def _agreements(block: VoteBlock, rates: Floats) -> Floats:
+    """Return agreements beyond those expected, and their variance, summed over a block's tasks."""
+    votes, rate = block.label_votes, block.own(rates)
+    s = votes.n_options
     # With r[vote, option] = indicator - rate, agreements of pairs are sums of products of r.
-    expected = _per_task(votes_by_label, rate)
-    left = votes.count() - expected
+    expected = _per_task(votes, rate)
+    left = block.sorted_votes.count() - expected
     square = (1 - 2 * rate) + (rate**2).sum(axis=1, keepdims=True)
     # A vote's product with itself is no pair.
-    own = votes_by_label.matrix @ square.ravel()
+    own = votes.matrix @ square.ravel()
     surplus = float(((left**2).sum(axis=1) - own).sum()) / 2
     # spread[worker, k, l]: covariance of the indicators of one vote
     spread = np.stack([(rate[:, k, None] * ((k == np.arange(s)) - rate)) for k in range(s)], axis=1)
-    total = _per_task(votes_by_label, spread.reshape(votes.n_workers, s * s))
-    alone = _per_task(votes_by_label, (spread**2).reshape(votes.n_workers, s * s))
+    total = _per_task(votes, spread.reshape(votes.n_workers, s * s))
+    alone = _per_task(votes, (spread**2).reshape(votes.n_workers, s * s))
     # Without regard to tasks votes are independent: variances of pairs add up, each pair once.
     variance = float(((total**2).sum() - alone.sum()) / 2)
-    return surplus / math.sqrt(variance) if variance > 1e-12 else 0.0
+    return np.array([surplus, variance])
 
 
 def _per_task(votes_by_label: LabelVotes, of_worker: Floats) -> Floats:

@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers import Claims
 from masquerade.errors import NotFitted
-from masquerade.exact.arrays import Flags, Floats
+from masquerade.exact.arrays import Floats
 from masquerade.truth.bayesian_combination import BayesianCombination
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.confusions import Prediction
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import NOT_FITTED, check_positive
+from masquerade.truth.expectation_maximization import ClaimBlocks, Split, VoteBlock
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.subtypes import Subtypes
-from masquerade.truth.ties import uniform_by_claim
 
 Candidate = BayesianCombination | Subtypes
 
@@ -78,21 +79,28 @@ class Auto(CategoricalEstimator):
         """Return the solution of the model chosen; see `CategoricalEstimator.solve`."""
         first = BayesianCombination(ties=self.ties, seed=self.seed)
         solution = first.solve(problem)
-        fallen_back = any(remark.code in _FALLBACKS for remark in solution.remarks)
-        candidates: tuple[Candidate, ...] = (first,)
-        s = problem.votes.n_options
-        compared = not fallen_back and not (problem.gold >= 0).any() and s > 1
-        # Two subtypes of each truth: a worker has 2 s rows of s labels.
-        if compared and 2 * problem.votes.n_workers * s**2 <= _MOST_CELLS:
-            candidates = (first, Subtypes(ties=self.ties, seed=self.seed))
-            # With two options the errors of a coin are all the errors there are.
-            if s > 2:
-                candidates = (*candidates, replace(first, shrink="one-coin"))
-        self._choice = Choice.of(candidates, problem, self.threshold)
+        self._choice = self.choose(first, problem, solution.remarks)
         if self._choice.chosen is first:
             return solution
         solution = self._choice.chosen.solve(problem)
         return replace(solution, remarks=(*solution.remarks, self._choice.remark()))
+
+    def choose(
+        self, first: BayesianCombination, claims: ClaimBlocks, remarks: Sequence[Remark]
+    ) -> Choice:
+        """Return the choice for claims wherever they are; `remarks` are those of the first."""
+        fallen_back = any(remark.code in _FALLBACKS for remark in remarks)
+        candidates: tuple[Candidate, ...] = (first,)
+        crowd = claims.numbers
+        s = crowd.n_options
+        compared = not fallen_back and not claims.has_known and s > 1
+        # Two subtypes of each truth: a worker has 2 s rows of s labels.
+        if compared and 2 * len(crowd.answers) * s**2 <= _MOST_CELLS:
+            candidates = (first, Subtypes(ties=self.ties, seed=self.seed))
+            # With two options the errors of a coin are all the errors there are.
+            if s > 2:
+                candidates = (*candidates, replace(first, shrink="one-coin"))
+        return Choice.of(candidates, claims, self.threshold)
 
     @property
     def chosen_(self) -> Candidate:
@@ -106,15 +114,7 @@ class Auto(CategoricalEstimator):
         The score is the mean log predictive probability of a held-out claim, in nats; ``t`` is how
         many standard errors it is above the first candidate's. Null where nothing was compared.
         """
-        choice = self._chosen()
-        return pa.table(
-            {
-                "candidate": [label(one) for one in choice.candidates],
-                "score": pa.array(choice.score, from_pandas=True),
-                "t": pa.array(choice.t, from_pandas=True),
-                "chosen": [one is choice.chosen for one in choice.candidates],
-            }
-        )
+        return self._chosen().table()
 
     def _chosen(self) -> Choice:
         if self._choice is None:
@@ -132,20 +132,29 @@ class Choice:
     chosen: Candidate
 
     @classmethod
-    def of(cls, candidates: tuple[Candidate, ...], problem: Problem, threshold: float) -> Choice:
+    def of(cls, candidates: tuple[Candidate, ...], claims: ClaimBlocks, threshold: float) -> Choice:
         """Choose by held-out claims; the first candidate unless another is clearly better."""
         nothing = np.full(len(candidates), np.nan)
-        scores = _held_out_scores(candidates, problem) if len(candidates) > 1 else nothing[:, None]
-        if scores.shape[1] < 2:
+        gains = _held_out_gains(candidates, claims) if len(candidates) > 1 else None
+        if gains is None or gains.claims < 2:
             return cls(candidates, nothing, nothing, candidates[0])
-        gain = scores - scores[0]
         # Paired: all models predict the same claims, so what counts is the spread of the gains.
-        error = gain.std(axis=1, ddof=1) / np.sqrt(gain.shape[1])
-        t = np.divide(gain.mean(axis=1), error, out=np.zeros(len(gain)), where=error > 0)
-        mean = scores.mean(axis=1)
-        better = np.where(t > threshold, mean, -np.inf)
+        error = np.sqrt(gains.squares / (gains.claims - 1) / gains.claims)
+        t = np.divide(gains.gain, error, out=np.zeros(len(error)), where=error > 0)
+        better = np.where(t > threshold, gains.score, -np.inf)
         best = int(better.argmax()) if np.isfinite(better).any() else 0
-        return cls(candidates, mean, t, candidates[best])
+        return cls(candidates, gains.score, t, candidates[best])
+
+    def table(self) -> pa.Table:
+        """Return the choice as a table; see `Auto.selection_`."""
+        return pa.table(
+            {
+                "candidate": [label(one) for one in self.candidates],
+                "score": pa.array(self.score, from_pandas=True),
+                "t": pa.array(self.t, from_pandas=True),
+                "chosen": [one is self.chosen for one in self.candidates],
+            }
+        )
 
     def remark(self) -> Remark:
         """Return that another model than the first was chosen, and by how much it is better."""
@@ -161,32 +170,59 @@ def label(candidate: Candidate) -> str:
     return f"{candidate.name}, one-coin" if own else candidate.name
 
 
-def _held_out_scores(candidates: Sequence[Candidate], problem: Problem) -> Floats:
-    """Return ``score[candidate, held-out claim]`` over all splits."""
-    claims = problem.answered
+@dataclass(frozen=True, slots=True, eq=False)
+class Gains:
+    """Moments of the scores of held-out claims; arrays have an entry a candidate."""
+
+    claims: int
+    score: Floats  # mean log predictive probability
+    gain: Floats  # mean of how much that is above the first candidate's
+    squares: Floats  # sum of squared deviations of the gains from their mean
+
+    @classmethod
+    def of(cls, scores: Floats) -> Gains:
+        """Return the moments of ``scores[candidate, claim]``."""
+        gain = scores - scores[0]
+        n = scores.shape[1]
+        mean = gain.sum(axis=1) / max(n, 1)
+        squares = ((gain - mean[:, None]) ** 2).sum(axis=1)
+        return cls(n, scores.sum(axis=1) / max(n, 1), mean, squares)
+
+    def __add__(self, other: Gains) -> Gains:
+        # Chan, Golub and LeVeque (1979): moments of two parts together
+        n = self.claims + other.claims
+        part, off = other.claims / max(n, 1), other.gain - self.gain
+        return Gains(
+            n,
+            self.score + part * (other.score - self.score),
+            self.gain + part * off,
+            self.squares + other.squares + off**2 * self.claims * part,
+        )
+
+
+def _held_out_gains(candidates: Sequence[Candidate], claims: ClaimBlocks) -> Gains | None:
+    """Return the moments over all splits; None where nothing can be held out."""
     folds, least = 10, 3
-    if fold(claims, 0, folds=folds, least=least).sum() < _FEW:
+    kept = claims.without(Split(0, folds, least))
+    if kept.fold(_unseen) < _FEW:
         folds, least = 5, 2
+        kept = claims.without(Split(0, folds, least))
     # Few rounds do: models need not be at rest to be compared.
     rough = [replace(one, **_ROUGHLY) for one in candidates]
-    scores = [np.zeros((len(candidates), 0))]
-    for split in range(_SPLITS):
-        rows = fold(claims, split, folds=folds, least=least)
-        kept = replace(problem, claims=claims.among(~rows), progress=None)
-        unseen = claims.among(rows)
-        if len(unseen) and len(kept.claims):
-            scores.append(
-                np.stack([one.predict_claims(kept).log_probability(unseen) for one in rough])
-            )
-        if sum(part.shape[1] for part in scores) >= _ENOUGH:
+    gains: Gains | None = None
+    for number in range(_SPLITS):
+        kept = claims.without(Split(number, folds, least)) if number else kept
+        if kept.fold(_unseen) and kept.numbers.answers.any():
+            more = kept.fold(_scored, [one.predict_claims(kept) for one in rough])
+            gains = more if gains is None else gains + more
+        if gains is not None and gains.claims >= _ENOUGH:
             break
-    return np.concatenate(scores, axis=1)
+    return gains
 
 
-def fold(claims: Claims, number: int, *, folds: int, least: int) -> Flags:
-    """Return one of several disjoint folds of the claims on tasks of `least` claims or more."""
-    of_task = np.bincount(claims.task, minlength=claims.n_tasks)
-    # By the names in a claim, so that neither the order of rows nor other claims move it to another
-    # fold.
-    place = (uniform_by_claim(claims, 0) * folds).astype(np.int64)
-    return np.asarray((of_task[claims.task] >= least) & (place == number))
+def _unseen(block: VoteBlock) -> int:
+    return 0 if block.unseen is None else len(block.unseen)
+
+
+def _scored(block: VoteBlock, predictions: Sequence[Prediction]) -> Gains:
+    return Gains.of(np.stack([one.log_probability(block) for one in predictions]))

@@ -10,30 +10,33 @@ from scipy.special import digamma, gammaln
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.agreement import agreement_surplus
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.agreement import agreement_surplus_of
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import (
     ConfusionModel,
     LabelWeights,
+    Member,
     Prediction,
     allowing_for_doubt,
+    first_weights,
     initial_posterior,
+    mean_shares,
 )
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.expectation_maximization import (
-    FixedPoint,
+    ClaimBlocks,
     Parameters,
     Posterior,
     SufficientStatistics,
     VoteBlock,
     entropy,
     largest_change,
-    row_softmax,
 )
 from masquerade.truth.intervals import mixture_errors
 from masquerade.truth.one_coin import OneCoin
-from masquerade.truth.votes import LabelVotes, Votes
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 
 Shrink = Literal["crowd", "one-coin"]
@@ -125,90 +128,180 @@ class BayesianCombination(CategoricalEstimator):
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
-        votes, crowd = problem.votes, problem.crowd
-        if votes.n_workers * votes.n_options**2 > _MOST_CELLS:
+        found = self.conclude(problem)
+        if isinstance(found, Remark):
             simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
-            note = "one-coin inference was used: confusions of this many options do not fit"
-            return replace(simple, remarks=(*simple.remarks, Remark("MANY_OPTIONS", note)))
-        # Highest trust first: reliability and shares of truths are taken from there.
-        models = self._models(problem)
-        results = [problem.fit(model) for model in models]
-        first, start = results[0], models[0].start
-        posterior = np.mean([_shares(result) for result in results], axis=0)
-        statistics, own = first.statistics, _shares(first)
-        crowds = first.parameters.state
-        prior = models[0].prior_of_workers(crowds, statistics)
-        remarks: tuple[Remark, ...] = ()
-        without = log_evidence_without_truth(statistics.counts.sum(axis=1))
-        # Only at full trust and without known truths is the bound one of the claims' evidence.
-        gated = votes.n_options > 1 and max(self.trust) == 1 and not (problem.gold >= 0).any()
-        if gated and evidence_bound(crowds, statistics) <= without:
-            simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
-            surplus = agreement_surplus(votes)
-            informed = surplus > _CLEAR or _beats_chance(simple, votes)
-            # Behind a mask the bound hardly tells models apart, and one coin is the worse guess.
-            if informed and crowd.channel.is_clear:
-                note = "one-coin inference was used: the claims do not bear out more"
-                return replace(simple, remarks=(*simple.remarks, Remark("ONE_COIN", note)))
-            if not informed:
-                reason = (
-                    "workers agree no more than if they answered without regard to the task "
-                    f"(by {surplus:.1f} standard deviations)"
-                )
-                remarks = (prior_only(reason),)
-                posterior, prior = _by_the_prior(problem, start), start
-                statistics = _statistics(problem.block.label_votes, posterior, posterior)
-                own = posterior
-        # The posterior mean of the truths' shares under a uniform Dirichlet prior.
-        totals = (statistics.totals + 1) / (statistics.totals.sum() + votes.n_options)
-        reliability, variance = prior.accuracies(statistics.counts, totals)
-        variance = allowing_for_doubt(variance, votes, own)
-        # E[ln P(truth)] under the Dirichlet posterior
-        log_truth = digamma(statistics.totals + 1) - digamma((statistics.totals + 1).sum())
-        table = prior.log_confusion(statistics.counts)
+            return replace(simple, remarks=(*simple.remarks, found))
+        posterior = mean_shares(found.members, problem.block)
+        own = mean_shares(found.members[:1], problem.block)
+        crowd = found.crowd()
         return Solution(
             scores=posterior,
             posteriors=posterior,
-            reliability=reliability,
-            weight=LabelWeights(table, log_truth).mean_log_ratio(totals),
-            converged=all(result.converged for result in results),
-            iterations=max(result.iterations for result in results),
-            orientation_ambiguous=crowd.orientation_ambiguous,
-            reliability_error=np.sqrt(variance),
-            confusion=prior.answer_confusion(statistics.counts),
-            priors=totals,
+            reliability=crowd.reliability,
+            weight=crowd.weight,
+            converged=found.converged,
+            iterations=found.iterations,
+            orientation_ambiguous=problem.crowd.orientation_ambiguous,
+            reliability_error=np.sqrt(allowing_for_doubt(crowd.variance, problem.votes, own)),
+            confusion=found.prior.answer_confusion(found.statistics.counts),
+            priors=crowd.priors,
             truth_shares=own.mean(axis=0),
-            truth_share_errors=_share_errors(problem, own, prior, statistics.counts),
-            losses=first.objectives,
-            remarks=remarks,
+            truth_share_errors=_share_errors(problem, own, found.prior, found.statistics.counts),
+            losses=found.objectives,
+            remarks=found.remarks,
         )
 
-    def predict_claims(self, problem: Problem) -> Prediction:
-        """Return what posteriors, and confusions at the highest trust, say of further claims."""
-        models = self._models(problem)
+    def conclude(self, claims: ClaimBlocks) -> Conclusion | Remark:
+        """Return what all levels come to; a remark where `OneCoin` has to do instead."""
+        crowd = claims.numbers
+        n, s = len(crowd.answers), crowd.n_options
+        if n * s**2 > _MOST_CELLS:
+            note = "one-coin inference was used: confusions of this many options do not fit"
+            return Remark("MANY_OPTIONS", note)
+        # Highest trust first: reliability and shares of truths are taken from there.
+        models = self._models(claims)
+        results = [claims.fit(model) for model in models]
+        first, start = results[0], models[0].start
+        crowds, statistics = first.parameters.state, first.statistics
+        found = Conclusion(
+            tuple(map(Member.of, models, results)),
+            models[0].prior_of_workers(crowds, statistics),
+            statistics,
+            all(result.converged for result in results),
+            max(result.iterations for result in results),
+            first.objectives,
+        )
+        # Only at full trust and without known truths is the bound one of the claims' evidence.
+        gated = s > 1 and max(self.trust) == 1 and not claims.has_known
+        without = log_evidence_without_truth(statistics.counts.sum(axis=1))
+        if not gated or evidence_bound(crowds, statistics) > without:
+            return found
+        surplus = agreement_surplus_of(claims)
+        informed = surplus > _CLEAR or self._beats_chance(claims)
+        # Behind a mask the bound hardly tells models apart, and one coin is the worse guess.
+        if informed and crowd.channel.is_clear:
+            note = "one-coin inference was used: the claims do not bear out more"
+            return Remark("ONE_COIN", note)
+        if informed:
+            return found
+        reason = (
+            "workers agree no more than if they answered without regard to the task "
+            f"(by {surplus:.1f} standard deviations)"
+        )
+        alone = Member(models[0], _by_the_prior(start, n))
+        return replace(
+            found,
+            members=(alone,),
+            prior=start,
+            statistics=claims.fold(_judged_by, alone),
+            remarks=(prior_only(reason),),
+        )
+
+    def _beats_chance(self, claims: ClaimBlocks) -> bool:
+        """Return whether a one-coin fit explains reports better than even chance does."""
+        evidence = OneCoin(ties=self.ties, seed=self.seed).infer(claims).log_evidence
+        crowd = claims.numbers
+        # even chance: every report has probability 1 / s
+        chance = -float(crowd.answers.sum()) * np.log(crowd.n_options)
+        return bool(evidence > chance + 1e-6 * abs(chance))
+
+    def predict_claims(self, claims: ClaimBlocks) -> Prediction:
+        """Return what posteriors, and confusions at the highest trust, say of unseen claims."""
+        models = self._models(claims)
         for model in models:
             model.bounded = False  # nobody asks for the bound of a fit that only predicts
-        results = [problem.fit(model) for model in models]
+        results = [claims.fit(model) for model in models]
         first = results[0]
         prior = models[0].prior_of_workers(first.parameters.state, first.statistics)
-        posterior = np.mean([_shares(result) for result in results], axis=0)
-        return Prediction(posterior, prior.mean_confusion(first.statistics.counts))
+        return Prediction(
+            tuple(map(Member.of, models, results)), prior.mean_confusion(first.statistics.counts)
+        )
 
-    def _models(self, problem: Problem) -> list[CombinationModel]:
+    def _models(self, claims: ClaimBlocks) -> list[CombinationModel]:
         """Return the models of all levels, highest trust first."""
-        channel = problem.crowd.channel
-        anchor = initial_posterior(problem.block, channel)
+        channel = claims.numbers.channel
+        plain = PlainVotes(channel, first_weights(claims, channel))
         start = WorkerPrior.start(channel, accuracy=self.accuracy, strength=self.strength)
-        votes_alone = _statistics(problem.block.label_votes, anchor, anchor)
         levels = sorted(set(self.trust), reverse=True)
-        return [CombinationModel(self, level, start, anchor, votes_alone) for level in levels]
+        answers = claims.numbers.n_answers
+        return [CombinationModel(self, level, start, plain, answers) for level in levels]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conclusion:
+    """The levels of trust together, of claims wherever they are."""
+
+    members: tuple[Member, ...]  # highest trust first
+    prior: WorkerPrior  # of the first member, as are the statistics and objectives
+    statistics: SufficientStatistics
+    converged: bool
+    iterations: int
+    objectives: tuple[float, ...]
+    remarks: tuple[Remark, ...] = ()
+
+    def crowd(self) -> JudgedCrowd:
+        """Return what is known of workers."""
+        statistics, prior = self.statistics, self.prior
+        # The posterior mean of the truths' shares under a uniform Dirichlet prior.
+        totals = statistics.totals + 1
+        shares = totals / (statistics.totals.sum() + len(totals))
+        reliability, variance = prior.accuracies(statistics.counts, shares)
+        # E[ln P(truth)] under the Dirichlet posterior
+        log_truth = digamma(totals) - digamma(totals.sum())
+        table = prior.log_confusion(statistics.counts)
+        weight = LabelWeights(table, log_truth).mean_log_ratio(shares)
+        return JudgedCrowd(reliability, variance, weight, shares)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedCrowd:
+    """What is known of workers; arrays of shape (n_workers,) but for the last."""
+
+    reliability: Floats
+    variance: Floats  # of the reliability, the truths taken for known
+    weight: Floats
+    priors: Floats  # float array, shape (n_options,). How often each truth holds.
+
+
+class PlainVotes:
+    """Posteriors by plain votes, of the block asked for last: the anchor of all levels of trust."""
+
+    def __init__(self, channel: OptionChannel, first: LabelWeights | None) -> None:
+        self.channel, self.first = channel, first
+        self._block: VoteBlock | None = None
+        self._shares: Floats = np.zeros((0, 0))
+        self._statistics: SufficientStatistics | None = None
+
+    def shares(self, block: VoteBlock) -> Floats:
+        """Return the posteriors of a block."""
+        self._look_at(block)
+        return self._shares
+
+    def statistics(self, block: VoteBlock) -> SufficientStatistics:
+        """Return what they say of workers."""
+        self._look_at(block)
+        if self._statistics is None:
+            self._statistics = _statistics(block, self._shares, self._shares)
+        return self._statistics
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Sent around without what was worked out of a block.
+        return {**vars(PlainVotes(self.channel, self.first))}
+
+    def _look_at(self, block: VoteBlock) -> None:
+        # All levels ask for the same block in turn.
+        if self._block is not block:
+            self._block = block
+            self._statistics = None
+            self._shares = initial_posterior(block, self.channel, self.first)
 
 
 class CombinationModel(ConfusionModel):
     """Variational Bayes at one level of trust; the state is the `WorkerPrior`.
 
     Workers are judged by ``trust * posterior + (1 - trust) * anchor``, where the anchor is the
-    posteriors by plain votes: of all tasks, so this model works in memory only.
+    posteriors by plain votes.
     """
 
     def __init__(
@@ -216,19 +309,23 @@ class CombinationModel(ConfusionModel):
         method: BayesianCombination,
         trust: float,
         start: WorkerPrior,
-        anchor: Floats,
-        votes_alone: SufficientStatistics,
+        plain: PlainVotes,
+        n_answers: float,
     ) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.channel, self.trust, self.start = start.channel, trust, start
-        self.anchor, self.votes_alone = anchor, votes_alone
+        self.plain = plain
         self.own, self.bounded = method.shrink == "one-coin", True
-        self.n_answers = max(float(votes_alone.counts.sum()), 1.0)
+        self.n_answers = n_answers
+
+    def begin(self, claims: ClaimBlocks) -> None:
+        """Do nothing: every level starts from the plain votes."""
 
     def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the posteriors; the anchor at the start."""
         if message is None:
-            return Posterior(self.anchor, self.anchor)
+            first = self.plain.shares(block)
+            return Posterior(first, first)
         return super().posterior(block, message)
 
     def statistics(
@@ -236,15 +333,15 @@ class CombinationModel(ConfusionModel):
     ) -> SufficientStatistics:
         """Return expected counts by the mix of posteriors and plain votes."""
         if earlier is None:
-            return self.votes_alone
+            return self.plain.statistics(block)
         if self.trust == 0:  # workers are judged by the votes alone, so nothing will change
-            return replace(self.votes_alone, change=0.0)
+            return replace(self.plain.statistics(block), change=0.0)
         judged = posterior.shares
         # Workers are judged by a mix of the posteriors and the plain votes.
         if self.trust < 1:
-            judged = self.trust * judged + (1 - self.trust) * self.anchor
+            judged = self.trust * judged + (1 - self.trust) * self.plain.shares(block)
         change = largest_change(posterior.shares, earlier.shares)
-        return replace(_statistics(block.label_votes, judged, posterior.shares), change=change)
+        return replace(_statistics(block, judged, posterior.shares), change=change)
 
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None
@@ -267,24 +364,15 @@ class CombinationModel(ConfusionModel):
         return prior.towards_own(statistics.counts, totals / totals.sum())
 
     def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
-        """Return accuracies and mean log ratios by plain votes' shares of truths."""
-        totals = self.votes_alone.totals / max(self.votes_alone.totals.sum(), 1e-300)
-        accuracy, _ = parameters.state.accuracies(self.votes_alone.counts, totals)
-        return accuracy, parameters.message.mean_log_ratio(totals)
+        """Return nothing of use: `Conclusion.crowd` has it."""
+        n = len(parameters.message.log_confusion)
+        return np.zeros(n), np.zeros(n)
 
     def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float | None:
         """Return the lower bound of a claim's log probability; None where nothing is iterated."""
         if self.trust == 0 or not self.bounded:
             return None
         return evidence_bound(parameters.state, statistics) / self.n_answers
-
-
-def _beats_chance(simple: Solution, votes: Votes) -> bool:
-    """Return whether a one-coin fit explains reports better than even chance does."""
-    assert simple.log_evidence is not None
-    # even chance: every report has probability 1 / s
-    chance = -float(votes.of_worker.sum()) * np.log(votes.n_options)
-    return bool(simple.log_evidence > chance + 1e-6 * abs(chance))
 
 
 def evidence_bound(prior: WorkerPrior, statistics: SufficientStatistics) -> float:
@@ -295,16 +383,15 @@ def evidence_bound(prior: WorkerPrior, statistics: SufficientStatistics) -> floa
     return prior.nodes(statistics.counts)[1] + shares + statistics.entropy
 
 
-def _statistics(votes: LabelVotes, judged: Floats, posterior: Floats) -> SufficientStatistics:
+def _statistics(block: VoteBlock, judged: Floats, posterior: Floats) -> SufficientStatistics:
     """Return expected counts by `judged`, with the entropy of `posterior`."""
-    return SufficientStatistics(
-        votes.counts(judged), judged.sum(axis=0), entropy=entropy(posterior)
-    )
+    counts = block.spread(block.label_votes.counts(judged))
+    return SufficientStatistics(counts, judged.sum(axis=0), entropy=entropy(posterior))
 
 
-def _shares(result: FixedPoint) -> Floats:
-    assert result.posterior is not None
-    return result.posterior.shares
+def _judged_by(block: VoteBlock, member: Member) -> SufficientStatistics:
+    shares = member.on(block).shares
+    return _statistics(block, shares, shares)
 
 
 def _share_errors(
@@ -328,9 +415,8 @@ def _share_errors(
     return np.asarray(np.sqrt(error**2 + shift))
 
 
-def _by_the_prior(problem: Problem, prior: WorkerPrior) -> Floats:
-    """Return posteriors if all workers were as the prior says: more votes, more probable."""
+def _by_the_prior(prior: WorkerPrior, n_workers: int) -> LabelWeights:
+    """Return everybody as the prior says: more votes, more probable."""
     # table[truth, label] of reports, averaged over flip probabilities
     table = np.log(np.tensordot(prior.channel.mean_weight, prior.reports(), 1))
-    # score[task, truth] = sum over labels of votes times ln P(label | truth)
-    return row_softmax(problem.votes.count() @ table.T)
+    return LabelWeights(np.broadcast_to(table, (n_workers, *table.shape)), np.zeros(len(table)))

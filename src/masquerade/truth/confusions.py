@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.expectation_maximization import (
+    ClaimBlocks,
+    FixedPoint,
     Model,
     Posterior,
     SufficientStatistics,
@@ -54,15 +56,19 @@ class LabelWeights:
 class ConfusionModel(Model):
     """Base of the models in which each worker has a confusion matrix.
 
-    Messages are `LabelWeights`; None stands for plain votes.
+    Messages are `LabelWeights`; None stands for the shares of plain votes, freed from the mask.
     """
 
     channel: OptionChannel
 
+    def begin(self, claims: ClaimBlocks) -> None:
+        """Take workers' confusions on known truths for the start, where there are any."""
+        self.starts = (first_weights(claims, self.channel),)
+
     def posterior(self, block: VoteBlock, message: Any) -> Posterior:
-        """Return the posteriors, from `initial_posterior` at the start."""
+        """Return the posteriors, from plain votes at the start."""
         if message is None:
-            first = initial_posterior(block, self.channel)
+            first = initial_posterior(block, self.channel, None)
             return Posterior(first, first)
         shares, likelihood = label_posterior(
             block.label_votes, block.own(message.log_confusion), message.log_prior, block.gold
@@ -132,36 +138,59 @@ def allowing_for_doubt(variance: Floats, votes: Votes, posterior: Floats) -> Flo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A fitted model as one voice among several, and its posterior where all tasks are here."""
+
+    model: Model
+    message: Any
+    posterior: Posterior | None = None
+
+    @classmethod
+    def of(cls, model: Model, fit: FixedPoint) -> Member:
+        """Return a model with the fixed point that it came to."""
+        return cls(model, fit.message, fit.posterior)
+
+    def on(self, block: VoteBlock) -> Posterior:
+        """Return the posterior of a block."""
+        return self.posterior or self.model.posterior(block, self.message)
+
+
+def mean_shares(members: Sequence[Member], block: VoteBlock) -> Floats:
+    """Return the mean of the members' posteriors of a block."""
+    return np.asarray(np.mean([member.on(block).shares for member in members], axis=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """What a fitted model says of claims that it has not seen.
+    """What fitted models say of claims that they have not seen.
 
     Cells are truths, or pairs of a truth and a subtype.
     """
 
-    cells: Floats  # ``cells[task, cell]``, posteriors
+    members: tuple[Member, ...]  # whose mean posterior of cells it is
     confusion: Floats  # ``confusion[worker, cell, label]``, posterior means of P(label | cell)
 
-    def log_probability(self, claims: Claims) -> Floats:
-        """Return the log predictive probability of each claim."""
-        label = self.confusion[claims.worker, :, claims.value]
+    def log_probability(self, block: VoteBlock) -> Floats:
+        """Return the log predictive probability of each of the block's unseen claims."""
+        unseen = block.unseen
+        assert unseen is not None
+        label = block.own(self.confusion)[unseen.worker, :, unseen.value]
+        cells = mean_shares(self.members, block)[unseen.task]
         # P(label) = sum over cells of P(cell) P(label | cell)
-        each = np.einsum("nc,nc->n", self.cells[claims.task], label)
+        each = np.einsum("nc,nc->n", cells, label)
         return np.asarray(np.log(np.maximum(each, 1e-300)))
 
 
-def initial_posterior(block: VoteBlock, channel: OptionChannel) -> Floats:
-    """Return ``posterior[task, option]`` to start from.
+def first_weights(claims: ClaimBlocks, channel: OptionChannel) -> LabelWeights | None:
+    """Return the message to start from; None, which is plain votes, without known truths.
 
-    Without gold labels: the shares of votes, freed from the mask. With them: what votes say when
-    each worker's confusions are counted on the gold tasks, next to two answers of the crowd's own,
-    so that a crowd that is mostly wrong is turned around.
+    With them: each worker's confusions as counted on the tasks of known truth, next to two answers
+    of the crowd's own, so that a crowd that is mostly wrong is turned around.
     """
-    votes = block.sorted_votes
-    if not (block.gold >= 0).any():
-        return channel.unmasked(vote_shares(votes.count()))
-    s = votes.n_options
-    # counts[worker, truth, label] on gold tasks alone: all other shares are 0
-    counts = block.label_votes.counts(block.anchored(np.zeros((votes.n_tasks, s))))
+    if not claims.has_known:
+        return None
+    counts = claims.fold(_known_counts)  # counts[worker, truth, label]
+    s = channel.n_options
     # The guess is of answers; the mean channel makes it one of reports, as the counts are.
     reports = even_confusion(FIRST_ACCURACY, s) @ np.tensordot(
         channel.mean_weight, channel.channels(), 1
@@ -170,7 +199,21 @@ def initial_posterior(block: VoteBlock, channel: OptionChannel) -> Floats:
     crowd /= crowd.sum(axis=1, keepdims=True)
     table = counts + _FIRST_STRENGTH * crowd
     table /= table.sum(axis=2, keepdims=True)
-    posterior, _ = label_posterior(
-        block.label_votes, np.log(np.maximum(table, LEAST)), np.zeros(s), block.gold
-    )
-    return posterior
+    return LabelWeights(np.log(np.maximum(table, LEAST)), np.zeros(s))
+
+
+def _known_counts(block: VoteBlock) -> Floats:
+    # On tasks of known truth alone: all other shares are 0.
+    votes = block.sorted_votes
+    known = block.anchored(np.zeros((votes.n_tasks, votes.n_options)))
+    return block.spread(block.label_votes.counts(known))
+
+
+def initial_posterior(
+    block: VoteBlock, channel: OptionChannel, first: LabelWeights | None
+) -> Floats:
+    """Return ``posterior[task, option]`` that iteration starts from; see `first_weights`."""
+    if first is None:
+        return channel.unmasked(vote_shares(block.sorted_votes.count()))
+    own = block.own(first.log_confusion)
+    return label_posterior(block.label_votes, own, first.log_prior, block.gold)[0]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from scipy.special import digamma
 
 from masquerade.exact.arrays import Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import (
     FIRST_ACCURACY,
@@ -21,6 +21,7 @@ from masquerade.truth.confusions import (
 )
 from masquerade.truth.estimator import check_iteration, check_not_negative, check_positive
 from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
+from masquerade.truth.problem import Problem, Solution
 
 _ROUNDS = 10  # of the inner loop of MACE
 _HABIT_PRIOR = 10.0  # pseudo-answers of each label in a worker's habits

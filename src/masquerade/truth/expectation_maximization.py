@@ -73,6 +73,36 @@ def is_symmetric(mixture: FlipMixture | None) -> bool:
     return all(abs(float(mixture.weight @ off**k)) < 1e-9 for k in (1, 3, 5))
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A split of claims into those that are kept and a fold that is held out."""
+
+    number: int  # of the fold, from 0
+    folds: int
+    least: int  # claims of a task that any of is held out of
+
+    def held_out(self, uniform: Floats, on_task: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which claims are held out.
+
+        `uniform` follows from the names in a claim, so neither the order of rows nor other claims
+        nor partitions move it to another fold; `on_task` counts the claims on the claim's task.
+        """
+        place = (uniform * self.folds).astype(np.int64)
+        return np.asarray((on_task >= self.least) & (place == self.number))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnseenClaims:
+    """Claims that were held out, as codes of the block's tasks, workers and options."""
+
+    task: NDArray[Any]
+    worker: NDArray[Any]
+    value: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+
 @dataclass(frozen=True, eq=False)
 class VoteBlock:
     """The votes on some tasks: on all of them in memory, on one partition's at scale."""
@@ -81,6 +111,7 @@ class VoteBlock:
     gold: Codes  # int32 array, shape (n_tasks,). Known truths as codes; -1 where unknown.
     workers: Codes | None = None  # own workers' codes among all; None where the block has all
     n_workers: int = 0  # all workers
+    unseen: UnseenClaims | None = None  # on the same tasks, and not among `votes`
 
     @property
     def sorted_votes(self) -> Votes:
@@ -174,6 +205,9 @@ class Model(ABC):
     #: Whether iteration ends by the change of shares; blocks may have to work them out again.
     compares = True
 
+    def begin(self, claims: ClaimBlocks) -> None:  # noqa: B027
+        """Look at all claims once before iteration, where the starts follow from them."""
+
     @abstractmethod
     def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """E-step, first half: how probable each truth of each task is."""
@@ -204,6 +238,10 @@ class Model(ABC):
     def vote_shares(self, posterior: Posterior) -> Floats:
         """Return what ``posteriors_`` shows; rows sum to 1."""
         return posterior.shares
+
+    def decision_scores(self, posterior: Posterior) -> Floats:
+        """Return the scores that decide, shape (n_tasks, n_options)."""
+        return posterior.scores
 
     def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float | None:
         """Return what is optimized, for each claim, in models that have it."""
@@ -242,6 +280,42 @@ class Blocks(ABC):
     @abstractmethod
     def components(self) -> Components:
         """The groups of workers and tasks that share no answer."""
+
+
+class ClaimBlocks(ABC):
+    """The claims of a crowd as blocks of tasks, wherever these are."""
+
+    progress: Progress | None
+
+    @property
+    @abstractmethod
+    def numbers(self) -> Crowd:
+        """Numbers of all claims together."""
+
+    @property
+    @abstractmethod
+    def has_known(self) -> bool:
+        """Whether the truth of any task is known."""
+
+    @abstractmethod
+    def fold(self, job: Any, *arguments: Any) -> Any:
+        """Return the sum of ``job(block, *arguments)`` over all blocks.
+
+        A job is a function of a module, and its results add up.
+        """
+
+    @abstractmethod
+    def blocks(self, model: Model) -> Blocks:
+        """Return the blocks for a model's iteration."""
+
+    @abstractmethod
+    def without(self, split: Split) -> ClaimBlocks:
+        """Return the claims less those of one fold, which the blocks have as `unseen`."""
+
+    def fit(self, model: Model) -> FixedPoint:
+        """Return what a model's iteration leads to."""
+        model.begin(self)
+        return fit_blocks(model, self.blocks(model), self.progress)
 
 
 @dataclass(frozen=True, eq=False)

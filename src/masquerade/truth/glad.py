@@ -10,9 +10,10 @@ from scipy.special import expit
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import check_iteration, check_not_negative, check_positive
 from masquerade.truth.expectation_maximization import row_softmax
+from masquerade.truth.problem import Problem, Solution
 
 
 @dataclass(eq=False, kw_only=True)

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from masquerade.exact.arrays import Flags, Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import check_iteration
 from masquerade.truth.expectation_maximization import vote_shares
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.votes import Votes
 
 _MOST_POWER_STEPS = 500

@@ -11,9 +11,10 @@ from scipy.special import ndtri
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import check_iteration
 from masquerade.truth.expectation_maximization import vote_shares
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.ties import uniform_by_claim
 from masquerade.truth.vote_weights import agreement_with, share_of
 

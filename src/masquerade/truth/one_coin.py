@@ -10,11 +10,12 @@ import numpy as np
 
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import hit_given_option
 from masquerade.truth.estimator import check_accuracy_prior, check_iteration
 from masquerade.truth.expectation_maximization import (
     Blocks,
+    ClaimBlocks,
     Crowd,
     FixedPoint,
     Model,
@@ -26,6 +27,7 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     row_softmax,
 )
+from masquerade.truth.problem import Problem, Solution
 
 _ACCURACY_NODES = 64  # of a worker's accuracy alpha, on (0, 1)
 _MOST_NODES = 129  # of q, after grouping
@@ -98,20 +100,39 @@ class OneCoin(CategoricalEstimator):
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and accuracies; see `CategoricalEstimator.solve`."""
-        model = OneCoinModel(self, problem.crowd)
-        blocks = problem.blocks(model)
-        result = fit_blocks(model, blocks, problem.progress)
-        evidence = model.evidence(blocks, result) if result.evidence is None else result.evidence
+        found = self.infer(problem)
+        model, result = found.model, found.fit
         posterior = result.posterior or model.posterior(problem.block, result.message)
         workers = result.parameters.state
-        # Before the claims, truths are even: that is what entropies are compared with.
-        even = float((problem.votes.of_task > 0).sum()) * np.log(problem.votes.n_options)
         return replace(
             problem.solution(model, replace(result, posterior=posterior)),
             orientation_ambiguous=model.orientation_ambiguous,
             reliability_error=workers.error,
-            log_evidence=float(evidence[:-1].sum()) - even,
+            log_evidence=found.log_evidence,
         )
+
+    def infer(self, claims: ClaimBlocks) -> OneCoinFit:
+        """Return the fit of claims wherever they are, with its evidence."""
+        model = OneCoinModel(self, claims.numbers)
+        blocks = claims.blocks(model)
+        result = fit_blocks(model, blocks, claims.progress)
+        evidence = model.evidence(blocks, result) if result.evidence is None else result.evidence
+        # Before the claims, truths are even: that is what entropies are compared with.
+        even = claims.fold(_answered_tasks) * np.log(claims.numbers.n_options)
+        return OneCoinFit(model, result, float(evidence[:-1].sum()) - even)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneCoinFit:
+    """The fixed point of one-coin inference."""
+
+    model: OneCoinModel
+    fit: FixedPoint
+    log_evidence: float  # lower bound of the log probability of all reports
+
+
+def _answered_tasks(block: VoteBlock) -> float:
+    return float((block.votes.of_task > 0).sum())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,18 @@ from scipy.special import digamma
 
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
-from masquerade.truth.confusions import ConfusionModel, LabelWeights, Prediction, allowing_for_doubt
+from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.channel_view import OptionChannel
+from masquerade.truth.confusions import (
+    ConfusionModel,
+    LabelWeights,
+    Member,
+    Prediction,
+    allowing_for_doubt,
+)
 from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.expectation_maximization import (
+    ClaimBlocks,
     Crowd,
     Parameters,
     Posterior,
@@ -21,6 +29,7 @@ from masquerade.truth.expectation_maximization import (
     VoteBlock,
     vote_shares,
 )
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.worker_prior import WorkerPrior
 
 _SOFTNESS = 0.8  # share of the start's membership that easiness decides
@@ -81,14 +90,12 @@ class Subtypes(CategoricalEstimator):
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
-        model = SubtypesModel(self, problem.crowd, problem.block)
+        model = SubtypesModel(self, problem.crowd)
         result = problem.fit(model)
         assert result.posterior is not None
-        cells = result.posterior.shares
-        truths = model.truths(cells)
+        truths = model.truths(result.posterior.shares)
         prior, statistics = model.prior, result.statistics
         totals = model.truths(statistics.totals[None, :] + 1 / self.subtypes)[0]
-        share = statistics.totals / max(statistics.totals.sum(), 1e-300)
         table = prior.answer_confusion(statistics.counts)
         # weight[truth, subtype] = P(subtype | truth), over which confusions are averaged.
         weight = (statistics.totals + 1e-9).reshape(-1, self.subtypes)
@@ -96,7 +103,7 @@ class Subtypes(CategoricalEstimator):
         n, s = len(table), problem.votes.n_options
         # confusion[worker, truth, label], the subtypes summed out.
         confusion = np.einsum("wams,am->was", table.reshape(n, s, self.subtypes, s), weight)
-        accuracy, variance = prior.accuracies(statistics.counts, share)
+        accuracy, variance = model.accuracies(statistics)
         return replace(
             problem.solution(model, result),
             scores=truths,
@@ -107,22 +114,21 @@ class Subtypes(CategoricalEstimator):
             priors=totals / totals.sum(),
         )
 
-    def predict_claims(self, problem: Problem) -> Prediction:
-        """Return what the model says of further claims."""
-        model = SubtypesModel(self, problem.crowd, problem.block)
-        result = problem.fit(model)
-        assert result.posterior is not None
+    def predict_claims(self, claims: ClaimBlocks) -> Prediction:
+        """Return what the model says of unseen claims."""
+        model = SubtypesModel(self, claims.numbers)
+        result = claims.fit(model)
         confusion = model.prior.mean_confusion(result.statistics.counts)
-        return Prediction(result.posterior.shares, confusion)
+        return Prediction((Member.of(model, result),), confusion)
 
 
 class SubtypesModel(ConfusionModel):
     """Mean field over cells, the pairs of a truth and a subtype: ``truth * subtypes + subtype``.
 
-    The state is the expected number of tasks of each cell.
+    The state is the expected number of tasks of each cell, the first message the `EasinessRanks`.
     """
 
-    def __init__(self, method: Subtypes, crowd: Crowd, block: VoteBlock) -> None:
+    def __init__(self, method: Subtypes, crowd: Crowd) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.n_subtypes, s = method.subtypes, crowd.n_options
         self.channel = crowd.channel
@@ -132,24 +138,12 @@ class SubtypesModel(ConfusionModel):
         total = rows.sum(axis=1)
         pooled = rows / total[:, None]
         self.prior = WorkerPrior(pooled, total, pooled, 1.0, crowd.channel)
-        self.start, self.before = self._start(block)
 
-    def _start(self, block: VoteBlock) -> tuple[Floats, Floats]:
-        """Return the first posteriors of cells, and the prior number of tasks of each truth."""
-        votes, m = block.sorted_votes, self.n_subtypes
-        shares = self.channel.unmasked(vote_shares(votes.count()))
-        easiness = (shares.max(axis=1) * votes.of_task + 1) / (votes.of_task + 2)
-        # Mean ranks: tasks that are alike start alike, whatever their order. scipy.stats has them,
-        # and takes as long to load as all else that a small fit does.
-        _, place, alike = np.unique(easiness, return_inverse=True, return_counts=True)
-        rank = (np.cumsum(alike) - (alike + 1) / 2)[place] / max(len(easiness) - 1, 1)
-        middle, width = (np.arange(m) + 0.5) / m, 0.5 / m
-        # near[task, subtype]: bumps over the ranks of easiness, one a subtype, made to add to 1.
-        near = np.exp(-((rank[:, None] - middle) ** 2) / (2 * width**2))
-        near = _SOFTNESS * near / near.sum(axis=1, keepdims=True) + (1 - _SOFTNESS) / m
-        truths = block.anchored(shares)
-        cells = (truths[:, :, None] * near[:, None, :]).reshape(len(truths), -1)
-        return cells, shares.sum(axis=0)
+    def begin(self, claims: ClaimBlocks) -> None:
+        """Rank all tasks by how far their votes agree, and count the votes' truths."""
+        look: FirstLook = claims.fold(_first_look, self.channel)
+        self.starts = (look.ranks(),)
+        self.before = look.shares  # the prior number of tasks of each truth
 
     def truths(self, cells: Floats) -> Floats:
         """Return the sums over the subtypes of each truth."""
@@ -157,11 +151,11 @@ class SubtypesModel(ConfusionModel):
 
     def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the posteriors of cells; the start's at first."""
-        return (
-            Posterior(self.start, self.start)
-            if message is None
-            else super().posterior(block, message)
-        )
+        if not isinstance(message, EasinessRanks):
+            return super().posterior(block, message)
+        shares, easiness = _shares_and_easiness(block, self.channel)
+        start = message.cells(block.anchored(shares), easiness, self.n_subtypes)
+        return Posterior(start, start)
 
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None
@@ -181,10 +175,74 @@ class SubtypesModel(ConfusionModel):
         return Parameters(message, statistics.totals)
 
     def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
-        """Return nothing of use: `Subtypes.solve` has it."""
+        """Return nothing of use: workers are judged by statistics, see `accuracies`."""
         n = len(parameters.message.log_confusion)
         return np.zeros(n), np.zeros(n)
+
+    def accuracies(self, statistics: SufficientStatistics) -> tuple[Floats, Floats]:
+        """Return mean and variance of each worker's accuracy."""
+        share = statistics.totals / max(statistics.totals.sum(), 1e-300)
+        return self.prior.accuracies(statistics.counts, share)
+
+    def decision_scores(self, posterior: Posterior) -> Floats:
+        """Return posteriors of truths."""
+        return self.truths(posterior.shares)
 
     def vote_shares(self, posterior: Posterior) -> Floats:
         """Return posteriors of truths."""
         return self.truths(posterior.shares)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstLook:
+    """How easy tasks look from plain votes: each easiness that there is, with its tasks."""
+
+    easiness: Floats  # ascending
+    tasks: Floats  # float array, of the same shape. Number of tasks of that easiness.
+    shares: Floats  # float array, shape (n_options,). Sum of the tasks' vote shares.
+
+    def __add__(self, other: FirstLook) -> FirstLook:
+        values = np.concatenate([self.easiness, other.easiness])
+        easiness, place = np.unique(values, return_inverse=True)
+        tasks = np.bincount(place, np.concatenate([self.tasks, other.tasks])).astype(np.float64)
+        return FirstLook(easiness, tasks, self.shares + other.shares)
+
+    def ranks(self) -> EasinessRanks:
+        """Return the ranks of all tasks, from 0 to 1."""
+        # Mean ranks: tasks that are alike start alike, whatever their order. scipy.stats has them,
+        # and takes as long to load as all else that a small fit does.
+        most = max(float(self.tasks.sum()) - 1, 1.0)
+        rank = (np.cumsum(self.tasks) - (self.tasks + 1) / 2) / most
+        return EasinessRanks(self.easiness, rank)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EasinessRanks:
+    """The start: subtypes by the rank of a task's easiness among all tasks."""
+
+    easiness: Floats  # ascending
+    rank: Floats  # mean rank of the tasks of that easiness, 0 to 1
+
+    def cells(self, truths: Floats, easiness: Floats, m: int) -> Floats:
+        """Return the first posteriors of cells from those of truths, of `m` subtypes each."""
+        rank = self.rank[np.searchsorted(self.easiness, easiness)]
+        middle, width = (np.arange(m) + 0.5) / m, 0.5 / m
+        # near[task, subtype]: bumps over the ranks of easiness, one a subtype, made to add to 1.
+        near = np.exp(-((rank[:, None] - middle) ** 2) / (2 * width**2))
+        near = _SOFTNESS * near / near.sum(axis=1, keepdims=True) + (1 - _SOFTNESS) / m
+        return np.asarray((truths[:, :, None] * near[:, None, :]).reshape(len(truths), -1))
+
+
+def _shares_and_easiness(block: VoteBlock, channel: OptionChannel) -> tuple[Floats, Floats]:
+    """Return vote shares freed from the mask, and how far a task's votes agree."""
+    votes = block.sorted_votes
+    shares = channel.unmasked(vote_shares(votes.count()))
+    easiness = (shares.max(axis=1) * votes.of_task + 1) / (votes.of_task + 2)
+    # Rounded, so that one easiness is one number wherever it was worked out.
+    return shares, np.round(easiness, 12)
+
+
+def _first_look(block: VoteBlock, channel: OptionChannel) -> FirstLook:
+    shares, easiness = _shares_and_easiness(block, channel)
+    values, tasks = np.unique(easiness, return_counts=True)
+    return FirstLook(values, tasks.astype(np.float64), shares.sum(axis=0))

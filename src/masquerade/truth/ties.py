@@ -47,6 +47,15 @@ def winners(scores: Floats, undecided: Flags) -> Flags:
     return leaders
 
 
+def known_winners(leaders: Flags, gold: Codes) -> Flags:
+    """Return the leaders, in place, with known truths for those of their tasks; -1 is none."""
+    known = np.flatnonzero(gold >= 0)
+    # A known truth wins, whatever the votes say.
+    leaders[known] = False
+    leaders[known, gold[known]] = True
+    return leaders
+
+
 def pick(candidates: Flags, claims: Claims, *, ties: Ties, seed: int) -> Codes:
     """Return one candidate of every task, shape (n_tasks,); -1 where there is none.
 
@@ -106,9 +115,17 @@ def digest(names: pa.Array) -> NDArray[np.uint64]:
 
 
 def uniform_by_claim(claims: Claims, seed: int) -> Floats:
+    """Return a number from 0 to 1 for each claim; see `uniform_by_names`."""
+    return uniform_by_names(claims.tasks, claims.workers, claims.task, claims.worker, seed)
+
+
+def uniform_by_names(
+    tasks: pa.Array, workers: pa.Array, task: NDArray[Any], worker: NDArray[Any], seed: int
+) -> Floats:
     """Return a number from 0 to 1 for each claim, from its names and `seed` alone.
 
-    Repeated claims of a worker on a task have the same one, so they are never split.
+    Repeated claims of a worker on a task have the same one, so they are never split. `task` and
+    `worker` are places among the names.
     """
-    task = scattered(digest(claims.tasks) + np.uint64(seed))[claims.task]
-    return np.asarray(scattered(task ^ digest(claims.workers)[claims.worker]) / 2.0**64)
+    by_task = scattered(digest(tasks) + np.uint64(seed))[task]
+    return np.asarray(scattered(by_task ^ digest(workers)[worker]) / 2.0**64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import check_iteration, check_not_negative
 from masquerade.truth.expectation_maximization import (
     Crowd,
@@ -21,6 +21,7 @@ from masquerade.truth.expectation_maximization import (
     VoteBlock,
     vote_shares,
 )
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.ties import chances, winners
 
 Weights = Literal["logit", "linear", "share"]

@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import softmax
 
 from masquerade.exact.arrays import Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import ConfusionModel, LabelWeights, even_confusion
 from masquerade.truth.estimator import check_accuracy_prior, check_iteration
 from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
+from masquerade.truth.problem import Problem, Solution
 
 _NODES = 32  # of alpha, on (0, 1)
 _EVEN_TASKS = 5.0  # of each truth, before the claims

@@ -10,9 +10,10 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.expectation_maximization import vote_shares
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.ties import Ties, chances, winners
 
 

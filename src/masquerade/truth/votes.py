@@ -91,6 +91,22 @@ class Votes:
         none: Flags = self.of_task == 0
         return none
 
+    def cells(self) -> tuple[Integers, Integers]:
+        """Return the task and the option of each vote, in the order of the matrix."""
+        row = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        task, option = np.divmod(row, self.n_options)
+        return task, option
+
+    def among(self, kept: Flags) -> Votes:
+        """Return some of the votes; `kept` says which, in the order of the matrix."""
+        matrix, n_workers = self.matrix, self.n_workers
+        pointers = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
+        indices = matrix.indices[kept]
+        rest = sparse.csr_array((matrix.data[kept], indices, pointers), shape=matrix.shape)
+        of_task = np.diff(pointers[:: self.n_options]).astype(np.float64)
+        of_worker = np.bincount(indices, minlength=n_workers).astype(np.float64)
+        return Votes(rest, self.n_tasks, self.n_options, n_workers, of_task, of_worker)
+
 
 @dataclass(frozen=True, eq=False)
 class UnsortedVotes:

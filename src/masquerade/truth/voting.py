@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.categorical import CategoricalEstimator, Problem, Solution
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.expectation_maximization import (
     Crowd,
     Model,
@@ -22,6 +23,7 @@ from masquerade.truth.expectation_maximization import (
     largest_change,
     vote_shares,
 )
+from masquerade.truth.problem import Problem, Solution
 from masquerade.truth.ties import Ties, chances, winners
 
 
@@ -65,6 +67,17 @@ class VotingModel(Model):
     def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
         """Return shares of agreement, and 1 for everybody."""
         return parameters.state, np.ones(len(self.answers))
+
+
+class WeightedModel(VotingModel):
+    """Weighted vote: messages are None for the majority vote, then the weights."""
+
+    def posterior(self, block: VoteBlock, message: Any) -> Posterior:
+        """Return the sums of weights."""
+        if message is None:
+            return super().posterior(block, message)
+        scores = block.votes.score(block.own(message))
+        return Posterior(scores, vote_shares(scores))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -149,7 +162,7 @@ class WeightedVote(CategoricalEstimator):
         majority = problem.fit(VotingModel(self, problem.crowd), block)
         agreed = majority.parameters.state
         # Wawa: agreement with the majority is the weight, once and without going on.
-        weight = agreed if self.weights is None else self._weights_of(problem)
+        weight = agreed if self.weights is None else self.weights_of(problem.claims.workers)
         scores = votes.score(weight)
         return Solution(
             scores=scores,
@@ -161,12 +174,13 @@ class WeightedVote(CategoricalEstimator):
             orientation_ambiguous=problem.crowd.orientation_ambiguous,
         )
 
-    def _weights_of(self, problem: Problem) -> Floats:
-        """Return the weight of each worker of the claims."""
-        assert self.weights is not None
+    def weights_of(self, workers: pa.Array) -> Floats:
+        """Return the weight given of each worker."""
+        if self.weights is None:
+            raise ParameterError("no weights are given; WeightedVote learns them of the claims.")
         by_worker = dict(self.weights.items())
         weights = []
-        for worker in problem.claims.workers.to_pylist():
+        for worker in workers.to_pylist():
             weight = by_worker.get(worker, self.default_weight)
             if weight is None:
                 raise ParameterError(

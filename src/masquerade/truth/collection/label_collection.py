@@ -18,7 +18,6 @@ from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism, parse_mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.auto import Auto
-from masquerade.truth.categorical import gold_codes
 from masquerade.truth.collection.claims_log import ClaimsLog
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
 from masquerade.truth.collection.offers import Offers, require_assignable
@@ -37,6 +36,7 @@ from masquerade.truth.collection.task_rules import (
 )
 from masquerade.truth.collection.worker_advice import advice_on, advice_table
 from masquerade.truth.diagnostics import Remark
+from masquerade.truth.problem import gold_codes
 from masquerade.truth.ties import digest
 
 _FORMAT = "masquerade-collection"

@@ -12,8 +12,8 @@ from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth import dawid_skene, glad
-from masquerade.truth.categorical import Gold, Problem, Solution
 from masquerade.truth.crowd_kit.names import CrowdKitNames, Renamed
+from masquerade.truth.problem import Gold, Problem, Solution
 from masquerade.truth.report_mechanisms import AnyMechanism
 from masquerade.truth.ties import Ties
 from masquerade.truth.votes import LabelVotes, Votes

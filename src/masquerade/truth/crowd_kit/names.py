@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 
 from masquerade.answers import Claims, Frame, Progress
 from masquerade.answers.frames import is_pandas
-from masquerade.truth.categorical import CategoricalEstimator, Gold
+from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import as_series, probabilities
+from masquerade.truth.problem import Gold
 from masquerade.truth.report_mechanisms import AnyMechanism
 from masquerade.truth.voting import WeightedVote
 

@@ -13,8 +13,8 @@ from masquerade.answers.frames import is_pandas
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth import matrix_completion, message_passing, vote_weights, voting
-from masquerade.truth.categorical import Gold, Problem, Solution, gold_codes
 from masquerade.truth.crowd_kit.names import CrowdKitNames, Renamed, SkillNames
+from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
 from masquerade.truth.report_mechanisms import AnyMechanism
 from masquerade.truth.ties import Ties
 

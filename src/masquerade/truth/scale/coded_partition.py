@@ -14,18 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
-from masquerade.answers import Claims
-from masquerade.truth.expectation_maximization import VoteBlock
+from masquerade.answers import Claims, Truths
+from masquerade.truth.expectation_maximization import Split, UnseenClaims, VoteBlock
+from masquerade.truth.problem import gold_codes
 from masquerade.truth.scale.partitions import Partition
+from masquerade.truth.ties import uniform_by_names
 from masquerade.truth.votes import Votes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """The codes that all partitions share."""
+    """What all visits to partitions share: codes, known truths, and what is held out."""
 
     workers: pa.Array  # pyarrow.Array. Every worker, in order of first appearance.
     options: pa.Array  # pyarrow.Array. Every label that can be given.
+    gold: Truths | None = None  # known truths, also of tasks in other partitions
+    split: Split | None = None  # whose fold is held out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,11 +91,15 @@ class PartitionBlock(VoteBlock):
             draft = file.with_name(f"{secrets.token_hex(8)}.npy")
             np.save(draft, codes)
             os.replace(draft, file)  # at once: another reader finds it whole or not at all
+        votes, unseen = local.among(names), None
+        if names.split is not None:
+            votes, unseen = _without(votes, local, names.split)
         return cls(
-            local.among(names),
-            np.full(len(local.tasks), -1, dtype=np.int32),
+            votes,
+            gold_codes(names.gold, _named(local.tasks, names.options)),
             codes,
             len(names.workers),
+            unseen,
             tasks=local.tasks,
             options=names.options,
             number=partition.number,
@@ -99,8 +107,21 @@ class PartitionBlock(VoteBlock):
 
     def named(self) -> Claims:
         """Return the names of tasks and options as claims without rows."""
-        none = np.empty(0, dtype=np.int32)
-        return Claims(none, none, none, self.tasks, pa.array([], pa.string()), self.options)
+        return _named(self.tasks, self.options)
+
+
+def _named(tasks: pa.Array, options: pa.Array) -> Claims:
+    none = np.empty(0, dtype=np.int32)
+    return Claims(none, none, none, tasks, pa.array([], pa.string()), options)
+
+
+def _without(votes: Votes, local: CodedPartition, split: Split) -> tuple[Votes, UnseenClaims]:
+    """Return the votes less those of a fold, and these; all claims of a task are here."""
+    task, option = votes.cells()
+    worker = votes.matrix.indices
+    uniform = uniform_by_names(local.tasks, local.workers, task, worker, 0)
+    rows = split.held_out(uniform, votes.of_task[task])
+    return votes.among(~rows), UnseenClaims(task[rows], worker[rows], option[rows])
 
 
 def _coded(claims: Claims) -> CodedPartition:

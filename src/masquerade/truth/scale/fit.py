@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,37 +16,19 @@ from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.dawid_skene import DawidSkene, DawidSkeneModel, OneCoinDawidSkene
-from masquerade.truth.diagnostics import Components
-from masquerade.truth.estimator import Estimator
-from masquerade.truth.expectation_maximization import (
-    Blocks,
-    FixedPoint,
-    Model,
-    Posterior,
-    SufficientStatistics,
-    fit_blocks,
-)
-from masquerade.truth.expectation_maximization import entropies as block_entropies
+from masquerade.truth.confusions import Member, mean_shares
+from masquerade.truth.diagnostics import Remark
+from masquerade.truth.estimator import Estimator, option_columns
 from masquerade.truth.methods import method_named
-from masquerade.truth.one_coin import OneCoin, OneCoinModel
-from masquerade.truth.scale.coded_partition import Names, PartitionBlock
+from masquerade.truth.problem import Gold
+from masquerade.truth.scale.blocks import PartitionedClaims
+from masquerade.truth.scale.coded_partition import PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
-from masquerade.truth.scale.partitions import Partition, Partitions
+from masquerade.truth.scale.partitions import Partitions
+from masquerade.truth.scale.solvers import AT_SCALE, PartitionSolution
 from masquerade.truth.scores import chances_of_truth
-from masquerade.truth.ties import Ties, chances, pick, winners
-from masquerade.truth.truth_discovery import DiscoveryModel, TruthDiscovery
-from masquerade.truth.voting import MajorityVote, VotingModel
-
-#: The methods that work over partitions.
-AT_SCALE: dict[type[Estimator], Any] = {
-    MajorityVote: VotingModel,
-    TruthDiscovery: DiscoveryModel,
-    OneCoin: OneCoinModel,
-    DawidSkene: DawidSkeneModel,
-    OneCoinDawidSkene: DawidSkeneModel,
-}
+from masquerade.truth.ties import Ties, chances, known_winners, pick, winners
 
 
 def fit_partitions(
@@ -56,6 +37,7 @@ def fit_partitions(
     *,
     engine: Engine,
     mechanism: Mechanism | None = None,
+    gold: Gold | None = None,
     progress: Progress | None = None,
 ) -> PartitionFit:
     """Infer truths from claims in partitions.
@@ -64,12 +46,14 @@ def fit_partitions(
     ----------
     partitions : Partitions
     method : name or estimator
-        ``"majority-vote"``, ``"truth-discovery"``, ``"one-coin"``, ``"dawid-skene"`` or
-        ``"one-coin-dawid-skene"``, or one of their estimators, which is not changed.
+        Of categories, but `GLAD`: see `AT_SCALE`. An estimator is not changed.
     engine : Engine
         `Stream` or `DaskCluster`; results are asked for while it is open.
     mechanism : Mechanism, optional
         What masked the claims.
+    gold : Truths, table with ``task`` and ``truth``, pandas series or dict, optional
+        Truths that are known of some tasks; see `CategoricalEstimator.fit`. They are sent to
+        everyone.
     progress : callable, optional
         Called after each round with its number and the most there can be.
 
@@ -107,124 +91,80 @@ def fit_partitions(
     True
     """
     estimator = method_named(method)() if isinstance(method, str) else method
-    model_of = AT_SCALE.get(type(estimator))
-    if model_of is None or not isinstance(estimator, CategoricalEstimator):
+    solved = AT_SCALE.get(type(estimator))
+    if solved is None or not isinstance(estimator, CategoricalEstimator):
         raise ParameterError(
             f"{estimator.name} does not work over partitions; choose one of "
             f"{', '.join(one.name for one in AT_SCALE)}, or fit in memory."
         )
     if not isinstance(mechanism, CategoricalMechanism | None):
         raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
-    index = Index.of(partitions, engine)
+    if mechanism is None:
+        partitions.refuse_column(
+            "mechanism",
+            "partitions take one mechanism for all claims (--mechanism on the command line). Fit "
+            "in memory (--engine memory), or drop the column.",
+        )
+    index = Index.of(partitions, engine, gold=None if gold is None else Truths.of(gold))
     if mechanism is not None:
         _check(mechanism, index)
-    crowd = index.crowd(mechanism)
-    model: Model = model_of(estimator, crowd)
-    blocks = OverPartitions(partitions, engine, index, model)
-    result = fit_blocks(model, blocks, progress)
+    claims = PartitionedClaims(partitions, engine, index, mechanism, progress)
     return PartitionFit(
-        estimator=estimator,
+        estimator=estimator.unfitted(),
         index=index,
-        converged_=result.converged,
-        iterations_=result.iterations,
-        orientation_ambiguous_=getattr(model, "orientation_ambiguous", crowd.orientation_ambiguous),
-        _result=result,
-        _blocks=blocks,
+        solution=solved(estimator, claims),
+        _claims=claims,
     )
 
 
-class OverPartitions(Blocks):
-    """Claims in partitions: a block each, which an engine visits."""
-
-    def __init__(self, partitions: Partitions, engine: Engine, index: Index, model: Model) -> None:
-        self.partitions, self.engine, self.index, self.model = partitions, engine, index, model
-        self._shared = engine.share(index.names), engine.share(model)
-
-    def fold(self, job: Any, *arguments: Any) -> Any:
-        """Return the sum of what a job gives for all partitions."""
-        task, files = partial(_on_block, job), self.partitions.files
-        return self.engine.fold(files, task, operator.add, *self._shared, *arguments)
-
-    def expectation_step(
-        self, message: Any, earlier: Any
-    ) -> tuple[SufficientStatistics, Posterior | None]:
-        """See `Blocks.expectation_step`."""
-        # Posteriors stay in the partitions; the message before gives them again where needed.
-        before = earlier if self.model.compares else None
-        return self.fold(_expectation_step, message, before), None
-
-    def entropies(self, fit: FixedPoint) -> Floats:
-        """See `Blocks.entropies`."""
-        groups = (self.index.component, self.index.n_components + 1)
-        total: Floats = self.fold(_entropies, fit.message, groups)
-        return total
-
-    @property
-    def components(self) -> Components:
-        """See `Blocks.components`."""
-        return self.index.components
+# Jobs; see `PartitionedClaims.fold`.
 
 
-# Jobs are functions of a block, the model and the message that an engine may run anywhere, and
-# again; what they give adds up: numbers, or lists of tables.
+def _judged(block: PartitionBlock, members: tuple[Member, ...]) -> tuple[Floats, Floats]:
+    """Return the scores that decide, and what ``posteriors_`` shows."""
+    if len(members) > 1:
+        shares = mean_shares(members, block)
+        return shares, shares
+    model, posterior = members[0].model, members[0].on(block)
+    return model.decision_scores(posterior), block.anchored(model.vote_shares(posterior))
 
 
-def _on_block(
-    job: Any, partition: Partition, scratch: Path, names: Names, model: Model, *arguments: Any
-) -> Any:
-    return job(PartitionBlock.of(partition, scratch, names), model, *arguments)
-
-
-def _expectation_step(
-    block: PartitionBlock, model: Model, message: Any, earlier: Any
-) -> SufficientStatistics:
-    # The earlier posteriors are worked out again: a job depends on nothing but its arguments, so
-    # any process can take it over at any time.
-    before = None if earlier is None else model.posterior(block, earlier[0])
-    return model.expectation_step(block, message, before)[1]
-
-
-def _entropies(
-    block: PartitionBlock, model: Model, message: Any, components: tuple[Any, int]
-) -> Floats:
-    return block_entropies(block, model.posterior(block, message), *components)
-
-
-def _winners(block: PartitionBlock, model: Model, message: Any) -> Flags:
-    return winners(model.posterior(block, message).scores, block.votes.undecided())
+def _winners(block: PartitionBlock, members: tuple[Member, ...]) -> Flags:
+    scores, _ = _judged(block, members)
+    return known_winners(winners(scores, block.votes.undecided()), block.gold)
 
 
 def _truths(
-    block: PartitionBlock, model: Model, message: Any, ties: Ties, seed: int
+    block: PartitionBlock, members: tuple[Member, ...], ties: Ties, seed: int
 ) -> list[pa.Table]:
-    codes = pick(_winners(block, model, message), block.named(), ties=ties, seed=seed)
+    codes = pick(_winners(block, members), block.named(), ties=ties, seed=seed)
     labels = block.options.take(pa.array(codes, mask=codes < 0))
     return [pa.table({"task": block.tasks, "label": labels})]
 
 
 def _write_truths(
-    block: PartitionBlock, model: Model, message: Any, ties: Ties, seed: int, folder: Path
+    block: PartitionBlock, members: tuple[Member, ...], ties: Ties, seed: int, folder: Path
 ) -> int:
     """Write ``task``, ``label`` to a file of `folder`; return 1, the number of files."""
-    (table,) = _truths(block, model, message, ties, seed)
+    (table,) = _truths(block, members, ties, seed)
     pa_parquet.write_table(table, folder / f"part-{block.number:05}.parquet")
     return 1
 
 
-def _posteriors(block: PartitionBlock, model: Model, message: Any) -> list[pa.Table]:
-    shares = model.vote_shares(model.posterior(block, message))
+def _posteriors(block: PartitionBlock, members: tuple[Member, ...]) -> list[pa.Table]:
+    _, shares = _judged(block, members)
     columns = [block.tasks, *map(pa.array, shares.T)]
-    return [pa.Table.from_arrays(columns, ["task", *map(str, block.options.to_pylist())])]
+    return [pa.Table.from_arrays(columns, ["task", *option_columns(block.options, "task")])]
 
 
-def _unanswered(block: PartitionBlock, model: Model, message: Any) -> list[pa.Array]:
+def _unanswered(block: PartitionBlock, members: tuple[Member, ...]) -> list[pa.Array]:
     return [block.tasks.take(pa.array(np.flatnonzero(block.votes.undecided())))]
 
 
-def _hits(block: PartitionBlock, model: Model, message: Any, ties: Ties, truths: Truths) -> Floats:
+def _hits(block: PartitionBlock, members: tuple[Member, ...], ties: Ties, truths: Truths) -> Floats:
     """Return the expected number of right labels, and of tasks scored."""
     each = chances_of_truth(
-        chances(_winners(block, model, message), ties=ties), truths.codes(block.named())
+        chances(_winners(block, members), ties=ties), truths.codes(block.named())
     )
     return np.array([each.sum(), len(each)])
 
@@ -235,11 +175,41 @@ class PartitionFit:
 
     estimator: CategoricalEstimator  # the method, with its parameters
     index: Index  # workers, options and numbers
-    converged_: bool
-    iterations_: int
-    orientation_ambiguous_: bool
-    _result: FixedPoint
-    _blocks: OverPartitions
+    solution: PartitionSolution
+    _claims: PartitionedClaims
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the result stopped changing before the last iteration allowed."""
+        return self.solution.converged
+
+    @property
+    def iterations_(self) -> int:
+        """Number of iterations done."""
+        return self.solution.iterations
+
+    @property
+    def orientation_ambiguous_(self) -> bool:
+        """Whether labels are known only up to swapping; see `CategoricalEstimator`."""
+        return self.solution.orientation_ambiguous
+
+    @property
+    def remarks_(self) -> tuple[Remark, ...]:
+        """Remarks of the method itself; those on the claims' shape are made in memory only."""
+        return self.solution.remarks
+
+    @property
+    def selection_(self) -> pa.Table:
+        """Why `Auto` chose the model; see `Auto.selection_`.
+
+        Raises
+        ------
+        ParameterError
+            The method is another, which chooses nothing.
+        """
+        if self.solution.selection is None:
+            raise ParameterError(f"{self.estimator.name} chooses no model; auto does.")
+        return self.solution.selection
 
     @property
     def components_(self) -> int:
@@ -249,13 +219,13 @@ class PartitionFit:
     @property
     def reliability_(self) -> pa.Table:
         """``worker``, ``claims``, ``reliability``, ``weight``; see `CategoricalEstimator`."""
-        reliability, weight = self._blocks.model.reliability_and_weight(self._result.parameters)
+        solution = self.solution
         return pa.table(
             {
                 "worker": self.index.names.workers,
                 "claims": self.index.answers.astype(np.int64),
-                "reliability": reliability,
-                "weight": weight,
+                "reliability": solution.reliability,
+                "weight": solution.weight,
             }
         )
 
@@ -308,7 +278,7 @@ class PartitionFit:
         return float(hits / scored), int(scored)
 
     def _fold(self, job: Any, *arguments: Any) -> Any:
-        return self._blocks.fold(job, self._result.message, *arguments)
+        return self._claims.fold(job, self.solution.members, *arguments)
 
 
 def _check(mechanism: CategoricalMechanism, index: Index) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from masquerade.answers import Truths
 from masquerade.errors import DuplicateClaim, MixedTypes
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.mechanisms import CategoricalMechanism
@@ -64,8 +65,8 @@ class Index:
         return len(self.names.options)
 
     @classmethod
-    def of(cls, partitions: Partitions, engine: Engine) -> Index:
-        """Visit all partitions twice.
+    def of(cls, partitions: Partitions, engine: Engine, *, gold: Truths | None = None) -> Index:
+        """Visit all partitions twice; known truths are for later visits.
 
         Raises
         ------
@@ -86,7 +87,7 @@ class Index:
         links: _Links = engine.fold(partitions.files, _link, _linked, shared)
         component, count = links.components()
         return cls(
-            names,
+            replace(names, gold=gold),
             len(contents.digests),
             contents.n_claims,
             contents.nulls,

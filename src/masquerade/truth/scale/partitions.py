@@ -156,6 +156,12 @@ class Partitions:
     def __len__(self) -> int:
         return len(self.files)
 
+    def refuse_column(self, name: str, reason: str) -> None:
+        """Raise where a file has a column that would be passed over; `reason` says what to do."""
+        for file in self.files:
+            if name in _column_names(file.path):
+                raise ParameterError(f"{file.path.name} has a column {name!r}; {reason}")
+
 
 def partition_by_task(
     source: str | Path, destination: str | Path, *, partitions: int | None = None
@@ -248,6 +254,16 @@ def partition_by_task(
         for writer in writers.values():
             writer.close()
     return tuple(paths[number] for number in sorted(writers))
+
+
+def _column_names(path: Path) -> list[str]:
+    """Return the names of a file's columns, of a Parquet file from its footer alone."""
+    if path.suffix.lower() not in PARQUET:
+        return list(read_table(path).column_names)
+    try:
+        return list(pa_parquet.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UnreadableFile(f"{path} cannot be read: {error}") from error
 
 
 def _rows(path: Path) -> int:
