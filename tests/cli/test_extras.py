@@ -30,6 +30,7 @@ prefer choices.csv --mechanism none
 release numbers.csv --epsilon 1 --domain 0 10 --samples 5 --out synthetic.csv
 select pool.csv --budget 5
 caps --home home
+helper tasks --help
 """.strip().splitlines()
 
 RUN_EACH = """

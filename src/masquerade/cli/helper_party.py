@@ -72,26 +72,32 @@ def run(
 
     Operator and address are kept: a start without them is as the one before.
     """
+
+    def chosen() -> Settings:
+        from masquerade.server.settings import Settings
+
+        settings = Settings.from_environment(
+            data_dir=data_dir, config=config, helper=True, make_folder=False
+        )
+        return replace(
+            settings,
+            host=settings.host if host is None else host,
+            port=settings.port if port is None else port,
+            workers=settings.workers if workers is None else workers,
+            helper_operator=operator or settings.helper_operator,
+            public_url=(address or settings.public_url or "").rstrip("/") or None,
+        )
+
+    if context.invoked_subcommand is not None:
+        # What decides on surveys is the helper as it was started, whatever is set here. Looked up
+        # when a command runs, for its page of help needs no server.
+        context.obj = lambda: replace(chosen(), helper_operator="", public_url=None)
+        return
     from masquerade.server.operations.run import address as address_of
     from masquerade.server.operations.run import listen
     from masquerade.server.operations.run import serve as run_app
-    from masquerade.server.settings import Settings
 
-    settings = Settings.from_environment(
-        data_dir=data_dir, config=config, helper=True, make_folder=False
-    )
-    settings = replace(
-        settings,
-        host=settings.host if host is None else host,
-        port=settings.port if port is None else port,
-        workers=settings.workers if workers is None else workers,
-        helper_operator=operator or settings.helper_operator,
-        public_url=(address or settings.public_url or "").rstrip("/") or None,
-    )
-    # What decides on surveys is the helper as it was started, whatever is set here.
-    context.obj = replace(settings, helper_operator="", public_url=None)
-    if context.invoked_subcommand is not None:
-        return
+    settings = chosen()
     bound = listen(settings.host, settings.port)
     settings.make_folder()
     settings = settings.with_server_key()
@@ -144,7 +150,7 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
 
     Example: masquerade helper tasks --json
     """
-    with _services(context.obj) as services:
+    with _services(context.obj()) as services:
         found = [_summary(services, one) for one in services.tasks.tasks()]
     if as_json:
         show({"tasks": found}, as_json=True, title="Tasks")
@@ -161,7 +167,7 @@ def approve(context: typer.Context, task: Task, as_json: AsJson = False) -> None
 
     Example: masquerade helper approve 5a5a5a5a5a5a
     """
-    _decide(context.obj, task, approve=True, as_json=as_json)
+    _decide(context.obj(), task, approve=True, as_json=as_json)
 
 
 @helper.command()
@@ -170,7 +176,7 @@ def refuse(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
 
     Example: masquerade helper refuse 5a5a5a5a5a5a
     """
-    _decide(context.obj, task, approve=False, as_json=as_json)
+    _decide(context.obj(), task, approve=False, as_json=as_json)
 
 
 @helper.command()
@@ -179,7 +185,7 @@ def token(context: typer.Context, name: LeaderName = "leader") -> None:
 
     Example: masquerade helper token "University of Example"
     """
-    with _services(context.obj) as services:
+    with _services(context.obj()) as services:
         _say(str(services.access.new_leader_token(name)))
 
 
@@ -189,7 +195,7 @@ def leaders(context: typer.Context, as_json: AsJson = False) -> None:
 
     Example: masquerade helper leaders --json
     """
-    with _services(context.obj) as services:
+    with _services(context.obj()) as services:
         found = services.access.leaders()
     if as_json:
         rows = [{"name": one.name, "active": one.active, "tasks": one.tasks} for one in found]
@@ -206,7 +212,7 @@ def revoke(context: typer.Context, name: LeaderName, as_json: AsJson = False) ->
 
     Example: masquerade helper revoke "University of Example"
     """
-    with _services(context.obj) as services:
+    with _services(context.obj()) as services:
         gone = services.access.revoke(name)
     if as_json:
         result = {"name": gone.name, "active": gone.active, "tasks": gone.tasks}
@@ -221,7 +227,7 @@ def link(context: typer.Context) -> None:
 
     Example: masquerade helper link
     """
-    with _services(context.obj) as services:
+    with _services(context.obj()) as services:
         _say(f"{services.tasks.address}{services.access.new_link()}")
 
 
