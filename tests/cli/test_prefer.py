@@ -248,7 +248,7 @@ def test_a_page_and_a_ranking_of_alternatives(run: Run, tmp_path: Path) -> None:
 
 
 def test_menus_and_rankings_are_read(run: Run, tmp_path: Path) -> None:
-    """Menus with auto and with none; rankings without privacy alone, and no rank twice."""
+    """Menus with auto and with none; rankings hide a voter, or nobody; no rank twice."""
     menus, ranked = tmp_path / "menus.csv", tmp_path / "ranked.csv"
     rows = "".join(f"{i % 6},{i},{int(p == 1)},{p}\n" for i in range(60) for p in (1, 3, 4))
     menus.write_text(f"voter,choice,chosen,price\n{rows}", encoding="utf-8")
@@ -263,7 +263,14 @@ def test_menus_and_rankings_are_read(run: Run, tmp_path: Path) -> None:
     ranked.write_text(f"voter,item,rank\n{rows}", encoding="utf-8")
     found = run("prefer", str(ranked), "--rankings", "--mechanism", "none", "--json")
     assert [row["alternative"] for row in found.json["ranking"]] == [*"abc"]
-    private = run("prefer", str(ranked), "--rankings", "--epsilon", "1")
-    assert (private.code, "without privacy" in private.err) == (1, True)
+    unnamed = run("prefer", str(ranked), "--rankings", "--epsilon", "1")
+    assert (unnamed.code, "public list" in unnamed.err) == (1, True)
+    listed = tmp_path / "items.csv"
+    listed.write_text("item\na\nb\nc\nd\n", encoding="utf-8")
+    given = ("--rankings", "--epsilon", "1", "--items", str(listed), "--json")
+    private = run("prefer", str(ranked), *given).json
+    assert (private["guarantee"]["unit"], private["features"]) == ("voter", [*"abcd"])
+    refused = run("prefer", str(ranked), *given, "--mechanism", "item-wins")
+    assert (refused.code, "the others would tell it" in refused.err) == (1, True)
     ranked.write_text("voter,item,rank\n1,a,1\n1,b,1\n", encoding="utf-8")
     assert "same rank" in run("prefer", str(ranked), "--rankings", "--mechanism", "none").err

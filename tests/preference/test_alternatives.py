@@ -49,6 +49,8 @@ def learned(
 def test_a_ranking_says_what_is_sure_and_what_is_not() -> None:
     """Order, intervals around 0 on average, ranks, and probabilities that add to 1 both ways."""
     ranking = rank_alternatives(learned(), ALTERNATIVES)
+    assert ranking.to_pandas()["alternative"].tolist() == list(ranking.names)
+    assert ranking.to_dict()["names"] == list(ranking.names)
     assert ranking.names[:2] == ("cosy", "same")
     assert ranking.names[-1] == "dear"
     assert abs(ranking.utility.mean()) < 1e-9

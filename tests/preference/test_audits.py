@@ -102,6 +102,7 @@ def paths() -> list[Path]:
         for more in ("", ",records=2"):
             other = of_items(PAIR_OTHER)
             found.append(Path(f"item-votes:trust={trust}{more}", "voter", items, other))
+        found.append(Path(f"item-rankings:trust={trust}", "voter", items, of_items(PAIR_OTHER)))
     return found
 
 

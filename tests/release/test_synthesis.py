@@ -38,6 +38,7 @@ from masquerade.release import (
     simulate,
     synthesize,
 )
+from masquerade.release.usefulness import expected_uses
 
 Grouped = Callable[..., GroupedClaims]
 TABLE = {
@@ -331,6 +332,49 @@ def test_only_the_collector_s_page_shows_the_claims() -> None:
         report_page(release, reference=other)
     with pytest.raises(ParameterError, match="other objects"):
         ise(other, release)
+
+
+def test_a_page_says_what_a_release_is_good_for_from_public_numbers_alone() -> None:
+    """The table is the same to the byte for other claims, other coins and exact counts of them."""
+    tables = []
+    for shift in (0.0, 1.0):
+        moved = TABLE | {"value": [min(value + shift, 9.0) for value in TABLE["value"]]}
+        text = report_page(synthesize(moved, engine=engine_of("claims")))
+        tables.append(text.split("What is it good for")[1].split("What became")[0])
+    assert tables[0] == tables[1]
+    assert tables[0].count("<tr>") == 11
+    assert "What is it good for" not in report_page(synthesize(TABLE, engine="test-paper"))
+
+
+def test_where_taking_part_is_private_the_expected_number_says_what_it_is_good_for() -> None:
+    """The codebook and the page name the number that was given, never how many claims there are."""
+    pages = []
+    for left_out in (0, 2):
+        rows = slice(0, len(TABLE["task"]) - left_out)
+        table = {name: column[rows] for name, column in TABLE.items()}
+        released = synthesize(
+            table, engine="claims:expected=5", epsilon=1, domain=(0, 10), objects=["a", "b"]
+        )
+        assert "typical_claims" not in released.parameters
+        pages.append(report_page(released).split("What is it good for")[1].split("What became")[0])
+    assert pages[0] == pages[1]
+    assert "with 5 claims an object" in pages[0]
+
+
+@pytest.mark.parametrize("claims", [1, 5, 1000])
+def test_uses_are_finite_and_grow_with_epsilon(claims: int) -> None:
+    """The made-up claims first, then three engines at three epsilons, none better than no noise."""
+    uses = expected_uses(claims, 2.0)
+    assert [(use.engine, use.epsilon) for use in uses[1:4]] == [
+        ("claims", 1.0),
+        ("source", 1.0),
+        ("hist", 1.0),
+    ]
+    numbers = [[use.mean_error, use.median_error, use.correlation, use.spread] for use in uses]
+    assert np.isfinite(numbers).all()
+    little, plenty = expected_uses(claims, 0.02), expected_uses(claims, 500.0)
+    assert plenty[4].mean_error < little[4].mean_error
+    assert len(expected_uses(claims, 1024.0)) == 7
 
 
 def test_unprotected_pages_warn() -> None:

@@ -97,7 +97,8 @@ def prefer(
         typer.Option(
             "--rankings",
             help="Rankings of named items: the columns voter, item, rank (1 is the best), and "
-            "choice where a voter gave several; with --mechanism none.",
+            "choice where a voter gave several; with --mechanism auto or item-rankings, which "
+            "hides a whole voter, or none.",
         ),
     ] = False,
     alternatives: Annotated[
@@ -154,7 +155,8 @@ def prefer(
             fields = {"features": names, "ranges": public_ranges, "voters": voters}
             learned = _from_menus(comparisons, mechanism, losses, unit, fields)
         else:
-            learned = _from_rankings(comparisons, mechanism, losses, item_names)
+            asked = {"voters": voters, "unlisted": unlisted}
+            learned = _from_rankings(comparisons, mechanism, losses, unit, item_names, asked)
     else:
         method = preference_mechanism(mechanism, epsilon=losses, unit=unit)  # before reading
         table = Comparisons.read(comparisons, voters=voters, **columns)
@@ -213,19 +215,38 @@ def _from_menus(
 
 
 def _from_rankings(
-    path: Path, mechanism: str, epsilon: Any, items: list[Any] | None
+    path: Path,
+    mechanism: str,
+    epsilon: Any,
+    unit: str | None,
+    items: list[Any] | None,
+    fields: dict[str, Any],
 ) -> SocialPreference:
-    """Return the strengths that rankings give, without privacy."""
+    """Return what rankings say; auto is item-rankings."""
     from masquerade.answers.frames import read_table
-    from masquerade.preference import Rankings, SocialPreference, fit_rankings
+    from masquerade.preference import (
+        ItemRankings,
+        Rankings,
+        SocialPreference,
+        fit_rankings,
+        preference_mechanism,
+    )
 
-    if mechanism != "none" or epsilon is not None:
+    name, _, rest = mechanism.partition(":")
+    if name not in ("auto", "none", ItemRankings.name) or (rest and name != ItemRankings.name):
         raise ParameterError(
-            "rankings are learned from without privacy: add --mechanism none, or ask for choices "
-            "between two items, which every private mechanism takes."
+            f"--rankings goes with --mechanism auto, {ItemRankings.name} or none, not "
+            f"{mechanism!r}: another mechanism would hide one pair of a ranking, and the others "
+            "would tell it."
         )
     table = Rankings.from_frame(read_table(path))
     listed = None if items is None else [str(item) for item in items]
+    if name != "none":
+        text = ItemRankings.name if name == "auto" else mechanism
+        method = preference_mechanism(text, epsilon=epsilon, unit=unit)
+        return SocialPreference.learn(table.comparisons(listed, **fields), mechanism=method)
+    if epsilon is not None:
+        raise ParameterError("the mechanism none protects nobody and takes no --epsilon.")
     # A prior of one choice keeps items finite that always won or lost.
     strengths = fit_rankings(table.orders, items=listed, prior=1.0)
     return SocialPreference.of_strengths(strengths, voters=table.voters, records=len(table.orders))

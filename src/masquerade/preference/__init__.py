@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from masquerade.preference.personal_epsilon import EpsilonGroups
     from masquerade.preference.pooled_fit import PooledFit, fit_pooled
     from masquerade.preference.private_mechanism import PrivateMechanism
+    from masquerade.preference.private_rankings import ItemRankings
     from masquerade.preference.privunit import PrivUnit
     from masquerade.preference.rankings import (
         ItemStrengths,
@@ -103,6 +104,7 @@ __all__ = [
     "DirectionSelection",
     "EpsilonGroups",
     "ItemNetWins",
+    "ItemRankings",
     "ItemStrengths",
     "ItemVotes",
     "ItemWins",

@@ -10,6 +10,7 @@ import pyarrow as pa
 from scipy.special import expit, ndtr
 
 from masquerade.answers.features import Feature
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import in_range
@@ -22,7 +23,7 @@ _POINTS = 41  # of a decision curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlternativeRanking:
+class AlternativeRanking(Result):
     """Alternatives in the order of preference, with what is known of that order.
 
     Attributes
@@ -82,7 +83,7 @@ class AlternativeRanking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DecisionCurve:
+class DecisionCurve(Result):
     """How a decision between two alternatives changes with one feature of the first.
 
     Attributes

@@ -134,7 +134,7 @@ class Wins:
         """Return each voter's wins: of each item, or of the first of two."""
         require_item_records(records.difference)
         chosen = (records.difference > 0).astype(np.int64)
-        return _published(sums_by_voter(chosen, records.offsets))
+        return published_counts(sums_by_voter(chosen, records.offsets))
 
     def sensitivity(self, features: int) -> Sensitivity:
         """Return how far one choice moves the wins: two of them by one."""
@@ -177,7 +177,7 @@ class NetWins:
 
     def rows(self, records: Comparisons) -> Integers:
         """Return each voter's net wins: of each item, or of the first of two."""
-        return _published(net_wins(records))
+        return published_counts(net_wins(records))
 
     def sensitivity(self, features: int) -> Sensitivity:
         """Return how far replacing a record moves net wins: two records' two ones, all apart."""
@@ -210,7 +210,7 @@ class NetWins:
                 # n records of items that meet evenly, at indifference: 2 n / (k - 1) off the mean.
                 repeated = scale**2 * float(reports.shares**2 @ reports.records)
                 between = 2 * repeated / (k - 1) * (np.eye(k) - 1 / k)
-            return _scores(net, variance, between, meetings=2 * records / k)
+            return scores_a_meeting(net, variance, between, meetings=2 * records / k)
         met = np.full((k, k), 2 * records / (k * (k - 1)))
         np.fill_diagonal(met, 0)
         # Wins are half the net wins and the meetings, which the plan tells.
@@ -243,7 +243,7 @@ class VoterNetWins:
         if self.records is None:
             count = np.maximum(records.records_per_voter(), 1)[:, None]
             # Towards zero: the sizes of a voter then add to at most 2 UNIT, exactly.
-            return _published(np.sign(net) * (np.abs(net) * UNIT // count))
+            return published_counts(np.sign(net) * (np.abs(net) * UNIT // count))
         longest = self.longest
         # Bounded so that squares fit 64 bits, for as many items as noise by length takes.
         net = np.clip(net, -_MOST_NET_WINS, _MOST_NET_WINS)
@@ -282,10 +282,10 @@ class VoterNetWins:
         longest = 2.0 if self.records is None else (self.longest / UNIT) ** 2
         repeated = float(reports.shares @ reports.shares) / reports.voters
         between = repeated * longest / max(k - 1, 1) * (np.eye(k) - 1 / k)
-        return _scores(net, variance, between, meetings=2 * (self.records or 1) / k)
+        return scores_a_meeting(net, variance, between, meetings=2 * (self.records or 1) / k)
 
 
-def _published(counts: Integers) -> Integers:
+def published_counts(counts: Integers) -> Integers:
     """Return what is masked: of two items the first alone, for the second follows from it."""
     return counts[:, :1] if counts.shape[1] == 2 else counts
 
@@ -297,7 +297,7 @@ def _of_all_items(rows: Floats, items: int) -> Floats:
     return centred
 
 
-def _scores(net: Floats, variance: float, between: Floats, *, meetings: float) -> Estimate:
+def scores_a_meeting(net: Floats, variance: float, between: Floats, *, meetings: float) -> Estimate:
     """Return net wins a meeting, -1 to 1 where items meet equally often.
 
     `between`: the covariance of the net wins under other voters.

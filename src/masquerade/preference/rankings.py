@@ -7,10 +7,11 @@ choice among the places that can be reached (Maystre and Grossglauser 2017). Non
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,8 @@ from scipy.sparse import coo_array
 from scipy.special import softmax
 from scipy.stats import rankdata
 
-from masquerade.answers import Frame, to_arrow
-from masquerade.answers.comparison_columns import ITEM_COLUMNS
+from masquerade.answers import Comparisons, Frame, to_arrow
+from masquerade.answers.comparison_columns import ITEM_COLUMNS, Unlisted
 from masquerade.answers.frames import missing_column, plain_column
 from masquerade.answers.result import Result
 from masquerade.errors import InvalidRecord, ParameterError
@@ -97,6 +98,7 @@ class Rankings(NamedTuple):
 
     orders: list[list[str]]  # names of items, the best first
     voters: int
+    of: tuple[Any, ...] = ()  # whose each ranking is
 
     @classmethod
     def from_frame(cls, frame: Frame) -> Rankings:
@@ -124,7 +126,35 @@ class Rankings(NamedTuple):
                 )
             ranked[rank] = str(row["item"])
         orders = [[item for _, item in sorted(ranked.items())] for ranked in places.values()]
-        return cls(orders, len({voter for voter, _ in places}))
+        of = tuple(voter for voter, _ in places)
+        return cls(orders, len(set(of)), of)
+
+    def comparisons(
+        self,
+        items: Sequence[str] | None = None,
+        *,
+        voters: Sequence[Any] | None = None,
+        unlisted: Unlisted = "error",
+    ) -> Comparisons:
+        """Return each ranking as its pairs, so that private mechanisms take it.
+
+        `ItemRankings` hides all of them together; a mechanism for the unit record would hide one
+        pair of a ranking, and the others would tell it.
+
+        Parameters
+        ----------
+        items : sequence of names, optional
+            The public list; see `Comparisons.from_frame`, as for `voters` and `unlisted`.
+        """
+        pairs = [
+            (voter, *pair)
+            for voter, order in zip(self.of, self.orders, strict=True)
+            for pair in itertools.combinations(order, 2)
+        ]
+        columns = zip(*pairs, strict=True) if pairs else ((), (), ())
+        table = dict(zip(("voter", "chosen", "rejected"), map(list, columns), strict=True))
+        everybody = list(dict.fromkeys(self.of)) if voters is None else voters
+        return Comparisons.from_frame(table, items=items, voters=everybody, unlisted=unlisted)
 
 
 def fit_rankings(

@@ -29,6 +29,7 @@ from masquerade.preference.mechanism import PreferenceMechanism
 from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.no_mechanism import NoMechanism
 from masquerade.preference.private_mechanism import PrivateMechanism, require_pairs
+from masquerade.preference.private_rankings import ItemRankings
 from masquerade.preference.privunit import PrivUnit
 from masquerade.preference.slope_and_moment import LinearMoment
 from masquerade.preference.voter_device import VoterDevice
@@ -41,6 +42,7 @@ _KINDS: tuple[Kind, ...] = (
     ItemWins,
     ItemNetWins,
     ItemVotes,
+    ItemRankings,
     CentralLaplace,
     CentralGaussian,
     SecureLaplace,

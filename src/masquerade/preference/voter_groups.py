@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.preference.masked_choices import TYPICAL_MARGIN, MaskedChoices
 
@@ -20,7 +21,7 @@ _SURER = 1.0  # standard errors by which one group more has to foretell held-out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VoterGroups:
+class VoterGroups(Result):
     """Groups of voters with weights of their own, the largest first.
 
     `shares` (float array, shape (n_groups,)): of the voters; they add to 1.

@@ -80,6 +80,11 @@ class Histogram(PrivateEngine):
         if self.bandwidth not in (None, OWN):
             object.__setattr__(self, "bandwidth", float(positive(self.bandwidth, "bandwidth")))
 
+    @property
+    def hides_participation(self) -> bool:
+        """Whether it is private who claimed anything about which object."""
+        return False
+
     def public(self) -> tuple[str, ...]:
         """Return what is taken for public."""
         choices = {
@@ -159,6 +164,10 @@ class Histogram(PrivateEngine):
         low, high = self.public_domain.ends(claims.objects)
         drawn = (densities if points is None else points).sample(counts, source)
         beyond = (claims.value < low[claims.object]) | (claims.value > high[claims.object])
+        typical = {}
+        if not self.hides_participation and known.any():
+            # how many claims each object has is public then, and so is their median
+            typical = {"typical_claims": int(np.median(claims.count[known]))}
         return Release(
             self.name,
             claims.objects,
@@ -173,6 +182,7 @@ class Histogram(PrivateEngine):
                 "samples": samples,
                 "bins": [int(grid.bins.min()), int(grid.bins.max())],
                 **({} if self.bandwidth is None else {"smoothing": self.bandwidth}),
+                **typical,
                 **parameters,
             },
             {"outside_domain": int(beyond.sum()), "dropped": claims.dropped},
