@@ -45,7 +45,7 @@ PAGES = [
         if path.stem not in NOT_RUN
     ),
 ]
-NOT_CODE = {"text", "{toctree}", "{include}", "{raw}", "csv", "json"}
+NOT_CODE = {"text", "{toctree}", "{image}", "{include}", "{raw}", "csv", "json"}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ENDLESS = {"serve", "demo"}
 _FENCE = re.compile(
