@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
 
 if TYPE_CHECKING:
@@ -56,6 +57,18 @@ def methods() -> list[str]:
     from masquerade.truth import METHODS
 
     return ["auto", *(method.name for method in METHODS if method.name != "auto")]
+
+
+def known_method(value: str | None) -> str | None:
+    """Return the name of a truth method as it was given; wrong usage where there is none."""
+    from masquerade.truth import method_named
+
+    try:
+        if value is not None:
+            method_named(value)
+    except ParameterError as error:
+        raise typer.BadParameter(str(error)) from None
+    return value
 
 
 def mechanisms() -> list[str]:

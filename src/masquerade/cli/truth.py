@@ -17,6 +17,7 @@ from masquerade.cli.options import (
     OptionNames,
     choice,
     completion,
+    known_method,
     mechanisms,
     methods,
     read_levels,
@@ -44,12 +45,13 @@ def truth(
     method: Annotated[
         str | None,
         typer.Option(
-            help="auto, majority-vote, weighted-vote, truth-discovery, one-coin, "
-            "one-coin-dawid-skene, two-coin, dawid-skene, glad, mace, bayesian-combination, "
-            "subtypes; for numbers median, mean, quality-weighted, confidence-aware, catd, "
-            "gaussian-truth, reliability, heavy-tail, moments, channel-em, numeric-auto. Default: "
-            "auto (numeric-auto for numbers; truth-discovery over partitions, one-coin with "
-            "--mechanism).",
+            help="auto, majority-vote, weighted-vote, gold-majority-vote, zero-based-skill, "
+            "truth-discovery, kos, mmsr, one-coin, one-coin-dawid-skene, two-coin, dawid-skene, "
+            "glad, mace, bayesian-combination, subtypes; for numbers median, mean, "
+            "quality-weighted, confidence-aware, catd, gaussian-truth, reliability, heavy-tail, "
+            "moments, channel-em, numeric-auto. Default: auto (numeric-auto for numbers; "
+            "truth-discovery over partitions, one-coin with --mechanism).",
+            callback=known_method,
             autocompletion=completion(methods),
         ),
     ] = None,

@@ -50,7 +50,9 @@ if TYPE_CHECKING:
         Score,
         agreement,
         expected_agreement,
+        footrule_distance,
         held_out_accuracy,
+        kendall_distance,
         one_feature_baseline,
         split_voters,
     )
@@ -73,8 +75,6 @@ if TYPE_CHECKING:
         fit_first_choices,
         fit_network_choices,
         fit_rankings,
-        footrule_distance,
-        kendall_distance,
         rank_centrality,
     )
     from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device

@@ -18,7 +18,6 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.special import softmax
-from scipy.stats import rankdata
 
 from masquerade.answers import Comparisons, Frame, to_arrow
 from masquerade.answers.comparison_columns import ITEM_COLUMNS, Unlisted
@@ -373,44 +372,6 @@ def fit_davidson(
     return ItemStrengths(
         tuple(items), found.at[:k] - found.at[:k].mean(), covariance, float(found.at[k])
     )
-
-
-def kendall_distance(first: ArrayLike, second: ArrayLike) -> int:
-    """Return how many pairs two lists of strengths put in opposite orders.
-
-    Equal strengths stand in the order of the list.
-
-    Examples
-    --------
-    >>> kendall_distance([3, 2, 1], [3, 1, 2])
-    1
-    """
-    ranks = [rankdata(each, method="ordinal") for each in _alike(first, second)]
-    # Pairs in opposite orders have signs whose product is negative; each pair stands twice.
-    one, other = (np.sign(np.subtract.outer(rank, rank)) for rank in ranks)
-    return int(np.count_nonzero(one * other < 0)) // 2
-
-
-def footrule_distance(first: ArrayLike, second: ArrayLike) -> float:
-    """Return Spearman's footrule: by how many ranks items differ in all; equal ones share a rank.
-
-    Examples
-    --------
-    >>> footrule_distance([3, 2, 1], [1, 2, 3])
-    4.0
-    """
-    one, other = (rankdata(each, method="average") for each in _alike(first, second))
-    return float(np.abs(one - other).sum())
-
-
-def _alike(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
-    one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if one.ndim != 1 or one.shape != other.shape or np.isnan([one, other]).any():
-        raise ParameterError(
-            f"strengths have shapes {one.shape} and {other.shape}; expected two lists of numbers "
-            "of the same items."
-        )
-    return one, other
 
 
 def _places(items: Sequence[str]) -> dict[str, int]:

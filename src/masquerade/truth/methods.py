@@ -103,10 +103,10 @@ def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
         return AUTO[kind]
     known = {_bare(method.name): method for method in METHODS} | _ALIASES
     if wanted not in known:
+        names = dict.fromkeys(["auto", *(method.name for method in METHODS)])
         raise ParameterError(
-            f"method {text!r} is unknown; expected one of "
-            f"auto, {', '.join(method.name for method in METHODS)}."
-            f"{suggestion(text, ['auto', *(method.name for method in METHODS)])}"
+            f"method {text!r} is unknown; expected one of {', '.join(names)}."
+            f"{suggestion(text, list(names))}"
         )
     return known[wanted]
 
