@@ -28,7 +28,9 @@ ASSUMPTIONS = (
     "operating-system randomness, and each share is encrypted to its party",
     "the encryption and the extendable output function (TurboSHAKE128) are secure: the promise "
     "holds against anybody of bounded time",
-    "each party checks a response once, adds it up once, and shows one noisy sum for a survey",
+    "each party checks a response once, adds it up once, and shows one noisy sum for a survey; its "
+    "database is never put back to an earlier state but by `masquerade restore`",
+    "each person is counted once: for whoever is counted k times, rho is k squared times as large",
     "who took part, how many, and how many were refused may be seen; what was answered is "
     "protected",
 )

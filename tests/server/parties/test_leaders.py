@@ -90,6 +90,33 @@ def test_the_same_proposal_of_another_leader_is_another_task(sqlite_pair: Pair) 
         tasks.require_leader(asked, other)
 
 
+def test_no_leader_takes_the_address_of_anothers_survey(sqlite_pair: Pair) -> None:
+    """A survey with the token of one that was approved for another leader is not approved."""
+    sqlite_pair.add_helper()
+    survey, token = sqlite_pair.define(), secrets.token_hex(8)
+    asked = sqlite_pair.ask(survey, token)["task"]
+    tasks, access = sqlite_pair.helper.tasks, sqlite_pair.helper.access
+    first = tasks.decide(asked, approve=True)
+    assert access.new_leader_token("Second")
+    other = next(one.id for one in access.leaders() if one.name == "Second")
+    copied = Proposal(
+        survey.text(),
+        token,
+        "https://second.example",
+        first.people,
+        first.split.terms.expires - first.split.task.configuration.time_precision,
+        first.split.terms.expires,
+        first.split.terms.leader,
+        first.split.terms.collector,
+    )
+    leader = tasks.leader_of(token)
+    second = tasks.propose(copied, other)
+    with pytest.raises(WrongState, match="has the same token"):
+        tasks.decide(second.id, approve=True)
+    assert tasks.leader_of(token) == leader
+    assert tasks.decide(second.id, approve=False).state == "refused"
+
+
 @pytest.mark.both_databases
 def test_a_revoked_token_ends_and_a_new_one_goes_on(pair: Pair) -> None:
     """Meanwhile nothing is told, also to devices; the leader's surveys are still its own."""

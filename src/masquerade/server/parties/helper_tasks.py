@@ -316,6 +316,7 @@ class HelperTasks:
                 )
             values: dict[str, Any] = {"state": wanted, "day": self._today()}
             if approve:
+                self._require_own_token(connection, found)
                 configuration = found.split.task.configuration.encode()
                 values["signature"] = self._signing_key.approve(configuration).hex()
             else:
@@ -324,6 +325,21 @@ class HelperTasks:
             return self.read(connection, task)
 
         return self._transactions.write(work)
+
+    def _require_own_token(self, connection: Connection, task: HelperTask) -> None:
+        """Refuse a survey whose page here would be another leader's as well.
+
+        Raises `WrongState`.
+        """
+        signed = select(HELPER_TASK.c.id).where(HELPER_TASK.c.signature.is_not(None))
+        for id_ in connection.scalars(signed).all():
+            other = self._known.get(id_) or self.read(connection, id_)
+            same = other.split.token == task.split.token
+            if same and _leader(other.split) != _leader(task.split):
+                raise WrongState(
+                    "another leader's survey has the same token, so that both would have one "
+                    "address here; ask the leader to propose a copy of the survey."
+                )
 
     def expire(self) -> int:
         """Forget keys and shares of tasks whose time is over; return how many there were."""
