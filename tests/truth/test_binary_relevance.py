@@ -14,6 +14,7 @@ from masquerade.errors import (
     NotFitted,
     ParameterError,
     SchemaError,
+    UnknownLabel,
 )
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.truth import BinaryRelevance, DawidSkene, MajorityVote, OneCoin
@@ -137,3 +138,24 @@ def test_nothing_is_known_before_fit() -> None:
     """Asking for a result before fit says what to call."""
     with pytest.raises(NotFitted, match=r"BinaryRelevance.*call fit"):
         _ = BinaryRelevance().truths_
+
+
+def test_tasks_where_nobody_ticked_anything_are_fitted() -> None:
+    """Lists that are all empty say no to each declared option."""
+    fit = BinaryRelevance().fit(ROWS | {"label": [[]] * 6}, options=["car", "man"])
+    assert fit.truths_["label"].to_pylist() == [[], []]
+
+
+@pytest.mark.parametrize("options", [["car", "car"], ["car", None], "car", [1, 2]])
+def test_declared_options_are_checked(options: Any) -> None:
+    """Each stands once, none is missing, and all are of the labels' type."""
+    with pytest.raises(ParameterError, match="options"):
+        BinaryRelevance().fit(ROWS, options=options)
+
+
+def test_known_labels_are_options() -> None:
+    """A known label that is no option, or a text where a list is due, is no silent "no"."""
+    with pytest.raises(UnknownLabel, match="'a' has 'typo'"):
+        BinaryRelevance().fit(ROWS, gold={"a": ["typo"]})
+    with pytest.raises(ParameterError, match="expected a list"):
+        BinaryRelevance().fit(ROWS, gold={"a": "car"})

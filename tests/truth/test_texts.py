@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from masquerade.errors import (
@@ -181,3 +182,11 @@ def test_likeness_of_texts() -> None:
     assert near.shape == (3, 512)
     assert np.linalg.norm(near, axis=1) == pytest.approx(np.ones(3))
     assert near[0] @ near[1] > near[0] @ near[2]
+
+
+def test_a_known_text_need_not_be_a_category() -> None:
+    """From a column of categories comes a series that holds a known text all the same."""
+    table = pd.DataFrame({"task": ["a"], "worker": ["x"], "text": ["old"]}).astype(
+        {"text": "category"}
+    )
+    assert ROVER().fit_predict(table, gold={"a": "new"})["a"] == "new"

@@ -15,7 +15,14 @@ import pyarrow.compute as pc
 from masquerade.answers import Claims, Frame, like_frame
 from masquerade.answers.claims import kept_rows
 from masquerade.answers.frames import first_missing, id_column, is_pandas, plain_column, to_arrow
-from masquerade.errors import EmptyTable, MissingValue, NotFitted, ParameterError, SchemaError
+from masquerade.errors import (
+    EmptyTable,
+    MissingValue,
+    NotFitted,
+    ParameterError,
+    SchemaError,
+    UnknownLabel,
+)
 from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.categorical import CategoricalEstimator
@@ -84,7 +91,9 @@ class BinaryRelevance(Parametrized):
             A row cannot be used; the message names it.
         ParameterError
             The mechanism is of more than two options or has "no answer", or masks options that are
-            not declared.
+            not declared; an option is missing, stands twice or is of another type than the labels.
+        UnknownLabel
+            A known label is none of the options.
         """
         if mechanism is not None:
             _check_mask(mechanism, options)
@@ -106,6 +115,7 @@ class BinaryRelevance(Parametrized):
             pa.array([False, True]),
         )
         kept_rows(claims, "error")
+        known = None if gold is None else _known_lists(gold, self._options)
         # Mentions of each option are a run in this order.
         order = np.argsort(codes, kind="stable")
         ends = np.searchsorted(codes[order], np.arange(len(self._options) + 1))
@@ -113,12 +123,10 @@ class BinaryRelevance(Parametrized):
         for code, option in enumerate(self._options.to_pylist()):
             yes = np.zeros(len(task), dtype=np.int32)
             yes[rows[order[ends[code] : ends[code + 1]]]] = 1
-            known = (
-                None if gold is None else {one: option in set(all_) for one, all_ in gold.items()}
-            )
+            truths = None if known is None else {one: option in all_ for one, all_ in known.items()}
             # One method an option: nothing is shared but the workers' names.
             one = copy(self.method).unfitted()
-            fits.append(one.fit(claims.with_values(yes), mechanism=mechanism, gold=known))
+            fits.append(one.fit(claims.with_values(yes), mechanism=mechanism, gold=truths))
         self._fits = tuple(fits)
         return self
 
@@ -217,7 +225,7 @@ def _label_lists(table: pa.Table) -> Any:
 
 def _option_codes(lists: Any, rows: Any, options: Sequence[Any] | None) -> tuple[Codes, pa.Array]:
     """Return each label in the lists as a code, and the options: as declared, else sorted."""
-    labels = lists.flatten()
+    labels = _plain(lists.flatten())
     missing = first_missing(labels)
     if missing is not None:
         raise MissingValue(f"column 'label', row {rows[missing - 1] + 1}: a label is missing.")
@@ -225,7 +233,9 @@ def _option_codes(lists: Any, rows: Any, options: Sequence[Any] | None) -> tuple
         names = pc.unique(labels)
         names = names.take(pc.sort_indices(names))
     else:
-        names = pa.array(options, labels.type)
+        names = _declared(options, labels.type)
+        if pa.types.is_null(labels.type):  # every list is empty: nobody named one
+            labels = labels.cast(names.type)
     if len(names) == 0:
         raise MissingValue("column 'label': every list is empty; declare the options.")
     codes = pc.index_in(labels, value_set=names)
@@ -236,3 +246,41 @@ def _option_codes(lists: Any, rows: Any, options: Sequence[Any] | None) -> tuple
             f"one of the {len(names)} declared options; correct it or declare it."
         )
     return codes.to_numpy().astype(np.int32, copy=False), names
+
+
+def _plain(labels: pa.Array) -> pa.Array:
+    """Return labels in a type that Arrow's kernels sort and look up."""
+    kind = labels.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        kind = pa.string()
+    return labels if kind == labels.type else labels.cast(kind)
+
+
+def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return declared options in the type of the labels, checked."""
+    given = list(options)
+    if isinstance(options, str) or None in given or len(set(given)) < len(given):
+        raise ParameterError(f"options are {options!r}, expected labels, each of them once.")
+    try:
+        return pa.array(given, None if pa.types.is_null(kind) else kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise ParameterError(
+            f"the declared options {given[:10]} are not of the labels' type {kind}."
+        ) from None
+
+
+def _known_lists(gold: Mapping[Any, Sequence[Any]] | Any, options: pa.Array) -> dict[Any, set[Any]]:
+    """Return the labels that are known to hold, by task."""
+    names, found = set(options.to_pylist()), {}
+    for task, labels in gold.items():
+        if isinstance(labels, str):
+            raise ParameterError(f"gold of task {task!r} is {labels!r}, expected a list of labels.")
+        found[task] = set(labels)
+        odd = sorted(map(repr, found[task] - names))
+        if odd:
+            raise UnknownLabel(
+                f"gold of task {task!r} has {odd[0]}, which is no option; correct it or declare it."
+            )
+    return found

@@ -29,7 +29,15 @@ class Renamed:
         setattr(owner, self._attribute, value)
 
 
-class CrowdKitNames(CategoricalEstimator):
+class ByConstructor:
+    """Parameters by the names of the constructor, where these are not those of the fields."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor by name, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+
+class CrowdKitNames(ByConstructor, CategoricalEstimator):
     """Fitted attributes as pandas objects, with crowd-kit's names, indexes and columns.
 
     An attribute that a method does not learn raises `AttributeError`. From a pandas table without
@@ -45,10 +53,6 @@ class CrowdKitNames(CategoricalEstimator):
     def __dir__(self) -> list[str]:
         missing = [name for name in ("loss_history_", "priors_") if not hasattr(self, name)]
         return sorted(set(super().__dir__()) - set(missing))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     def fit(
         self,

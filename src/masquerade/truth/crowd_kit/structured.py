@@ -9,17 +9,19 @@ from typing import Any, Self
 import numpy as np
 
 from masquerade.answers import Frame
+from masquerade.errors import NotFitted
 from masquerade.exact.arrays import Floats
 from masquerade.truth import binary_relevance
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.crowd_kit.names import Renamed
+from masquerade.truth.crowd_kit.names import ByConstructor, Renamed
 from masquerade.truth.crowd_kit.votes import MajorityVote
+from masquerade.truth.estimator import NOT_FITTED
 from masquerade.truth.texts import rover, sequences
 from masquerade.truth.texts.embeddings import Similarity, gleu
 from masquerade.truth.texts.estimator import Texts
 
 
-class BinaryRelevance(binary_relevance.BinaryRelevance):
+class BinaryRelevance(ByConstructor, binary_relevance.BinaryRelevance):
     """Several labels a task; see `masquerade.truth.BinaryRelevance`.
 
     ``base_aggregator`` is its ``method``; ``labels_`` a series of lists, by task.
@@ -35,6 +37,7 @@ class BinaryRelevance(binary_relevance.BinaryRelevance):
         """Learn from lists of labels; see `masquerade.truth.BinaryRelevance.fit`."""
         pandas = import_module("pandas")
         if not len(data):
+            self._fits = None  # nothing was learnt
             self._labels = pandas.Series(dtype="float64", name="agg_label")
             return self
         truths = super().fit(data, **options).truths_
@@ -49,6 +52,8 @@ class BinaryRelevance(binary_relevance.BinaryRelevance):
     @property
     def labels_(self) -> Any:
         """Each task's labels: series of lists by task."""
+        if self._labels is None:
+            raise NotFitted(f"{type(self).__name__} {NOT_FITTED}")
         return self._labels
 
     @property
@@ -81,7 +86,7 @@ class ROVER(rover.ROVER):
         return self.fit(data, gold=gold).texts_
 
 
-class WithVectors(sequences.RASA):
+class WithVectors(ByConstructor, sequences.RASA):
     """Fitting of outputs whose vectors are in the table, and what crowd-kit calls its results."""
 
     n_iter, tol = Renamed("max_iterations"), Renamed("tolerance")
@@ -163,7 +168,7 @@ class HRRASA(WithVectors, sequences.HRRASA):
         self.max_iterations = n_iter
 
 
-class TextRASA(sequences.RASA):
+class TextRASA(ByConstructor, sequences.RASA):
     """RASA of texts; see `masquerade.truth.texts.RASA`.
 
     ``encoder`` returns the vector of one text; ``n_iter`` and ``tol`` are its ``max_iterations``
@@ -185,7 +190,7 @@ class TextRASA(sequences.RASA):
         )
 
 
-class TextHRRASA(sequences.HRRASA):
+class TextHRRASA(ByConstructor, sequences.HRRASA):
     """HRRASA of texts; see `masquerade.truth.texts.HRRASA`, `TextRASA` and `HRRASA`."""
 
     n_iter, tol = Renamed("max_iterations"), Renamed("tolerance")

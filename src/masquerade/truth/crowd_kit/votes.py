@@ -99,7 +99,7 @@ class MajorityVote(CrowdKitNames, voting.MajorityVote):
     def _of_the_skilled(self, data: Frame, skills: Any) -> Frame:
         if not is_pandas(data):
             raise ParameterError("on_missing_skill='ignore' takes a pandas table.")
-        kept = data[data["worker"].isin(skills.index)]
+        kept = data[data["worker"].isin(dict(skills))]
         lost = set(data["task"]) - set(kept["task"])
         if lost:
             raise ParameterError(

@@ -44,7 +44,9 @@ def character_embedding(texts: Sequence[str]) -> Floats:
             for i in range(len(marked) - length + 1)
         )
         # crc32 is the same in every process, unlike Python's own hash.
-        places = [zlib.crc32(piece.encode()) % _DIMENSIONS for piece in pieces]
+        places = [
+            zlib.crc32(piece.encode(errors="surrogatepass")) % _DIMENSIONS for piece in pieces
+        ]
         np.add.at(vectors[row], places, list(pieces.values()))
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 

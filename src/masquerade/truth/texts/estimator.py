@@ -129,7 +129,10 @@ class TextEstimator(Parametrized, ABC):
         pandas = import_module("pandas")
         index = pandas.Index(table["task"].to_pylist(), name="task").astype(data["task"].dtype)
         series = pandas.Series(table["text"].to_pylist(), index, name="agg_text")
-        return series.astype(data["text"].dtype).sort_index()
+        kind = data["text"].dtype
+        # A known text need not be one of the categories.
+        kept = series if isinstance(kind, pandas.CategoricalDtype) else series.astype(kind)
+        return kept.sort_index()
 
     @abstractmethod
     def _learn(self, texts: Texts) -> None:
