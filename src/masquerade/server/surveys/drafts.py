@@ -221,10 +221,12 @@ class Drafts:
 
         Without `version` the present one is opened, and without `quotas` those of the plan.
         """
-        document = self._transactions.read(lambda c: _row(c, token, team)).document
+        seen = self._transactions.read(lambda c: _draft(c, token, team))
+        if version is not None:
+            _require_version(seen, version)
         # Before the transaction that opens: another computer is waited for.
-        if document.get("trust") == TWO_PARTIES:
-            asked, _ = self._survey(read_document(document))
+        if seen.document.trust == TWO_PARTIES:
+            asked, _ = self._survey(seen.document)
             if asked is not None:
                 self._confirm(asked, token=token, team=team)
 
