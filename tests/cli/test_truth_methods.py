@@ -108,6 +108,15 @@ def test_each_claim_may_have_a_mechanism(tmp_path: Path) -> None:
     again = _truth(named, "--method", "one-coin", "--out", other)
     assert again["mechanisms"] == found["mechanisms"]
     assert out.read_text("utf-8") == other.read_text("utf-8")
+    # as partitions: a default of its own, and the same labels and counts
+    streamed = _truth(claims, "--levels", table, "--engine", "stream", "--out", other)
+    assert (streamed["method"], streamed["engine"]) == ("one-coin", "stream")
+    assert streamed["mechanisms"] == found["mechanisms"]
+    assert out.read_text("utf-8") == other.read_text("utf-8")
+    known = tmp_path / "known.csv"
+    known.write_text(out.read_text("utf-8").replace("label", "truth"), "utf-8")
+    unasked = _truth(named, "--engine", "stream", "--truth", known)
+    assert (unasked["method"], unasked["accuracy"]) == ("one-coin", 1.0)
     # two reports at epsilon 4 outweigh three at epsilon 1
     right = [f"t{t},{'ab'[t % 2]}" for t in range(12)]
     assert out.read_text("utf-8").replace('"', "").split()[1:] == right
@@ -118,25 +127,16 @@ def test_each_claim_may_have_a_mechanism(tmp_path: Path) -> None:
     ("more", "message"),
     [
         (("--mechanism", MASKS["high"]), "give one"),
-        (("--engine", "stream"), "needs a table in memory"),
         (("--kind", "numeric"), "numeric ones are asked for"),
     ],
 )
 def test_levels_that_cannot_be_meant_are_refused(
     tmp_path: Path, more: tuple[str, str], message: str
 ) -> None:
-    """A table of levels is refused beside one mechanism, over partitions, and for other claims."""
+    """A table of levels is refused beside one mechanism, and for other claims."""
     table = tmp_path / "levels.csv"
     table.write_text(f'level,mechanism\na,"{MASKS["high"]}"\n', "utf-8")
     claims = _with(tmp_path / "a.csv", "level", dict.fromkeys(range(5), "a"))
     done = CliRunner().invoke(app, ["truth", str(claims), "--levels", str(table), *more])
     assert isinstance(done.exception, ParameterError)
     assert message in str(done.exception)
-
-
-def test_partitions_with_a_column_of_mechanisms_are_refused(tmp_path: Path) -> None:
-    """Over partitions a mechanism a claim is never passed over in silence."""
-    named = _with(tmp_path / "b.csv", "mechanism", dict.fromkeys(range(5), MASKS["high"]))
-    done = CliRunner().invoke(app, ["truth", str(named), "--engine", "stream"])
-    assert isinstance(done.exception, ParameterError)
-    assert "column 'mechanism'" in str(done.exception)

@@ -391,16 +391,6 @@ def test_bad_partitions_are_named(tmp_path: Path) -> None:
         Partitions.at(tmp_path)
 
 
-def test_a_mechanism_a_report_is_refused(tmp_path: Path) -> None:
-    """A column ``mechanism``, in whichever file, is an error and not passed over."""
-    table = {"task": ["a", "a"], "worker": ["x", "y"], "label": ["0", "1"]}
-    pa_parquet.write_table(pa.table(table), tmp_path / "a.parquet")
-    masked = table | {"task": ["b", "b"], "mechanism": ["randomized-response:options=2"] * 2}
-    pa_parquet.write_table(pa.table(masked), tmp_path / "b.parquet")
-    with Stream() as engine, pytest.raises(ParameterError, match=r"b\.parquet has a column 'mech"):
-        fit_partitions(Partitions.at(tmp_path), engine=engine)
-
-
 def test_what_cannot_be_fitted_is_refused(tmp_path: Path) -> None:
     """Methods for numbers, mechanisms of other options, and unknown truths are errors."""
     table = {"task": ["a", "a"], "worker": ["x", "y"], "label": ["0", None]}

@@ -131,17 +131,13 @@ def truth(
     if engine != "memory":
         if kind == "numeric":
             raise ParameterError(f"engine {engine!r} is for categories; use --engine memory.")
-        if levels is not None:
-            raise ParameterError(
-                "--levels needs a table in memory; use --engine memory with one file."
-            )
         at_scale = truth_at_scale(
             claims,
             engine=engine,
             scheduler=scheduler,
             repartition=repartition,
             chosen=method_named("auto") if method == "auto" else chosen,
-            mechanism=masked_by,
+            mechanism=masked_by if levels is None else read_levels(levels),
             gold=None if gold is None else Truths.read(gold),
             known=known,
             out=out,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from masquerade.cli.terminal import progress_bar
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from masquerade.answers import Truths
     from masquerade.answers.claims import Duplicates
     from masquerade.cli.options import Names
@@ -24,7 +26,7 @@ def truth_at_scale(
     scheduler: str | None,
     repartition: Path | None,
     chosen: type[Estimator] | None,
-    mechanism: Mechanism | None,
+    mechanism: Mechanism | Mapping[str, Mechanism] | None,
     gold: Truths | None,
     known: Truths | None,
     out: Path | None,
@@ -46,7 +48,8 @@ def truth_at_scale(
         duplicates=cast("Duplicates", duplicates),
     )
     if chosen is None:
-        chosen = method_named("one-coin" if mechanism is not None else "truth-discovery")
+        masked = mechanism is not None or partitions.masked() is not partitions
+        chosen = method_named("one-coin" if masked else "truth-discovery")
     started = time.perf_counter()
     with _opened(engine, scheduler) as opened, progress_bar("rounds") as tell:
         fit = fit_partitions(
@@ -74,9 +77,13 @@ def truth_at_scale(
             "unanswered": len(fit.unanswered_),
             "remarks": [str(remark) for remark in fit.remarks_],
         }
+        if fit.index.masked is not None:
+            result["mechanisms"] = fit.index.masked.reports
         if known is not None:
             # the votes on the same claims: an accuracy says little without them
-            baseline = fit_partitions(partitions, "majority-vote", engine=opened)
+            baseline = fit_partitions(
+                partitions, "majority-vote", engine=opened, mechanism=mechanism
+            )
             found, scored = fit.accuracy(known)
             result |= {
                 "accuracy": found,

@@ -126,15 +126,43 @@ def label_posterior(
 
 
 def allowing_for_doubt(variance: Floats, votes: Votes, posterior: Floats) -> Floats:
-    """Return variances of accuracies where the tasks' truths are not known for certain either.
+    """Return variances of accuracies where the tasks' truths are not known for certain either."""
+    return Doubt.of(votes, posterior).variance(variance)
 
-    Mean field takes expected agreements for known: this adds what is missing of them (Louis, 1982).
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubt:
+    """What posteriors leave open of each worker's agreements; blocks add up.
+
+    Float arrays of shape (n_workers,).
     """
-    hit = np.clip(votes.agreement(posterior) / np.maximum(votes.of_worker, 1), 0.01, 0.99)
-    # doubt[worker]: variance of how many of the worker's votes are right, by unknown truths
-    doubt = votes.agreement(posterior * (1 - posterior))
-    missing = doubt / np.maximum(votes.of_worker * hit * (1 - hit), 1e-9)
-    return np.asarray(np.minimum(variance / (1 - np.minimum(missing, 0.8)), 0.08))
+
+    agreed: Floats  # expected number of right votes
+    doubt: Floats  # variance of how many of the worker's votes are right, by unknown truths
+    answers: Floats  # number of votes
+
+    @classmethod
+    def of(cls, votes: Votes, posterior: Floats) -> Doubt:
+        """Return what posteriors of some votes leave open."""
+        return cls(
+            votes.agreement(posterior),
+            votes.agreement(posterior * (1 - posterior)),
+            votes.of_worker,
+        )
+
+    def __add__(self, other: Doubt) -> Doubt:
+        return Doubt(
+            self.agreed + other.agreed, self.doubt + other.doubt, self.answers + other.answers
+        )
+
+    def variance(self, variance: Floats) -> Floats:
+        """Return variances of accuracies, from those with the truths taken for known.
+
+        Mean field takes expected agreements for known: this adds what is missing (Louis, 1982).
+        """
+        hit = np.clip(self.agreed / np.maximum(self.answers, 1), 0.01, 0.99)
+        missing = self.doubt / np.maximum(self.answers * hit * (1 - hit), 1e-9)
+        return np.asarray(np.minimum(variance / (1 - np.minimum(missing, 0.8)), 0.08))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

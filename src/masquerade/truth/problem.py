@@ -195,15 +195,10 @@ class Solution:
         """
 
         def mean(figure: Floats, weight: Floats) -> Floats:
-            shape = (-1, *[1] * (figure.ndim - 1))
-            total = np.zeros((n_workers, *figure.shape[1:]))
-            np.add.at(total, sources.worker_of, figure * weight.reshape(shape))
-            return np.asarray(total / sources.total(weight, n_workers).reshape(shape))
+            return sources.mean(figure, weight, n_workers)
 
-        # Somebody without an answer keeps the prior's figures.
-        count = np.maximum(answers, 1e-9)
-        error = self.reliability_error
-        precision = count if error is None else 1 / np.maximum(error, 1e-6) ** 2
+        count, error = sources.precision(None, answers), self.reliability_error
+        precision = sources.precision(error, answers)
         extra = self.extra
         if extra is not None:
             n = len(sources.worker_of)

@@ -13,7 +13,7 @@ from masquerade.answers import Claims, Frame, to_arrow
 from masquerade.answers.claims import Duplicates, Kind, kept_rows
 from masquerade.answers.frames import plain_column
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
-from masquerade.exact.arrays import Codes, Flags, Floats
+from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 from masquerade.mechanisms import Mechanism, parse_mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.channel_view import Levels
@@ -168,21 +168,27 @@ class ReportMechanisms:
                 )
 
     def sources(self, claims: Claims) -> tuple[Claims, Sources]:
-        """Return claims whose workers are sources: a worker with one of the mechanisms."""
+        """Return claims whose workers are sources: a worker with one of the mechanisms.
+
+        Levels of the same mechanism are one. A source's name follows from those of its worker and
+        mechanism alone, so that it is the same in whichever order the claims come.
+        """
+        alike = {str(mechanism): mechanism for mechanism in self.mechanisms}
+        size, texts = len(alike), list(alike)
+        of_level = np.array([texts.index(str(mechanism)) for mechanism in self.mechanisms])
+        of_claim = of_level[self.of_claim]
         # key[claim]: a number for each pair of worker and mechanism
-        key = claims.worker.astype(np.int64) * len(self.mechanisms) + self.of_claim
+        key = claims.worker.astype(np.int64) * size + of_claim
         present, source = np.unique(key, return_inverse=True)
-        worker, place = np.divmod(present, len(self.mechanisms))
+        worker, place = np.divmod(present, size)
         names = claims.workers.to_pylist()
-        told = pa.array([f"{names[w]} / {p}" for w, p in zip(worker, place, strict=True)])
-        split = replace(claims, worker=source.astype(np.int32), workers=told)
-        mechanisms: Any = self.mechanisms
-        # Share of "no answer" among the reports of each mechanism
-        size = len(self.mechanisms)
-        reports = np.bincount(self.of_claim, minlength=size)
-        silent = np.bincount(self.of_claim, claims.unanswered(), size) / np.maximum(reports, 1)
-        levels = Levels(mechanisms, silent, place.astype(np.int32))
-        return split, Sources(levels, worker.astype(np.int32))
+        told = [f"{names[w]} / {texts[p]}" for w, p in zip(worker, place, strict=True)]
+        split = replace(claims, worker=source.astype(np.int32), workers=pa.array(told, pa.string()))
+        mechanisms: Any = tuple(alike.values())
+        reports = np.bincount(of_claim, minlength=size)
+        silent = np.bincount(of_claim, claims.unanswered(), size)
+        levels = Levels(mechanisms, silent / np.maximum(reports, 1), place.astype(np.int32))
+        return split, Sources(levels, worker.astype(np.int32), reports, silent.astype(np.int64))
 
 
 #: What masked claims, once it is read.
@@ -198,10 +204,26 @@ class Sources:
 
     levels: Levels
     worker_of: Codes  # int32 array, shape (n_sources,)
+    # reports, silent: int array, shape (n_mechanisms,). Claims of each, and those "no answer".
+    reports: Integers
+    silent: Integers
 
     def total(self, figure: Floats, n_workers: int) -> Floats:
         """Return each worker's sum over the worker's sources."""
         return np.bincount(self.worker_of, figure, n_workers).astype(np.float64)
+
+    def mean(self, figure: Floats, weight: Floats, n_workers: int) -> Floats:
+        """Return each worker's weighted mean over the worker's sources."""
+        shape = (-1, *[1] * (figure.ndim - 1))
+        total = np.zeros((n_workers, *figure.shape[1:]))
+        np.add.at(total, self.worker_of, figure * weight.reshape(shape))
+        return np.asarray(total / self.total(weight, n_workers).reshape(shape))
+
+    def precision(self, error: Floats | None, answers: Floats) -> Floats:
+        """Return what each source's reliability counts: its precision, or answers if unknown."""
+        # Somebody without an answer keeps the prior's figures.
+        count = np.maximum(answers, 1e-9)
+        return count if error is None else 1 / np.maximum(error, 1e-6) ** 2
 
 
 def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | ReportMechanisms | None:

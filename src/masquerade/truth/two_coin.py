@@ -70,8 +70,7 @@ class TwoCoin(CategoricalEstimator):
         coins, shares = result.parameters.state
         return replace(
             problem.solution(model, result),
-            # accuracy = sum(share * alpha), its alphas independent in the posterior
-            reliability_error=np.sqrt(coins.variance @ shares**2),
+            reliability_error=coins.error(shares),
             confusion=even_confusion(coins.accuracy, len(shares)),
             priors=shares,
         )
@@ -110,6 +109,11 @@ class Coins:
     table: Floats  # ``table[worker, truth, label]``, expected log P(label | truth) of reports
     accuracy: Floats  # ``accuracy[worker, truth]``, posterior mean of alpha
     variance: Floats  # its posterior variance
+
+    def error(self, shares: Floats) -> Floats:
+        """Return the standard deviation of accuracies where truths have these shares."""
+        # accuracy = sum(share * alpha), its alphas independent in the posterior
+        return np.asarray(np.sqrt(self.variance @ shares**2))
 
     @classmethod
     def of(cls, prior: tuple[float, float], channel: OptionChannel, counts: Floats) -> Coins:

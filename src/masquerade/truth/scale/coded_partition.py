@@ -17,7 +17,9 @@ from scipy import sparse
 from masquerade.answers import Claims, Truths
 from masquerade.truth.expectation_maximization import Split, UnseenClaims, VoteBlock
 from masquerade.truth.problem import gold_codes
+from masquerade.truth.report_mechanisms import ReportMechanisms
 from masquerade.truth.scale.partitions import Partition
+from masquerade.truth.scale.report_sources import NamedSources
 from masquerade.truth.ties import uniform_by_names
 from masquerade.truth.votes import Votes
 
@@ -26,7 +28,8 @@ from masquerade.truth.votes import Votes
 class Names:
     """What all visits to partitions share: codes, known truths, and what is held out."""
 
-    workers: pa.Array  # pyarrow.Array. Every worker, in order of first appearance.
+    # Every worker, in order of first appearance; sources where each report has its own mechanism.
+    workers: pa.Array
     options: pa.Array  # pyarrow.Array. Every label that can be given.
     gold: Truths | None = None  # known truths, also of tasks in other partitions
     split: Split | None = None  # whose fold is held out
@@ -42,6 +45,8 @@ class CodedPartition:
     workers: pa.Array
     options: pa.Array
     nulls: int  # claims that are "no answer"; they are not in `votes`
+    # Where each report has its own mechanism: what `workers` are, a worker with a mechanism each.
+    sources: NamedSources | None = None
 
     @classmethod
     def of(cls, partition: Partition, scratch: Path) -> CodedPartition:
@@ -52,7 +57,7 @@ class CodedPartition:
         """
         folder = scratch / partition.key
         if not folder.exists():
-            _write(_coded(partition.read()), folder)
+            _write(_coded(*partition.read()), folder)
         return _read(folder)
 
     def among(self, names: Names) -> Votes:
@@ -124,7 +129,10 @@ def _without(votes: Votes, local: CodedPartition, split: Split) -> tuple[Votes, 
     return votes.among(~rows), UnseenClaims(task[rows], worker[rows], option[rows])
 
 
-def _coded(claims: Claims) -> CodedPartition:
+def _coded(claims: Claims, masks: ReportMechanisms | None) -> CodedPartition:
+    sources = None
+    if masks is not None:
+        claims, sources = NamedSources.of(claims, masks)
     answered = claims.answered()
     assert claims.options is not None
     return CodedPartition(
@@ -133,6 +141,7 @@ def _coded(claims: Claims) -> CodedPartition:
         claims.workers,
         claims.options,
         len(claims) - len(answered),
+        sources,
     )
 
 
@@ -154,8 +163,12 @@ def _write(local: CodedPartition, folder: Path) -> None:
     np.save(draft / "of_task.npy", votes.of_task.astype(np.int32))
     np.save(draft / "of_worker.npy", votes.of_worker.astype(np.int32))
     np.save(draft / "nulls.npy", np.array(local.nulls))
-    for name in ("tasks", "workers", "options"):
-        table = pa.table({name: getattr(local, name)})
+    tables = {
+        name: pa.table({name: getattr(local, name)}) for name in ("tasks", "workers", "options")
+    }
+    if local.sources is not None:
+        tables |= {"sources": local.sources.table, "masks": local.sources.masks}
+    for name, table in tables.items():
         with pa.OSFile(str(draft / name), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
             out.write_table(table)
     try:
@@ -182,10 +195,18 @@ def _read(folder: Path) -> CodedPartition:
         of_task.astype(np.float64),
         of_worker.astype(np.float64),
     )
-    return CodedPartition(votes, tasks, workers, options, int(np.load(folder / "nulls.npy")))
+    sources = None
+    if (folder / "sources").exists():
+        sources = NamedSources(_table_in(folder, "sources"), _table_in(folder, "masks"))
+    nulls = int(np.load(folder / "nulls.npy"))
+    return CodedPartition(votes, tasks, workers, options, nulls, sources)
+
+
+def _table_in(folder: Path, name: str) -> pa.Table:
+    with pa.memory_map(str(folder / name)) as source:
+        return pa.ipc.open_file(source).read_all()
 
 
 def _names_in(folder: Path, name: str) -> pa.Array:
-    with pa.memory_map(str(folder / name)) as source:
-        column = pa.ipc.open_file(source).read_all()[name].combine_chunks()
+    column = _table_in(folder, name)[name].combine_chunks()
     return column if isinstance(column, pa.Array) else column.chunk(0)

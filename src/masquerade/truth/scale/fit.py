@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,7 @@ from masquerade.truth.scale.coded_partition import PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
 from masquerade.truth.scale.partitions import Partitions
+from masquerade.truth.scale.report_sources import check_domain
 from masquerade.truth.scale.solvers import AT_SCALE, PartitionSolution
 from masquerade.truth.scores import chances_of_truth
 from masquerade.truth.ties import Ties, chances, known_winners, pick, winners
@@ -36,7 +38,7 @@ def fit_partitions(
     method: str | Estimator = "truth-discovery",
     *,
     engine: Engine,
-    mechanism: Mechanism | None = None,
+    mechanism: Mechanism | Mapping[str, Mechanism] | None = None,
     gold: Gold | None = None,
     progress: Progress | None = None,
 ) -> PartitionFit:
@@ -49,8 +51,10 @@ def fit_partitions(
         Of categories, but `GLAD`: see `AT_SCALE`. An estimator is not changed.
     engine : Engine
         `Stream` or `DaskCluster`; results are asked for while it is open.
-    mechanism : Mechanism, optional
-        What masked the claims.
+    mechanism : Mechanism, or mapping of str to Mechanism, optional
+        What masked the claims. Of reports that went through several: the mechanism of each level,
+        named in the partitions' column ``level``. By default the partitions' column ``mechanism``
+        of text forms, where they have one.
     gold : Truths, table with ``task`` and ``truth``, pandas series or dict, optional
         Truths that are known of some tasks; see `CategoricalEstimator.fit`. They are sent to
         everyone.
@@ -97,22 +101,20 @@ def fit_partitions(
             f"{estimator.name} does not work over partitions; choose one of "
             f"{', '.join(one.name for one in AT_SCALE)}, or fit in memory."
         )
+    if isinstance(mechanism, Mapping):
+        partitions, mechanism = partitions.masked(mechanism), None
+    elif mechanism is None:
+        partitions = partitions.masked()
     if not isinstance(mechanism, CategoricalMechanism | None):
         raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
-    if mechanism is None:
-        partitions.refuse_column(
-            "mechanism",
-            "partitions take one mechanism for all claims (--mechanism on the command line). Fit "
-            "in memory (--engine memory), or drop the column.",
-        )
     index = Index.of(partitions, engine, gold=None if gold is None else Truths.of(gold))
     if mechanism is not None:
-        _check(mechanism, index)
+        check_domain(mechanism, index.n_options, index.nulls, index.names.options)
     claims = PartitionedClaims(partitions, engine, index, mechanism, progress)
     return PartitionFit(
         estimator=estimator.unfitted(),
         index=index,
-        solution=solved(estimator, claims),
+        solution=solved(estimator, claims).by_worker(index),
         _claims=claims,
     )
 
@@ -214,7 +216,7 @@ class PartitionFit:
     @property
     def components_(self) -> int:
         """Number of groups of workers and tasks that share no answer with one another."""
-        return self.index.n_components
+        return self.index.n_groups
 
     @property
     def reliability_(self) -> pa.Table:
@@ -222,8 +224,8 @@ class PartitionFit:
         solution = self.solution
         return pa.table(
             {
-                "worker": self.index.names.workers,
-                "claims": self.index.answers.astype(np.int64),
+                "worker": self.index.workers,
+                "claims": self.index.answers_by_worker.astype(np.int64),
                 "reliability": solution.reliability,
                 "weight": solution.weight,
             }
@@ -279,17 +281,3 @@ class PartitionFit:
 
     def _fold(self, job: Any, *arguments: Any) -> Any:
         return self._claims.fold(job, self.solution.members, *arguments)
-
-
-def _check(mechanism: CategoricalMechanism, index: Index) -> None:
-    if index.n_options != mechanism.options:
-        raise ParameterError(
-            f"{mechanism} is for {mechanism.options} options, the claims have {index.n_options} "
-            f"({index.names.options.to_pylist()[:10]}); declare all options (--options on the "
-            "command line), or change options= of the mechanism."
-        )
-    if index.nulls and not mechanism.null:
-        raise ParameterError(
-            f"{mechanism} cannot mask 'no answer', which {index.nulls} claims are; use null=true, "
-            "or remove such rows."
-        )

@@ -23,6 +23,7 @@ from masquerade.truth.expectation_maximization import Crowd
 from masquerade.truth.scale.coded_partition import CodedPartition, Names, PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.partitions import Partition, Partitions
+from masquerade.truth.scale.report_sources import GlobalSources, NamedSources
 from masquerade.truth.ties import digest
 
 
@@ -38,6 +39,7 @@ class Index:
     answers: Floats  # float array, shape (n_workers,). Number of answers of each worker.
     component: Codes  # int32 array, shape (n_workers,). As `Components.of_worker`.
     n_components: int
+    masked: GlobalSources | None = None  # where each report has its own mechanism
 
     def crowd(self, mechanism: CategoricalMechanism | None) -> Crowd:
         """Return what an M-step may know of the claims."""
@@ -47,6 +49,7 @@ class Index:
             self.nulls / self.n_claims,
             mechanism,
             lambda: self.components,
+            None if self.masked is None else self.masked.sources.levels,
         )
 
     @property
@@ -55,9 +58,35 @@ class Index:
         return Components(self.n_components, np.zeros(0, dtype=np.int32), self.component)
 
     @property
+    def workers(self) -> pa.Array:
+        """Every worker, in order of first appearance."""
+        return self.names.workers if self.masked is None else self.masked.workers
+
+    @property
     def n_workers(self) -> int:
         """Number of workers."""
-        return len(self.names.workers)
+        return len(self.workers)
+
+    @property
+    def answers_by_worker(self) -> Floats:
+        """Number of answers of each of `workers`, whatever masked them."""
+        if self.masked is None:
+            return self.answers
+        return self.masked.sources.total(self.answers, self.n_workers)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of workers and tasks that share no answer, a worker's sources joined."""
+        if self.masked is None:
+            return self.n_components
+        active = self.answers > 0
+        worker = self.n_components + self.masked.sources.worker_of[active]
+        size = self.n_components + self.n_workers
+        graph = sparse.coo_array(
+            (np.ones(len(worker), np.int8), (self.component[active], worker)), shape=(size, size)
+        )
+        _, group = csgraph.connected_components(graph, directed=False)
+        return len(np.unique(group[: self.n_components]))
 
     @property
     def n_options(self) -> int:
@@ -74,6 +103,8 @@ class Index:
             A partition cannot be used.
         MixedTypes
             Partitions have ids or labels of different types.
+        ParameterError
+            Mechanisms of reports do not fit together, or the options.
         DuplicateClaim
             A task has claims in two partitions.
         """
@@ -86,6 +117,7 @@ class Index:
         shared = engine.share(names)
         links: _Links = engine.fold(partitions.files, _link, _linked, shared)
         component, count = links.components()
+        masked = contents.sources
         return cls(
             replace(names, gold=gold),
             len(contents.digests),
@@ -94,6 +126,7 @@ class Index:
             links.answers,
             component,
             count,
+            None if masked is None else masked.resolved(len(options)),
         )
 
 
@@ -108,6 +141,7 @@ class _Contents:
     n_claims: int
     nulls: int
     first: str  # name of the first file
+    sources: NamedSources | None
 
 
 def _contents(partition: Partition, scratch: Path) -> _Contents:
@@ -120,6 +154,7 @@ def _contents(partition: Partition, scratch: Path) -> _Contents:
         int(local.votes.of_task.sum()) + local.nulls,
         local.nulls,
         partition.path.name,
+        local.sources,
     )
 
 
@@ -134,6 +169,9 @@ def _joined(one: _Contents, other: _Contents) -> _Contents:
                 f"{other.first}: column {what!r} holds {another} while {one.first} holds {kind}; "
                 "write all partitions with the same types."
             )
+    sources = one.sources
+    if sources is not None and other.sources is not None:
+        sources = sources.joined(other.sources, one.first, other.first)
     return _Contents(
         pc.unique(pa.concat_arrays([one.workers, other.workers])),
         pc.unique(pa.concat_arrays([one.options, other.options])),
@@ -142,6 +180,7 @@ def _joined(one: _Contents, other: _Contents) -> _Contents:
         one.n_claims + other.n_claims,
         one.nulls + other.nulls,
         one.first,
+        sources,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +23,15 @@ from masquerade.errors import (
     SchemaError,
     UnreadableFile,
 )
+from masquerade.mechanisms import Mechanism
+from masquerade.truth.report_mechanisms import ReportMechanisms
 from masquerade.truth.ties import digest
 
+MaskColumn = Literal["mechanism", "level"]
+
 COLUMNS = ("task", "worker", *LABEL_COLUMNS)
+#: Columns that name the mechanism of each report.
+MASKS: tuple[MaskColumn, ...] = ("mechanism", "level")
 PARQUET = (".parquet", ".pq")
 _BUFFERED_ROWS = 1 << 18  # held at a time while claims are written anew
 _ROWS = 1_000_000  # of a new partition, where nothing else is said
@@ -51,26 +57,44 @@ class Partition:
     options: tuple[Any, ...] | None = None
     null: bool = False
     duplicates: Duplicates = "error"  # {"error", "first", "last", "all"}
+    # Column of each report's own mechanism, or of its level with the mechanism of each; or None.
+    masked_by: MaskColumn | None = None
+    levels: tuple[tuple[str, Mechanism], ...] = ()
 
-    def read(self) -> Claims:
-        """Return the claims, checked row by row.
+    def read(self) -> tuple[Claims, ReportMechanisms | None]:
+        """Return the claims, checked row by row, and the mechanism of each where it has its own.
 
         Raises
         ------
-        InputError
-            As `Claims.from_frame`; the message begins with the name of the file.
+        InputError, ParameterError
+            As `Claims.from_frame` and `ReportMechanisms.read`; the message begins with the name of
+            the file.
         """
         try:
-            return Claims.from_frame(
-                _columns_of(self.path),
-                kind="categorical",
+            table = _columns_of(self.path)
+            if self.masked_by is None:
+                claims = Claims.from_frame(
+                    table,
+                    kind="categorical",
+                    options=self.options,
+                    null=self.null,
+                    duplicates=self.duplicates,
+                )
+                return claims, None
+            claims, masks = ReportMechanisms.with_claims(
+                table,
+                dict(self.levels) if self.masked_by == "level" else None,
                 options=self.options,
-                null=self.null,
                 duplicates=self.duplicates,
             )
+            if claims.kind != "categorical":
+                raise ParameterError(
+                    f"{masks.mechanisms[0]} does not mask categories; choose a numeric method."
+                )
+            return claims, masks
         except UnreadableFile:
             raise
-        except InputError as error:
+        except (InputError, ParameterError) as error:
             raise type(error)(f"{self.path.name}: {error}") from error
 
 
@@ -156,11 +180,39 @@ class Partitions:
     def __len__(self) -> int:
         return len(self.files)
 
-    def refuse_column(self, name: str, reason: str) -> None:
-        """Raise where a file has a column that would be passed over; `reason` says what to do."""
-        for file in self.files:
-            if name in _column_names(file.path):
-                raise ParameterError(f"{file.path.name} has a column {name!r}; {reason}")
+    def masked(self, levels: Mapping[str, Mechanism] | None = None) -> Partitions:
+        """Return the partitions as reports that went each through its own mechanism.
+
+        Parameters
+        ----------
+        levels : mapping of str to Mechanism, optional
+            The mechanism of each level in the column ``level``. By default a column ``mechanism``
+            of text forms is read, and claims without one are as they are.
+
+        Raises
+        ------
+        ParameterError
+            Some files have the column and others have not.
+        """
+        column = MASKS[levels is not None]
+        named = {file.path.name: column in _column_names(file.path) for file in self.files}
+        if levels is None and not any(named.values()):
+            return self
+        for name, has in named.items():
+            if not has:
+                raise ParameterError(
+                    f"{name} has no column {column!r}; name the {column} of every report in all "
+                    "files, or give one mechanism for all (--mechanism on the command line)."
+                )
+        pairs = tuple((levels or {}).items())
+        # Other masks are other contents: what was coded for one fit must not be read by another.
+        mark = hashlib.sha256(repr([(name, str(one)) for name, one in pairs]).encode()).hexdigest()
+        return Partitions(
+            tuple(
+                replace(file, masked_by=column, levels=pairs, key=f"{file.key}-{mark[:16]}")
+                for file in self.files
+            )
+        )
 
 
 def partition_by_task(
@@ -285,7 +337,8 @@ def _columns_of(path: Path) -> pa.Table:
         return read_table(path)
     try:
         names = pa_parquet.read_schema(path).names
-        return pa_parquet.read_table(path, columns=[name for name in COLUMNS if name in names])
+        kept = [name for name in (*COLUMNS, *MASKS) if name in names]
+        return pa_parquet.read_table(path, columns=kept)
     except (pa.ArrowInvalid, OSError) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
 
@@ -309,7 +362,7 @@ def _pieces(partitions: Partitions) -> Iterator[tuple[Path, pa.Table]]:
 def _batches(path: Path) -> Iterator[pa.Table]:
     try:
         with pa_parquet.ParquetFile(path) as file:
-            names = [name for name in COLUMNS if name in file.schema_arrow.names]
+            names = [name for name in (*COLUMNS, *MASKS) if name in file.schema_arrow.names]
             for batch in file.iter_batches(batch_size=_BUFFERED_ROWS, columns=names):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowInvalid, OSError) as error:
