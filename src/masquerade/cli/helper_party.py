@@ -248,7 +248,8 @@ def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
     from masquerade.server.parties.helper_page import task_view
 
     names = {one.id: one.name for one in services.access.leaders()}
-    view = task_view(task, services.tasks.counts(task), names)
+    counts, repeats = services.tasks.counts(task), services.tasks.repeats(task)
+    view = task_view(task, counts, names, repeats=repeats)
     return {
         "task": task.id,
         "title": view["title"],
@@ -256,6 +257,8 @@ def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
         "proposer": view["proposer"],
         "leader": view["leader"],
         "questions": [one["text"] for one in view["questions"]],
+        # What is counted together tells more than the questions' own counts.
+        "cross": [one["text"] for one in view["cross"]],
         "people": view["people"],
         "minimum": view["minimum"],
         "expires": view["expires"],
@@ -264,6 +267,7 @@ def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
         "noise": view["noise"],
         "reports": view["count"],
         "refused": view["refused"],
+        "repeats": view["repeats"],
     }
 
 

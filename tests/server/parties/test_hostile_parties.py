@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import httpx
 import pytest
-from tests.server.parties.pairs import QUESTIONS, Pair, device_report
+from tests.server.parties.pairs import LEADER, QUESTIONS, Pair, device_report
 from tests.server.parties.test_two_parties import near
 
 from masquerade.aggregate import BatchTally
@@ -23,7 +25,15 @@ from masquerade.aggregate.dap_messages import (
     Role,
     VerifyInit,
 )
-from masquerade.errors import AggregationRefused, BrokenPromise, ParameterError, WrongState
+from masquerade.errors import (
+    AggregationRefused,
+    BrokenPromise,
+    NotFound,
+    ParameterError,
+    WrongState,
+)
+from masquerade.server.parties.helper_proposals import Proposal
+from masquerade.server.parties.helper_tasks import HelperTask
 from masquerade.server.parties.proposals import LeaderSecrets
 from masquerade.server.parties.split_reports import reports_after
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -411,6 +421,49 @@ def test_a_task_that_was_not_approved_is_not_answered(sqlite_pair: Pair) -> None
     for call in (helper.aggregation.check, helper.aggregation.collect):
         with refusal("unrecognizedTask"):
             call(asked["task"], b"")
+
+
+@pytest.mark.both_databases
+def test_the_people_of_a_survey_are_in_one_sum(pair: Pair) -> None:
+    """A leader that has its survey approved twice has one task, and none once reports were seen."""
+    record = pair.open()
+    pair.crowd(record, 4)
+    evil = EvilLeader(pair, record)
+    tasks, text = pair.helper.tasks, pair.leader.surveys.frozen(record.token)[0].text
+    first = tasks.task(evil.id)
+
+    def again(token: str) -> HelperTask:
+        expires = first.split.terms.expires + secrets.randbelow(1000)
+        keys = first.split.terms.leader, first.split.terms.collector
+        proposal = Proposal(text, token, LEADER, 40, int(time.time()), expires, *keys)
+        assert first.leader is not None
+        return tasks.propose(proposal, first.leader)
+
+    second = again(record.token)
+    tasks.decide(second.id, approve=True)
+    with pytest.raises(NotFound):
+        tasks.approval(first.id)
+    with refusal("unrecognizedTask"):
+        evil.check(evil.reports)
+    assert tasks.approval(second.id)
+    third = again(record.token)
+    assert tasks.repeats(third) == 0
+    pair.helper.aggregation.withdraw(second.id, [bytes(16)])
+    with pytest.raises(WrongState, match="some of the people alone"):
+        tasks.decide(third.id, approve=True)
+    assert tasks.approval(second.id)
+    assert tasks.repeats(again(secrets.token_hex(8))) == 1
+
+
+def test_the_operator_is_told_that_the_same_was_approved_before(sqlite_pair: Pair) -> None:
+    """A leader that opens one survey twice, to ask two groups apart, is seen on the page."""
+    survey = sqlite_pair.define()
+    sqlite_pair.open(survey)
+    with httpx.Client(base_url=sqlite_pair.address, trust_env=False, follow_redirects=True) as page:
+        before = page.get(sqlite_pair.helper.access.new_link()).text
+        sqlite_pair.ask(survey, secrets.token_hex(8))
+        assert "exactly these questions before" not in before
+        assert "exactly these questions before" in page.get("/").text
 
 
 def _instead(split: SplitTask, vector: Sequence[int], _honest: Report) -> Report:

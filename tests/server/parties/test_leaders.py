@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import secrets
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from sqlalchemy import text
-from tests.server.parties.pairs import HELPER_KEY, Pair, device_report
+from tests.server.parties.pairs import HELPER_KEY, LEADER, Pair, device_report
 from tests.server.parties.test_helper_operation import visitor
 from typer.testing import CliRunner
 
@@ -110,11 +111,14 @@ def test_no_leader_takes_the_address_of_anothers_survey(sqlite_pair: Pair) -> No
         first.split.terms.collector,
     )
     leader = tasks.leader_of(token)
-    second = tasks.propose(copied, other)
-    with pytest.raises(WrongState, match="has the same token"):
-        tasks.decide(second.id, approve=True)
-    assert tasks.leader_of(token) == leader
-    assert tasks.decide(second.id, approve=False).state == "refused"
+    # Under its own address, and under that of the other, which a leader may say as it likes.
+    for address in ("https://second.example", LEADER):
+        second = tasks.propose(dataclasses.replace(copied, leader=address), other)
+        with pytest.raises(WrongState, match="has the same token"):
+            tasks.decide(second.id, approve=True)
+        assert tasks.leader_of(token) == leader
+        assert tasks.approval(asked)
+        assert tasks.decide(second.id, approve=False).state == "refused"
 
 
 @pytest.mark.both_databases

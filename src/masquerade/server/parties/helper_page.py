@@ -15,11 +15,12 @@ from masquerade.surveys.two_parties import expected_margin
 
 
 def task_view(
-    task: HelperTask, counts: tuple[int, int], leaders: Mapping[str, str]
+    task: HelperTask, counts: tuple[int, int], leaders: Mapping[str, str], *, repeats: int
 ) -> dict[str, Any]:
     """Return what the operator reads of a task: questions, people, noise, guarantee, counts.
 
-    `leaders` gives the name of each leader by its id.
+    `leaders` gives the name of each leader by its id; `repeats` says how many other tasks of the
+    same survey were approved.
     """
     survey, split = task.survey, task.split
     noise = survey.split_noise
@@ -78,6 +79,7 @@ def task_view(
         "assumptions": promise.assumptions,
         "count": counts[0],
         "refused": counts[1],
+        "repeats": repeats,
     }
 
 

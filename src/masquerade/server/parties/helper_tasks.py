@@ -4,7 +4,8 @@
 
     proposed -> approved -> collected      (its sum was given, once)
     proposed -> refused
-    approved -> expired | stopped          (its keys are gone; stopped after a backup was restored)
+    approved -> expired | stopped          (its keys are gone; stopped after a backup was restored,
+                                            or when the same survey was approved anew)
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from masquerade.aggregate.signature import SigningKey
 from masquerade.errors import MasqueradeError, NotFound, WrongState
 from masquerade.server.db.party_tables import (
     APPROVED,
+    COLLECTED,
     EXPIRED,
     HELPER_JOB,
     HELPER_LEADER,
@@ -213,6 +215,22 @@ class HelperTasks:
         """Return how many reports of a task held, and how many did not."""
         return self._transactions.read(lambda c: _counts(c, task))
 
+    def repeats(self, task: HelperTask) -> int:
+        """Return as how many other surveys the same was approved before; 0 once it is decided.
+
+        Whoever answers one of them is in its sum alone: a leader that opens several can ask groups
+        of people apart.
+        """
+        if task.state != PROPOSED:
+            return 0
+        signed = select(HELPER_TASK).where(HELPER_TASK.c.signature.is_not(None))
+        same = [
+            _split(row).token
+            for row in self._transactions.read(lambda c: c.execute(signed).all())
+            if json.loads(row.terms)["survey"] == task.split.terms.survey
+        ]
+        return len({*same} - {task.split.token})
+
     def read(self, connection: Connection, task: str, *, hold: str = "") -> HelperTask:
         """Return a task within a transaction; `hold` keeps it: for "share" or for "update"."""
         return self._task(_row(connection, task, hold=hold))
@@ -297,7 +315,10 @@ class HelperTasks:
     def decide(self, task: str, *, approve: bool) -> HelperTask:
         """Approve or refuse a task; the same decision again changes nothing.
 
-        Raises `NotFound` or `WrongState` (it was decided otherwise, or has ended).
+        What was approved for the same survey before, and has seen no report, is stopped by it.
+
+        Raises `NotFound` or `WrongState` (it was decided otherwise, or has ended; or another task
+        of the same survey was added up).
         """
 
         def work(connection: Connection) -> HelperTask:
@@ -316,7 +337,7 @@ class HelperTasks:
                 )
             values: dict[str, Any] = {"state": wanted, "day": self._today()}
             if approve:
-                self._require_own_token(connection, found)
+                self._give_way(connection, found)
                 configuration = found.split.task.configuration.encode()
                 values["signature"] = self._signing_key.approve(configuration).hex()
             else:
@@ -326,20 +347,36 @@ class HelperTasks:
 
         return self._transactions.write(work)
 
-    def _require_own_token(self, connection: Connection, task: HelperTask) -> None:
-        """Refuse a survey whose page here would be another leader's as well.
+    def _give_way(self, connection: Connection, task: HelperTask) -> None:
+        """End what was approved for the same survey before: one token has one sum and one page.
 
-        Raises `WrongState`.
+        With two tasks its leader could send some people to one and the rest to the other, and have
+        sums of groups that nobody declared.
+
+        Raises `WrongState` (it was another leader's, or something of it was added up already).
         """
-        signed = select(HELPER_TASK.c.id).where(HELPER_TASK.c.signature.is_not(None))
-        for id_ in connection.scalars(signed).all():
-            other = self._known.get(id_) or self.read(connection, id_)
-            same = other.split.token == task.split.token
-            if same and _leader(other.split) != _leader(task.split):
+        for id_ in connection.scalars(select(HELPER_TASK.c.id)).all():
+            # Read once each: the token never changes.
+            known = self._known.get(id_) or self.read(connection, id_)
+            if id_ == task.id or known.split.token != task.split.token:
+                continue
+            # Held, so that of two that are approved at once the later finds the earlier.
+            other = self.read(connection, id_, hold="update")
+            if other.signature is None:
+                continue
+            if (other.leader, _leader(other.split)) != (task.leader, _leader(task.split)):
                 raise WrongState(
                     "another leader's survey has the same token, so that both would have one "
                     "address here; ask the leader to propose a copy of the survey."
                 )
+            seen = select(HELPER_REPORT.c.task).where(HELPER_REPORT.c.task == id_).limit(1)
+            if other.state == COLLECTED or connection.scalar(seen) is not None:
+                raise WrongState(
+                    "responses to this survey were added up before, and a second sum would be of "
+                    "some of the people alone; ask the leader to propose a copy of the survey."
+                )
+            if other.state == APPROVED:
+                end_task(connection, id_, state=STOPPED, day=self._today())
 
     def expire(self) -> int:
         """Forget keys and shares of tasks whose time is over; return how many there were."""

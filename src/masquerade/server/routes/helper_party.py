@@ -287,7 +287,8 @@ def _overview(
         "identity": services.tasks.identity(),
         "leaders": leaders,
         "tasks": [
-            task_view(one, services.tasks.counts(one), names) for one in services.tasks.tasks()
+            task_view(one, services.tasks.counts(one), names, repeats=services.tasks.repeats(one))
+            for one in services.tasks.tasks()
         ],
     }
     return render(request, "helper/tasks.html", {**shown, **more})
