@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from masquerade.cli import app
 from masquerade.client import Answer, Client
-from masquerade.errors import BrokenPromise, ServerUnavailable, WrongState
+from masquerade.errors import AlreadyParticipated, BrokenPromise, ServerUnavailable, WrongState
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.levels import OfferedLevel
@@ -264,6 +264,34 @@ def test_a_helper_that_is_away_keeps_a_survey_from_beginning(
     ):
         me.begin(parties.record.token)
     assert not network.asked("/participations")
+
+
+def test_nobody_is_in_a_sum_twice_by_two_addresses(parties: Parties, tmp_path: Path) -> None:
+    """A server with two names, which begins a person anew under the second, gets one response."""
+
+    class Renamed(Liar):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.host == "other.example":
+                request.url = httpx.URL(f"{parties.server.url}{request.url.raw_path.decode()}")
+                request.headers["host"] = request.url.netloc.decode()
+            return super().handle_request(request)
+
+    home, network, token = tmp_path / "home", Renamed(), parties.record.token
+    answers: dict[str, Answer] = {"lunch": "soup", "mood": 4}
+    with (
+        Client(parties.server.url, home=home, transport=network) as me,
+        Client("https://other.example", home=home, transport=network) as again,
+        Client("https://other.example", home=tmp_path / "new", transport=network) as other,
+    ):
+        other.begin(token).open()
+        late = again.begin(token)  # both begun before either is opened
+        me.begin(token).answer(answers)
+        with pytest.raises(AlreadyParticipated, match="was opened on this device before, at"):
+            late.answer(answers)
+        assert late.abandon() == "expired"
+        with pytest.raises(AlreadyParticipated, match=token):
+            again.begin(token)
+    assert len(network.asked("/sealed-report")) == 1
 
 
 def test_the_command_line_names_both_parties(parties: Parties, tmp_path: Path) -> None:

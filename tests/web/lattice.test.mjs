@@ -196,3 +196,15 @@ test("a question has as many answers as its mask has codes, on the same scale", 
   ];
   for (const [skip, ...texts] of wrong) assert.throws(() => read(skip, ...texts), /mask/);
 });
+
+test("a scale of two numbers is read whatever rounding makes of its one step", () => {
+  const read = (high) => {
+    const questions = [{ kind: "number", id: "q", text: "?", low: 7, high, step: 0.3, unit: "" }];
+    const text = `discrete-laplace:low=7,high=${high},step=0.3,epsilon=1`;
+    const survey = surveyOf({ questions, levels: { high: [text] } });
+    const promise = promiseOf(readInvitation(survey.invitation("t"), "t"));
+    return questionsOf(survey.text, promise, "high");
+  };
+  assert.equal(read(7.3).length, 1);
+  assert.throws(() => read(7.4));
+});

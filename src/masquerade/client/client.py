@@ -346,6 +346,8 @@ class Client:
                 "confirm that, or choose another level."
             )
         named, identity = self._named(token), self.identity.folder
+        if offer.agreement is not None:
+            self.device.require_one_address(named)
         return first_record(token, offer, level, named=named, identity=identity)
 
     def _named(self, token: str) -> str:

@@ -19,6 +19,7 @@ from masquerade.accounting import Balance, Caps, Cost, Entry, Ledger, Rho, Spent
 from masquerade.accounting.statement import percent_left, spent_by, split_responses, statement
 from masquerade.client.ledger_file import LedgerFile
 from masquerade.errors import (
+    AlreadyParticipated,
     ClearDisclosureRefused,
     ConfirmationNeeded,
     InsufficientBudget,
@@ -120,6 +121,25 @@ class DeviceLedger:
         """Return whether the questions of a survey were ever opened here under an identity."""
         paid = [entry.charge for entry in self._paid()]
         return any(c.survey == survey and c.key.startswith(identity) for c in paid)
+
+    def require_one_address(self, survey: str) -> None:
+        """Refuse a survey between two parties that was opened here at another address, by anybody.
+
+        A person who is in a sum twice is protected at four times its rho, and this ledger would
+        count two. The same task has the same token wherever it is offered.
+
+        Raises
+        ------
+        AlreadyParticipated
+        """
+        _, _, token = survey.rpartition("/")
+        for entry in self._paid():
+            other = entry.charge.survey
+            if other != survey and other.endswith(f"/s/{token}"):
+                raise AlreadyParticipated(
+                    f"this survey was opened on this device before, at {other}. Whoever is counted "
+                    "twice in one sum is protected less than twice as well; go on there."
+                )
 
     def caps(self, server: str | None = None) -> Caps:
         """Return what is allowed in all, or on a server where that is less."""

@@ -224,11 +224,13 @@ class Participation:
         record = self._read()
         if record["step"] == "reserved":
             # Days may have passed since it was begun.
-            self.check_parties(self._connection, self._offer(record), self.survey)
+            offer = self._offer(record)
+            self.check_parties(self._connection, offer, self.survey)
+            if offer.agreement is not None:
+                self._device.require_one_address(record["named"])
             answer = self._step("POST", "open")
-            level = record["level"]
-            self._offer(record).require_opening(
-                answer, participation=record["id"], level=level, token=self.survey
+            offer.require_opening(
+                answer, participation=record["id"], level=record["level"], token=self.survey
             )
             # Spent before anybody sees a question: from here on nothing gives it back.
             self._device.commit(self._server, record["charge"])
