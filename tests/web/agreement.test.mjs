@@ -1,12 +1,16 @@
 // What a device checks of two parties' agreement, with a helper's key of its own.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import {
+  agreedTask,
+  BrokenAgreement,
   checkApproval,
   checkHelper,
   noiseOf,
+  sealedReport,
   taskAddress,
 } from "../../src/masquerade/server/web/static/aggregate/agreement.js";
 import { hex, sha256, text } from "../../src/masquerade/server/web/static/aggregate/hpke.js";
@@ -19,13 +23,18 @@ const SURVEY_HASH = "ab".repeat(32);
 const [OPENING, EXPIRES] = [1000, 9000];
 const { subtle } = globalThis.crypto;
 
+async function newPublicKey() {
+  const pair = await subtle.generateKey({ name: "ECDH", namedCurve: "P-256" }, true, ["deriveBits"]);
+  return new Uint8Array(await subtle.exportKey("raw", pair.publicKey));
+}
+
 /** Return what an honest invitation promises; `change` is of what the helper signed. */
 async function promised(change = {}) {
   const pair = await subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign"]);
   const publicKey = new Uint8Array(await subtle.exportKey("raw", pair.publicKey));
-  const config = (id) => hex([id, 0, 16, 0, 1, 0, 1, 0, 65, ...publicKey]);
+  const config = async (id) => hex([id, 0, 16, 0, 1, 0, 1, 0, 65, ...await newPublicKey()]);
   const terms = JSON.stringify({
-    collector: config(3), expires: EXPIRES, helper: config(2), leader: config(1),
+    collector: await config(3), expires: EXPIRES, helper: await config(2), leader: await config(1),
     noise: ["20/1"], survey: SURVEY_HASH, verification_seed: "00".repeat(32),
   });
   const configuration = taskConfiguration({
@@ -90,3 +99,28 @@ test("noise and addresses are Python's", () => {
   assert.deepEqual(noiseOf([new One(2), new Whole(10)], "0.5"), ["3/1", "300/1"]);
   assert.equal(taskAddress(`${"00".repeat(31)}01`), `${"A".repeat(42)}E`);
 });
+
+const SHARED = JSON.parse(await readFile(new URL("../vectors/agreements.json", import.meta.url)));
+
+/** Do what the app does with an invitation, from its checks to the sealed report. */
+async function answered({ token, approval, said }) {
+  const { two_parties: terms, questions } = JSON.parse(SHARED.text);
+  const { helper, operator, fingerprint, minimum, rho } = { ...terms, ...said };
+  const parties = { helper, operator, fingerprint, minimum, rho, approval };
+  const promise = { token, hash: SHARED.hash, parties };
+  await checkApproval(promise, SHARED.now);
+  checkHelper(promise, { ...approval, operator: terms.operator, address: terms.helper });
+  const [lunch, wait] = questions;
+  const asked = [
+    { ...lunch, labels: lunch.options },
+    { ...wait, labels: [], min: wait.low, max: wait.high },
+  ];
+  return sealedReport(await agreedTask(promise, asked, SHARED.text), [0, 3], [true, true]);
+}
+
+for (const shared of SHARED.cases) {
+  test(`as in Python, ${shared.holds ? "answered" : "refused"}: ${shared.name}`, async () => {
+    if (shared.holds) assert.ok((await answered(shared)).bytes > 500);
+    else await assert.rejects(answered(shared), BrokenAgreement);
+  });
+}

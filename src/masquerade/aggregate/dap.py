@@ -341,6 +341,14 @@ class Task:
         return b"".join([self.id, self._encoded, metadata.encode(), length, public_share])
 
 
+def require_sealable(config: HpkeConfig) -> None:
+    """Check that a share can be encrypted to a public key.
+
+    Raises `ParameterError` (it is of another suite, or no key).
+    """
+    _seal(config, b"", info=b"", aad=b"")
+
+
 def _seal(config: HpkeConfig, plaintext: bytes, *, info: bytes, aad: bytes) -> HpkeCiphertext:
     if (config.kdf_id, config.aead_id) != (KDF, AEAD) or config.kem_id not in tuple(Kem):
         raise ParameterError(

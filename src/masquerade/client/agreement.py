@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from masquerade.errors import BrokenPromise, MissingExtra, ParameterError
-from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask
+from masquerade.surveys.split_task import COLLECTOR_KEY, HELPER_KEY, LEADER_KEY, SplitTask
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import require_origin
 
@@ -66,6 +66,7 @@ class Agreement:
         """
         # Needs a library that the client of other surveys does without.
         try:
+            from masquerade.aggregate.dap import require_sealable
             from masquerade.aggregate.signature import check_approval
         except ModuleNotFoundError as error:
             raise MissingExtra(
@@ -93,8 +94,18 @@ class Agreement:
                 f"the helper signed that it is at {helper} and shows no sum of fewer than "
                 f"{split.minimum}; the survey says {self.helper} and {self.minimum}. {_TELL}"
             )
-        if (split.terms.leader.id, split.terms.helper.id) != (LEADER_KEY, HELPER_KEY):
+        leader_key, helper_key = split.terms.leader, split.terms.helper
+        ids = (leader_key.id, helper_key.id, split.terms.collector.id)
+        # Who has one key for both halves reads the answers.
+        alike = leader_key.public_key == helper_key.public_key
+        if ids != (LEADER_KEY, HELPER_KEY, COLLECTOR_KEY) or alike:
             raise BrokenPromise(f"the keys of the two parties are mixed up. {_TELL}")
+        try:
+            # Now, and not when everything is answered and charged.
+            for key in (leader_key, helper_key):
+                require_sealable(key)
+        except ParameterError as error:
+            raise BrokenPromise(f"nothing can be sealed for a party: {error} {_TELL}") from error
         if split.terms.expires <= (time.time() if at is None else at):
             raise BrokenPromise(
                 "the helper takes no more answers to this survey. Nothing was sent; ask whoever "

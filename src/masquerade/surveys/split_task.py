@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from masquerade.aggregate.dap import LEADER_SELECTED, SURVEY_TERMS, Task, task_c
 from masquerade.aggregate.dap_messages import BatchSelector, CollectionJobReq, Extension, HpkeConfig
 from masquerade.aggregate.survey_circuit import prio3_survey
 from masquerade.aggregate.vdaf_configuration import configuration_of
-from masquerade.errors import BrokenPromise, MasqueradeError
+from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.surveys.survey import Survey
 
 #: Identifiers of the three keys of a task; ciphertexts name the key that they are for.
@@ -21,6 +22,7 @@ LEADER_KEY, HELPER_KEY, COLLECTOR_KEY = 1, 2, 3
 COLLECTION = CollectionJobReq(BatchSelector(LEADER_SELECTED))
 # DAP's aggregation job extension that names the batch.
 _LEADER_SELECTED_BATCH = 1
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,10 @@ class TaskTerms:
                 data["verification_seed"],
                 data["expires"],
             )
-            canonical = terms.text() == text
+            hashes = all(_HASH.fullmatch(one) for one in (terms.survey, terms.verification_seed))
+            # A whole number that every reader of JSON reads alike.
+            canonical = terms.text() == text and hashes and type(terms.expires) is int
+            canonical = canonical and 0 < terms.expires < 2**53
         except (MasqueradeError, ValueError, ArithmeticError, LookupError, TypeError) as error:
             raise BrokenPromise("the terms of the task cannot be read.") from error
         if not canonical:
@@ -128,7 +133,11 @@ class SplitTask:
                 if one.extension_type == SURVEY_TERMS
             ]
             _ = task.time
-        except MasqueradeError as error:
+            plain = task.configuration
+            for one in (plain.leader_aggregator_endpoint, plain.helper_aggregator_endpoint):
+                one.decode("ascii")
+            plain.task_info.decode("ascii")
+        except (MasqueradeError, UnicodeDecodeError) as error:
             raise BrokenPromise("the configuration of the task cannot be read.") from error
         if named != [hashlib.sha256(terms.encode()).digest()]:
             raise BrokenPromise("the task names other terms than those that came with it.")
@@ -170,13 +179,16 @@ class SplitTask:
                 "the survey is not the one that the helper approved: questions, noise or parties "
                 "were changed. Nothing was sent."
             )
-        expected = SplitTask.of(
-            survey,
-            self.terms,
-            token=self.token,
-            leader=self.task.configuration.leader_aggregator_endpoint.decode("ascii"),
-            opening=self.terms.expires - self.task.configuration.time_precision,
-        )
+        try:
+            expected = SplitTask.of(
+                survey,
+                self.terms,
+                token=self.token,
+                leader=self.task.configuration.leader_aggregator_endpoint.decode("ascii"),
+                opening=self.terms.expires - self.task.configuration.time_precision,
+            )
+        except ParameterError as error:
+            raise BrokenPromise("the times of the task cannot be. Nothing was sent.") from error
         same_noise = self.terms.noise == survey.split_noise.variances
         keys = (self.terms.leader.id, self.terms.helper.id, self.terms.collector.id)
         if (

@@ -2,13 +2,14 @@
 // are here, and the report that is sealed by it: the device's half of surveys/split_task.py.
 
 import { Encoding } from "./encoding.js";
-import { hex, sha256, text, unhex } from "./hpke.js";
+import { hex, seal, sha256, text, unhex } from "./hpke.js";
 import { fingerprintOf, isApproved } from "./signature.js";
 import { prio3Survey } from "./survey_circuit.js";
 import { Task, readHpkeConfig } from "./task.js";
 
 const [LEADER_KEY, HELPER_KEY, COLLECTOR_KEY] = [1, 2, 3];
 const HASH_SIZE = 32;
+const HASH = /^[0-9a-f]{64}$/;
 const MILLION = 1000000n;
 const FACTS = ["configuration", "terms", "public_key", "signature"];
 
@@ -65,15 +66,30 @@ export async function checkApproval({ token, hash, parties }, now) {
   const terms = await readable("terms", () => JSON.parse(approval.terms));
   requireThat(terms.survey === hash && facts.token === token, "survey");
   requireThat(facts.helper === parties.helper && facts.minimum === parties.minimum, "terms");
-  requireThat(Number.isSafeInteger(terms.expires), "terms");
+  requireThat(Number.isSafeInteger(terms.expires) && isCanonical(approval.terms, terms), "terms");
   requireThat(terms.expires > now, "late");
   const keys = await readable("terms", () => keysOf(terms));
   requireThat(
     keys.leader.id === LEADER_KEY && keys.helper.id === HELPER_KEY &&
-      keys.collector.id === COLLECTOR_KEY,
+      keys.collector.id === COLLECTOR_KEY && !sameBytes(keys.leader.publicKey, keys.helper.publicKey),
     "terms",
   );
+  // Now, and not when everything is answered and charged: a share can be sealed to either key.
+  const nothing = new Uint8Array();
+  for (const key of [keys.leader, keys.helper]) {
+    await readable("terms", () => seal(key, nothing, { info: nothing, aad: nothing }));
+  }
 }
+
+/** Return whether a text is the one form of these terms: of two readers, both read the same. */
+function isCanonical(given, { collector, expires, helper, leader, noise, survey, verification_seed: seed }) {
+  const terms = { collector, expires, helper, leader, noise, survey, verification_seed: seed };
+  const hashed = [survey, seed].every((one) => typeof one === "string" && HASH.test(one));
+  return hashed && given === JSON.stringify(terms);
+}
+
+// One key for both halves would open both.
+const sameBytes = (one, other) => hex(one) === hex(other);
 
 /** Check that the helper itself, asked at its own address, says what the survey's server says. */
 export function checkHelper({ parties }, answer) {
