@@ -49,8 +49,8 @@ def truth(
             "truth-discovery, kos, mmsr, one-coin, one-coin-dawid-skene, two-coin, dawid-skene, "
             "glad, mace, bayesian-combination, subtypes; for numbers median, mean, "
             "quality-weighted, confidence-aware, catd, gaussian-truth, reliability, heavy-tail, "
-            "moments, channel-em, numeric-auto. Default: auto (numeric-auto for numbers; "
-            "truth-discovery over partitions, one-coin with --mechanism).",
+            "moments, channel-em, numeric-auto. Default: auto (numeric-auto for numbers; for "
+            "labels over partitions truth-discovery, or one-coin behind a mask).",
             callback=known_method,
             autocompletion=completion(methods),
         ),
@@ -129,14 +129,14 @@ def truth(
     known = None if truth is None else Truths.read(truth)
     engine = _engine_for(claims, engine, scheduler)
     if engine != "memory":
-        if kind == "numeric":
-            raise ParameterError(f"engine {engine!r} is for categories; use --engine memory.")
         at_scale = truth_at_scale(
             claims,
             engine=engine,
             scheduler=scheduler,
             repartition=repartition,
-            chosen=method_named("auto") if method == "auto" else chosen,
+            chosen=chosen,
+            auto=method == "auto",
+            kind=kind,
             mechanism=masked_by if levels is None else read_levels(levels),
             gold=None if gold is None else Truths.read(gold),
             known=known,

@@ -151,6 +151,15 @@ class ReportMechanisms:
         """Whether any of the mechanisms masks "no answer"."""
         return any(mechanism.null for mechanism in self.mechanisms)
 
+    def distinct(self) -> ReportMechanisms:
+        """Return the same with levels of one mechanism joined."""
+        alike = {str(mechanism): mechanism for mechanism in self.mechanisms}
+        if len(alike) == len(self.mechanisms):
+            return self
+        texts = list(alike)
+        place = np.array([texts.index(str(one)) for one in self.mechanisms], dtype=np.int32)
+        return ReportMechanisms(tuple(alike.values()), place[self.of_claim])
+
     def check(self, claims: Claims) -> None:
         """Raise where a claim is not of its mechanism's domain."""
         if len(self.of_claim) != len(claims):
@@ -173,10 +182,9 @@ class ReportMechanisms:
         Levels of the same mechanism are one. A source's name follows from those of its worker and
         mechanism alone, so that it is the same in whichever order the claims come.
         """
-        alike = {str(mechanism): mechanism for mechanism in self.mechanisms}
-        size, texts = len(alike), list(alike)
-        of_level = np.array([texts.index(str(mechanism)) for mechanism in self.mechanisms])
-        of_claim = of_level[self.of_claim]
+        masks = self.distinct()
+        texts, of_claim = [str(mechanism) for mechanism in masks.mechanisms], masks.of_claim
+        size = len(texts)
         # key[claim]: a number for each pair of worker and mechanism
         key = claims.worker.astype(np.int64) * size + of_claim
         present, source = np.unique(key, return_inverse=True)
@@ -184,7 +192,7 @@ class ReportMechanisms:
         names = claims.workers.to_pylist()
         told = [f"{names[w]} / {texts[p]}" for w, p in zip(worker, place, strict=True)]
         split = replace(claims, worker=source.astype(np.int32), workers=pa.array(told, pa.string()))
-        mechanisms: Any = tuple(alike.values())
+        mechanisms: Any = masks.mechanisms
         reports = np.bincount(of_claim, minlength=size)
         silent = np.bincount(of_claim, claims.unanswered(), size)
         levels = Levels(mechanisms, silent / np.maximum(reports, 1), place.astype(np.int32))

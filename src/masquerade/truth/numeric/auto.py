@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +23,14 @@ from masquerade.truth.numeric.estimator import (
     ValueIntervals,
 )
 from masquerade.truth.numeric.location import Median, SortedValues
+from masquerade.truth.numeric.programs import (
+    MedianOf,
+    Program,
+    Section,
+    Together,
+    at_once,
+    everywhere,
+)
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
 from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
@@ -85,35 +93,30 @@ class NumericAuto(NumericEstimator):
     ordinal: ClassVar[bool] = True
 
     levels: tuple[float, ...] | None = None
-    _choice: NumericChoice | None = field(default=None, init=False, repr=False)
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
         by_levels = ChannelEM(confidence=self.confidence, levels=self.levels)
         if claims.kind == "categorical" or isinstance(mechanism, ReportMechanisms):
             choice = NumericChoice.only(by_levels)
         elif isinstance(mechanism, LatticeMechanism):
             others = (by_levels, HeavyTail(confidence=self.confidence))
-            choice = NumericChoice.of_masked(others, claims, mechanism)
+            choice = yield Section(partial(NumericChoice.of_masked, others, claims, mechanism))
         elif mechanism is not None:
             choice = NumericChoice.only(QualityWeighted(confidence=self.confidence))
         else:
             kinds = (Median, GaussianTruth, HeavyTail, ConfidenceAware, CATD, Reliability)
             methods = tuple(kind(confidence=self.confidence) for kind in kinds)
-            choice = NumericChoice.of_clear(methods, claims.answered())
-        fits = [choice.methods[place].fit(claims, mechanism=mechanism) for place in choice.best]
-        self._choice = choice
+            choice = yield Section(partial(NumericChoice.of_clear, methods, claims.answered()))
+        best = [choice.methods[place] for place in choice.best]
+        fits = yield Together(tuple(partial(method.program, claims, mechanism) for method in best))
         return choice.joined(fits)
-
-    @property
-    def constant_(self) -> float:
-        """That of the best method."""
-        return self.chosen_.constant_
 
     @property
     def chosen_(self) -> NumericEstimator:
         """The best method, fitted."""
-        return self._made().chosen
+        choice, solution = self._made()
+        return choice.chosen.with_solution(self.claims_, solution)
 
     @property
     def selection_(self) -> pa.Table:
@@ -124,20 +127,14 @@ class NumericAuto(NumericEstimator):
         how many standard errors of the mean square it is below that of `ChannelEM`. Null where
         nothing was compared.
         """
-        choice = self._made()
-        return pa.table(
-            {
-                "candidate": [method.name for method in choice.methods],
-                "score": pa.array(choice.score, from_pandas=True),
-                "t": pa.array(choice.t, from_pandas=True),
-                "chosen": [place in choice.best for place in range(len(choice.methods))],
-            }
-        )
+        self._made()
+        return self.solution_.selection
 
-    def _made(self) -> NumericChoice:
-        if self._choice is None:
+    def _made(self) -> tuple[NumericChoice, NumericSolution]:
+        if self._solution is None:
             raise NotFitted(f"{type(self).__name__} {NOT_FITTED}")
-        return self._choice
+        made: tuple[NumericChoice, NumericSolution] = self._solution.basis
+        return made
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,16 +158,25 @@ class NumericChoice:
         return cls((method,), nothing, nothing, (0,))
 
     @classmethod
-    def of_clear(cls, methods: tuple[NumericEstimator, ...], claims: Claims) -> NumericChoice:
+    def of_clear(
+        cls, methods: tuple[NumericEstimator, ...], claims: Claims
+    ) -> Program[NumericChoice]:
         """Choose by claims that are answers; the last method where nothing can be held out."""
-        scale = task_scales(claims)
-        far = np.stack([_errors_held_out(method, claims, scale) for method in methods])
-        apart = np.stack([_differences_of_halves(method, claims, scale) for method in methods])
+        scale = yield Section(partial(task_scales, claims))
+        far, apart = [], []
+        for method in methods:
+            parts = (
+                partial(_errors_held_out, method, claims, scale),
+                partial(_differences_of_halves, method, claims, scale),
+            )
+            error, difference = yield Together(parts)
+            far.append(error)
+            apart.append(difference)
         nothing = np.full(len(methods), np.nan)
-        if not far.shape[1] or not apart.shape[1]:
+        if any(np.isnan(figure) for figure in (*far, *apart)):
             return cls(methods, nothing, nothing, (len(methods) - 1,))
         # score[method]: claims that were held out count four times as much as agreement of halves.
-        score = 4 * np.log(far.mean(axis=1) + _LEAST) + np.log(apart.mean(axis=1) + _LEAST)
+        score = 4 * np.log(np.array(far) + _LEAST) + np.log(np.array(apart) + _LEAST)
         # Rounded, so that the order of summation cannot decide.
         order = np.argsort(np.round(score, 9), kind="stable")
         return cls(methods, score, nothing, tuple(order[:_TOP].tolist()))
@@ -181,52 +187,55 @@ class NumericChoice:
         methods: tuple[NumericEstimator, ...],
         claims: Claims,
         mechanism: LatticeMechanism,
-    ) -> NumericChoice:
+    ) -> Program[NumericChoice]:
         """Choose by held-out reports: the first method, unless the second is clearly better."""
-        remarks = methods[0].fit(claims, mechanism=mechanism).remarks_
-        if any(remark.code == PRIOR_ONLY for remark in remarks):
+        whole = yield Section(partial(methods[0].program, claims, mechanism))
+        if any(remark.code == PRIOR_ONLY for remark in whole.remarks):
             return cls.only(methods[0])  # there is nothing to predict reports from
-        reports = claims.answered()
-        squares: list[Floats] = [np.zeros((len(methods), 0))]
-        for split in range(_MASKED_SPLITS):
-            rows = held_out_sparing(reports, split, share=_HELD_OUT)
-            unseen, names = reports.among(rows), np.zeros(len(claims), dtype=bool)
-            if not len(unseen):
-                continue
-            # "No answer" stays among the reports that are learnt from.
-            names[np.flatnonzero(~claims.unanswered())[rows]] = True
-            kept = claims.among(~names)
-            fits = [
-                method.fit(kept, mechanism=mechanism).values_[unseen.task] for method in methods
-            ]
-            off = unseen.value - np.stack([_expected_report(value, mechanism) for value in fits])
-            squares.append(off[:, ~np.isnan(off).any(axis=0)] ** 2)
-        square = np.concatenate(squares, axis=1)
-        nothing = np.full(len(methods), np.nan)
-        if square.shape[1] < 2:
-            return cls(methods, nothing, nothing, (0,))
+        parts: list[Floats] = [np.zeros((len(methods), 0))]
+        splits = tuple(
+            partial(_squares, methods, claims, mechanism, split) for split in range(_MASKED_SPLITS)
+        )
+        parts += yield Together(splits)
+        square = np.concatenate(parts, axis=1)
         gain = square[0] - square[1]
-        error = gain.std(ddof=1) / np.sqrt(len(gain))
-        t = float(gain.mean() / error) if error > 0 else 0.0
-        score = np.sqrt(square.mean(axis=1))
-        return cls(methods, score, np.array([np.nan, t]), (int(t > _CLEARLY),))
+        size, squares, gains = yield from everywhere(len(gain), square.sum(axis=1), gain.sum())
+        nothing = np.full(len(methods), np.nan)
+        if size < 2:
+            return cls(methods, nothing, nothing, (0,))
+        mean = gains / size
+        spread = yield from everywhere(float(((gain - mean) ** 2).sum()))
+        error = np.sqrt(spread / (size - 1) / size)
+        t = float(mean / error) if error > 0 else 0.0
+        return cls(methods, np.sqrt(squares / size), np.array([np.nan, t]), (int(t > _CLEARLY),))
 
-    def joined(self, fits: Sequence[NumericEstimator]) -> NumericSolution:
+    def table(self) -> pa.Table:
+        """Return the choice as a table; see `NumericAuto.selection_`."""
+        return pa.table(
+            {
+                "candidate": [method.name for method in self.methods],
+                "score": pa.array(self.score, from_pandas=True),
+                "t": pa.array(self.t, from_pandas=True),
+                "chosen": [place in self.best for place in range(len(self.methods))],
+            }
+        )
+
+    def joined(self, fits: Sequence[NumericSolution]) -> NumericSolution:
         """Return the solution of the best fit, with the median of all as values."""
-        solution = fits[0].solution_
+        solution = replace(fits[0], selection=self.table(), basis=(self, fits[0]))
         if len(self.methods) == 1:
             return solution
-        value = np.median([fit.values_ for fit in fits], axis=0)
+        value = np.median([fit.intervals.value for fit in fits], axis=0)
         error, low, high = (
             # Where the best method has no interval, the next best one's is taken.
             reduce(lambda one, other: np.where(np.isnan(one), other, one), figures)
-            for figures in zip(*(_figures(fit.solution_) for fit in fits), strict=True)
+            for figures in zip(*map(_figures, fits), strict=True)
         )
         return replace(
             solution,
             intervals=ValueIntervals(value, error, np.minimum(low, value), np.maximum(high, value)),
-            converged=all(fit.converged_ for fit in fits),
-            iterations=max(fit.iterations_ for fit in fits),
+            converged=all(fit.converged for fit in fits),
+            iterations=max(fit.iterations for fit in fits),
             remarks=(*solution.remarks, *self._remark()),
         )
 
@@ -242,7 +251,7 @@ def _figures(solution: NumericSolution) -> tuple[Floats, Floats, Floats]:
     return own.standard_error, own.low, own.high
 
 
-def task_scales(claims: Claims) -> Floats:
+def task_scales(claims: Claims) -> Program[Floats]:
     """Return how far the claims on each task typically spread, shape (n_tasks,); above 0."""
     count = np.bincount(claims.task, minlength=claims.n_tasks)
     values = SortedValues.of(claims)
@@ -250,10 +259,10 @@ def task_scales(claims: Claims) -> Floats:
     away = SortedValues.of(claims.with_values(np.abs(claims.value - middle[claims.task])))
     deviation = _DEVIATION * away.spread_out(away.median())
     known = (count > 1) & (deviation > 0)
-    if not known.any():
-        return np.ones(claims.n_tasks)
     log = np.log(deviation[known])
-    typical = np.median(log)
+    typical = yield MedianOf(log)
+    if np.isnan(typical):
+        return np.ones(claims.n_tasks)
     scale = np.full(claims.n_tasks, np.exp(typical))
     # A weighted mean of logarithms: a task of few claims is taken for a typical one.
     weight = count[known] / (count[known] + _STRENGTH)
@@ -261,31 +270,81 @@ def task_scales(claims: Claims) -> Floats:
     return scale
 
 
-def _errors_held_out(method: NumericEstimator, claims: Claims, scale: Floats) -> Floats:
-    """Return the distances of all held-out claims from a method's values, in scales, cut off."""
-    parts = [np.zeros(0)]
-    for split in range(_SPLITS):
-        rows = held_out_sparing(claims, split, share=_HELD_OUT)
+def _errors_held_out(method: NumericEstimator, claims: Claims, scale: Floats) -> Program[float]:
+    """Return the mean distance of all held-out claims from a method's values, in scales, cut off.
+
+    NaN where nothing can be held out.
+    """
+
+    def of_split(split: int) -> Program[tuple[float, int]]:
+        rows = yield Section(
+            partial(at_once, partial(held_out_sparing, claims, split, share=_HELD_OUT))
+        )
         unseen = claims.among(rows)
-        if len(unseen):
-            value = method.fit(claims.among(~rows)).values_
-            parts.append(np.abs(unseen.value - value[unseen.task]) / scale[unseen.task])
-    return np.minimum(np.concatenate(parts), _FARTHEST)
+        size = yield from everywhere(len(unseen))
+        if not size:
+            return 0.0, 0
+        solution = yield from method.program(claims.among(~rows), None)
+        far = np.abs(unseen.value - solution.intervals.value[unseen.task]) / scale[unseen.task]
+        total = yield from everywhere(float(np.minimum(far, _FARTHEST).sum()))
+        return total, size
+
+    return (yield from _mean_of(of_split, _SPLITS))
 
 
-def _differences_of_halves(method: NumericEstimator, claims: Claims, scale: Floats) -> Floats:
-    """Return the distances of a task's values from two halves of the workers, in scales."""
+def _differences_of_halves(
+    method: NumericEstimator, claims: Claims, scale: Floats
+) -> Program[float]:
+    """Return the mean distance of a task's values from two halves of the workers, in scales."""
     count = np.bincount(claims.task, minlength=claims.n_tasks)
-    least = _ENOUGH if count[count >= _ENOUGH].sum() >= _FEW else 2
-    parts = [np.zeros(0)]
-    for halving in range(_HALVINGS):
+    enough = yield from everywhere(int(count[count >= _ENOUGH].sum()))
+    least = _ENOUGH if enough >= _FEW else 2
+
+    def of_halving(halving: int) -> Program[tuple[float, int]]:
         halves = halves_by_worker(claims, halving, least=least)
-        if all(half.any() for half in halves):
-            one, other = (method.fit(claims.among(half)).values_ for half in halves)
-            apart = np.abs(one - other) / scale
-            # Tasks that only one half answered have no difference.
-            parts.append(apart[~np.isnan(apart)])
-    return np.minimum(np.concatenate(parts), _FARTHEST)
+        sizes = yield from everywhere(np.array([half.sum() for half in halves]))
+        if not sizes.all():
+            return 0.0, 0
+        one, other = yield Together(
+            tuple(partial(method.program, claims.among(half), None) for half in halves)
+        )
+        apart = np.abs(one.intervals.value - other.intervals.value) / scale
+        # Tasks that only one half answered have no difference.
+        apart = np.minimum(apart[~np.isnan(apart)], _FARTHEST)
+        total, size = yield from everywhere(float(apart.sum()), len(apart))
+        return total, size
+
+    return (yield from _mean_of(of_halving, _HALVINGS))
+
+
+def _mean_of(part: Callable[[int], Program[tuple[float, int]]], count: int) -> Program[float]:
+    """Return the mean over `count` parts, each a sum and its size; NaN of nothing."""
+    parts = yield Together(tuple(partial(part, place) for place in range(count)))
+    total, size = sum(total for total, _ in parts), sum(size for _, size in parts)
+    return total / size if size else np.nan
+
+
+def _squares(
+    methods: tuple[NumericEstimator, ...],
+    claims: Claims,
+    mechanism: LatticeMechanism,
+    split: int,
+) -> Program[Floats]:
+    """Return the squared distances of held-out reports from those expected, by method."""
+    reports = claims.answered()
+    rows = held_out_sparing(reports, split, share=_HELD_OUT)
+    unseen, names = reports.among(rows), np.zeros(len(claims), dtype=bool)
+    nothing = np.zeros((len(methods), 0))
+    if not (yield from everywhere(len(unseen))):
+        return nothing
+    # "No answer" stays among the reports that are learnt from.
+    names[np.flatnonzero(~claims.unanswered())[rows]] = True
+    kept = claims.among(~names)
+    fits = yield Together(tuple(partial(method.program, kept, mechanism) for method in methods))
+    values = [solution.intervals.value[unseen.task] for solution in fits]
+    expected = [_expected_report(value, mechanism) for value in values]
+    off = unseen.value - np.stack(expected)
+    return np.asarray(off[:, ~np.isnan(off).any(axis=0)] ** 2)
 
 
 def _expected_report(value: Floats, mechanism: LatticeMechanism) -> Floats:

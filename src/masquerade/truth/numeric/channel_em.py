@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,8 +15,14 @@ from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Presence
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_iteration
-from masquerade.truth.numeric.channel_model import CrowdModel, PooledEstimate, TruthGrid
+from masquerade.truth.numeric.channel_model import (
+    CrowdModel,
+    FittedCrowdModel,
+    PooledEstimate,
+    TruthGrid,
+)
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
+from masquerade.truth.numeric.programs import Program, Section, at_once, everywhere
 from masquerade.truth.numeric.reports_table import ReportTable
 from masquerade.truth.report_mechanisms import Masks
 
@@ -101,7 +108,6 @@ class ChannelEM(NumericEstimator):
     levels: tuple[float, ...] | None = None
     tolerance: float = 1e-4
     max_iterations: int = 100
-    _decoding: Decoding | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,26 +128,39 @@ class ChannelEM(NumericEstimator):
             _require_all_cells(claims)
         return claims
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
-        table = ReportTable.of(claims, mechanism, self.levels)
-        pool = PooledEstimate.of(table)
-        fits = []
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        table: ReportTable = yield Section(partial(ReportTable.of, claims, mechanism, self.levels))
+        pool: PooledEstimate = yield Section(partial(PooledEstimate.of, table))
+        spoken = np.bincount(table.worker[table.spoken], minlength=table.n_workers)
+        spoken = yield from everywhere(spoken)
+        models: list[FittedCrowdModel] = []
         for grid in _grids(table, pool):
-            model = CrowdModel(table, pool, grid)
-            fits.append((*model.fit(self.tolerance, self.max_iterations), model))
-        converged, iterations, model = max(fits, key=lambda fit: fit[2].evidence)
+            models.append((yield Section(partial(self._fitted, table, pool, grid))))
+        model = max(models, key=lambda one: one.evidence)
         # The best of several grids has more evidence by chance alone.
-        gate = -np.inf if mechanism is None else self.gate * len(fits)
-        self._decoding = Decoding(table, pool, model, closed=model.evidence < gate)
-        active = np.bincount(table.worker[table.spoken], minlength=table.n_workers) > 0
+        gate = -np.inf if mechanism is None else self.gate * len(models)
+        decoding = Decoding(table, model, closed=bool(model.evidence < gate))
         workers = {
-            "answering_rate": np.where(active, model.answering_rate(), 0.0),
-            "standard_deviation": np.where(active, self._decoding.deviation(), np.nan),
+            "answering_rate": np.where(spoken > 0, model.answering_rate(), 0.0),
+            "standard_deviation": np.where(spoken > 0, decoding.deviation(), np.nan),
         }
-        remarks = self._decoding.remarks(gate)
-        intervals = self._values(self._decoding)
-        return NumericSolution(intervals, workers, converged, iterations, remarks)
+        learnt, size = yield from everywhere(float(model.information().sum()), table.n_tasks)
+        return NumericSolution(
+            self._values(decoding),
+            workers,
+            model.state.converged,
+            model.state.rounds,
+            decoding.remarks(gate, learnt / size if size else None),
+            constant=decoding.constant,
+            basis=decoding,
+        )
+
+    def _fitted(
+        self, table: ReportTable, pool: PooledEstimate, grid: TruthGrid
+    ) -> Program[FittedCrowdModel]:
+        model: CrowdModel = yield Section(partial(at_once, partial(CrowdModel, table, pool, grid)))
+        return (yield from model.fit(self.tolerance, self.max_iterations))
 
     def _values(self, decoding: Decoding) -> ValueIntervals:
         kind = self.estimate
@@ -168,9 +187,10 @@ class ChannelEM(NumericEstimator):
 
     @property
     def _decoded(self) -> Decoding:
-        if self._decoding is None:
+        if self._solution is None:
             raise NotFitted("ChannelEM has learnt nothing yet; call fit(claims) first.")
-        return self._decoding
+        decoding: Decoding = self._solution.basis
+        return decoding
 
     @property
     def information_(self) -> Floats:
@@ -182,11 +202,6 @@ class ChannelEM(NumericEstimator):
     def evidence_(self) -> float:
         """Log likelihood ratio of tasks that differ against tasks all alike, of the gate."""
         return self._decoded.model.evidence
-
-    @property
-    def constant_(self) -> float:
-        """The median of all answers: the best guess that does not tell tasks apart."""
-        return self._decoded.constant
 
     @property
     def posteriors_(self) -> pa.Table:
@@ -202,8 +217,7 @@ class Decoding:
     """Results of a fitted model; those of the pooled answers where the gate is `closed`."""
 
     table: ReportTable
-    pool: PooledEstimate
-    model: CrowdModel
+    model: FittedCrowdModel
     closed: bool
 
     @property
@@ -215,29 +229,31 @@ class Decoding:
     def posterior(self) -> Floats:
         """Return each task's posterior; the pooled answers where the gate closed."""
         if self.closed:
-            return np.tile(self.pool.answers, (self.table.n_tasks, 1))
-        return self.model.posterior
+            return np.tile(self.model.pool.answers, (self.table.n_tasks, 1))
+        return self.model.state.posterior
 
     @property
     def constant(self) -> float:
         """Return the pooled median; between levels by interpolation."""
-        levels, cumulative = self.table.levels, np.cumsum(self.pool.answers)
+        levels, cumulative = self.table.levels, np.cumsum(self.model.pool.answers)
         if self.table.every_answer:
             return float(levels[(cumulative >= 0.5 - 1e-12).argmax()])
-        return float(_quantile(levels, self.pool.answers[None, :], 0.5)[0])
+        return float(_quantile(levels, self.model.pool.answers[None, :], 0.5)[0])
 
     def mean_answer(self) -> Floats:
         """Return the mean answer to each truth of the grid, careless workers included."""
         # kinds[rate * n_classes + class], summed over rates
-        classes = self.model.kinds.reshape(len(self.pool.rates), -1).sum(axis=0)
-        mean = np.einsum("c,cgx,x->g", classes, self.model.answering, self.table.levels)
+        classes = self.model.state.kinds.reshape(len(self.model.pool.rates), -1).sum(axis=0)
+        mean = np.einsum("c,cgx,x->g", classes, self.model.state.answering, self.table.levels)
         return np.asarray(mean)
 
     def deviation(self) -> Floats:
         """Return each worker's expected standard deviation of answers around the truth."""
         # apart[truth, level]
         apart = (self.table.levels - self.model.grid.truths[:, None]) ** 2
-        by_class = np.einsum("g,cgx,gx->c", self.model.prior, self.model.answering, apart)
+        by_class = np.einsum(
+            "g,cgx,gx->c", self.model.state.prior, self.model.state.answering, apart
+        )
         return np.asarray(self.model.class_share() @ np.sqrt(by_class))
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
@@ -253,15 +269,17 @@ class Decoding:
         last = (middle <= 1 - tail + 1e-12).cumsum(axis=1).argmax(axis=1)
         return low, self.truths[last]
 
-    def remarks(self, gate: float) -> tuple[Remark, ...]:
-        """Return ``PRIOR_ONLY`` where the claims tell next to nothing."""
+    def remarks(self, gate: float, learnt: float | None) -> tuple[Remark, ...]:
+        """Return ``PRIOR_ONLY`` where the claims tell next to nothing.
+
+        `learnt` is the mean of what was learnt of tasks, in nats, where there are any.
+        """
         evidence = f"log likelihood ratio {self.model.evidence:.2f}"
         if self.closed:
             reason = f"no better than chance ({evidence}, expected {gate:g} or more)"
             return (prior_only(f"the claims tell tasks apart {reason}"),)
-        information = self.model.information()
-        if len(information) and information.mean() < _LITTLE:
-            mean = f"{information.mean():.4f} nats a task"
+        if learnt is not None and learnt < _LITTLE:
+            mean = f"{learnt:.4f} nats a task"
             return (prior_only(f"{mean} were learnt, less than {_LITTLE}"),)
         return ()
 

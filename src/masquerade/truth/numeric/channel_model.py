@@ -14,7 +14,8 @@ and the shares of classes and rates by expectation-maximisation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy.special import logsumexp, ndtr
 
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.truth.expectation_maximization import row_softmax
+from masquerade.truth.numeric.programs import Loop, Program, Section, everywhere
 from masquerade.truth.numeric.reports_table import ReportTable
 
 _RATES = 16  # of the grid of answering rates
@@ -45,16 +47,18 @@ class PooledEstimate:
     rate_of_worker: Floats
 
     @classmethod
-    def of(cls, table: ReportTable) -> PooledEstimate:
+    def of(cls, table: ReportTable) -> Program[PooledEstimate]:
         """Estimate by expectation-maximisation; linear in reports."""
         n_levels, n_symbols = table.given.shape
         counts = sparse.coo_array(
             (np.ones(len(table.symbol)), (table.worker, table.symbol)),
             shape=(table.n_workers, n_symbols),
         ).tocsr()
+        # How often each worker reported each symbol is all that is asked of other blocks.
+        counts = yield from everywhere(counts)
         rates = np.ones(1)
         if table.skipped is not None:
-            most = max(float(np.bincount(table.worker).max(initial=1)), 2.0)
+            most = max(float(counts.sum(axis=1).max(initial=1)), 2.0)
             # Even in log odds, from 1 / (2 m + 1) to its complement: m reports cannot tell less.
             end = np.log(2 * most)
             rates = 1 / (1 + np.exp(-np.linspace(-end, end, _RATES)))
@@ -135,136 +139,180 @@ class PairBlock:
     runs: tuple[tuple[int, int, int], ...]
 
 
-class CrowdModel:
-    """Expectation-maximization over the reports; arrays are its state.
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdState:
+    """What `CrowdModel` knows after a round."""
 
-    ``posterior[task, truth]``, ``kind[worker, rate * n_classes + class]``, ``prior[truth]``,
-    ``answering[class, truth, level]``; `evidence` is the log likelihood ratio of the tasks being
-    told apart against all being alike.
-    """
+    kinds: Floats  # float array, shape (n_kinds,). Shares of kinds, ``rate * n_classes + class``.
+    kind: Floats  # float array, shape (n_workers, n_kinds). Posterior of each worker's kind.
+    answering: Floats  # H, of shape (n_classes, n_truths, n_levels)
+    prior: Floats  # pi, of shape (n_truths,)
+    posterior: Floats  # float array, shape (n_tasks, n_truths)
+    rounds: int = 0
+    converged: bool = False
+
+
+class CrowdModel:
+    """Expectation-maximization over the reports of a block."""
 
     def __init__(self, table: ReportTable, pool: PooledEstimate, grid: TruthGrid) -> None:
         self.table, self.pool, self.grid = table, pool, grid
-        n_classes, n_truths, _ = grid.answering.shape
-        self.answering = grid.answering
-        # The small share keeps every truth of the grid possible.
-        prior = np.interp(grid.truths, table.levels, pool.answers) + 0.02 / n_truths
-        self.prior = prior / prior.sum()
-        self.kinds = np.repeat(pool.rate_prior, n_classes) / n_classes
-        # kind[worker, rate * n_classes + class], classes alike at first
-        self.kind = np.repeat(pool.rate_of_worker, n_classes, axis=1) / n_classes
-        self.posterior = np.tile(self.prior, (table.n_tasks, 1))
+        self.blocks = tuple(_blocks(table, len(grid.truths)))
+
+    def fit(self, tolerance: float, most: int) -> Program[FittedCrowdModel]:
+        """Iterate; return what it comes to."""
+        n_classes, n_truths, _ = self.grid.answering.shape
         # A silent report says the same of all truths, so only their number counts.
-        self.silences = np.bincount(table.worker[~table.spoken], minlength=table.n_workers)
-        self.blocks = tuple(_blocks(table, n_truths))
-        self.evidence = 0.0
+        silences = np.bincount(
+            self.table.worker[~self.table.spoken], minlength=self.table.n_workers
+        )
+        silences = yield from everywhere(silences)
+        # The small share keeps every truth of the grid possible.
+        prior = np.interp(self.grid.truths, self.table.levels, self.pool.answers) + 0.02 / n_truths
+        prior = prior / prior.sum()
+        start = CrowdState(
+            np.repeat(self.pool.rate_prior, n_classes) / n_classes,
+            # classes alike at first
+            np.repeat(self.pool.rate_of_worker, n_classes, axis=1) / n_classes,
+            self.grid.answering,
+            prior,
+            np.tile(prior, (self.table.n_tasks, 1)),
+        )
+        last: CrowdState = yield Loop(start, partial(self._next, silences, tolerance, most))
+        fitted: FittedCrowdModel = yield Section(partial(self._finish, last))
+        return fitted
 
-    def fit(self, tolerance: float, most: int) -> tuple[bool, int]:
-        """Iterate; return whether it converged, and after how many rounds."""
-        converged, rounds = False, 0
-        while not converged and rounds < most:
-            rounds += 1
-            change = self._iterate()
-            converged = change < tolerance
-        self._finish()
-        return converged, rounds
-
-    def _chances(self) -> Floats:
+    def _chances(self, state: CrowdState) -> Floats:
         """Return T, of shape (n_rates * n_classes, n_symbols, n_truths)."""
         rates = self.pool.rates
         # spoken[class, symbol, truth] = sum_x H[c, mu, x] P(y | x)
-        spoken = np.einsum("cgx,xy->cyg", self.answering, self.table.given)
+        spoken = np.einsum("cgx,xy->cyg", state.answering, self.table.given)
         # T of the module's text, as chance[rate, class, symbol, truth]
         chance = rates[:, None, None, None] * spoken
         if self.table.skipped is not None:
             chance = chance + ((1 - rates)[:, None] * self.table.skipped)[:, None, :, None]
         return np.asarray(chance.reshape(-1, *chance.shape[2:]) + _TINY)
 
-    def _iterate(self) -> float:
-        """Update truths, workers and parameters; return the mean change of the posteriors."""
-        chance = self._chances()
+    def _next(
+        self, silences: Integers, tolerance: float, most: int, state: CrowdState
+    ) -> Program[tuple[CrowdState, bool]]:
+        """Update truths, workers and parameters."""
+        chance = self._chances(state)
         log_chance = np.log(chance)
         # E-step of truths: q(mu) ~ pi(mu) exp E[ln T[s, c, y, mu]]
-        scores = self._scores(log_chance)
-        earlier, self.posterior = self.posterior, row_softmax(scores)
+        posterior = row_softmax(self._scores(state, log_chance))
         # E-step of workers: q(s, c) ~ P(s, c) exp E[ln T]
-        joint = np.tile(np.log(self.kinds), (self.table.n_workers, 1))
+        # expected[block][pair, truth]: reports weighted by the tasks' posteriors
+        expected = [np.asarray(block.on_task.T @ posterior) for block in self.blocks]
+        part = np.zeros_like(state.kind)
+        for block, reports in zip(self.blocks, expected, strict=True):
+            for symbol, start, end in block.runs:
+                part[block.worker[start:end]] += reports[start:end] @ log_chance[:, symbol].T
+        said, of_truth, moved, size = yield from everywhere(
+            part,
+            posterior.sum(axis=0),
+            float(np.abs(posterior - state.posterior).sum()),
+            posterior.size,
+        )
+        joint = np.log(state.kinds) + said
         if self.table.silent is not None:
             # the same for all truths, so the first one stands for them
-            joint += np.outer(self.silences, log_chance[:, self.table.silent, 0])
-        # expected[block][pair, truth]: reports weighted by the tasks' posteriors
-        expected = [np.asarray(block.on_task.T @ self.posterior) for block in self.blocks]
-        for block, reports in zip(self.blocks, expected, strict=True):
-            for symbol, start, end in block.runs:
-                joint[block.worker[start:end]] += reports[start:end] @ log_chance[:, symbol].T
-        self.kind = row_softmax(joint)
+            joint += np.outer(silences, log_chance[:, self.table.silent, 0])
+        kind = row_softmax(joint)
         # expected reports, [rate * n_classes + class, symbol, truth]
-        reports_by_kind = np.zeros_like(chance)
+        by_kind = np.zeros_like(chance)
         for block, reports in zip(self.blocks, expected, strict=True):
             for symbol, start, end in block.runs:
-                reports_by_kind[:, symbol] += (
-                    self.kind[block.worker[start:end]].T @ reports[start:end]
-                )
-        self._maximization_step(reports_by_kind / chance)
-        return float(np.abs(self.posterior - earlier).mean()) if len(earlier) else 0.0
+                by_kind[:, symbol] += kind[block.worker[start:end]].T @ reports[start:end]
+        reports_by_kind = yield from everywhere(by_kind)
+        rounds, converged = state.rounds + 1, moved / max(size, 1) < tolerance
+        found = CrowdState(
+            *self._maximization_step(state, kind, of_truth, reports_by_kind / chance),
+            posterior,
+            rounds,
+            converged,
+        )
+        return found, converged or rounds >= most
 
-    def _maximization_step(self, ratio: Floats) -> None:
-        """Update the shares of kinds, H and pi; `ratio` is expected reports over their chance."""
+    def _maximization_step(
+        self, state: CrowdState, kind: Floats, of_truth: Floats, ratio: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the shares of kinds, the workers', H and pi.
+
+        `ratio` is expected reports over their chance.
+        """
         # Half a worker of each kind, `pull` answers of H and a task of each truth come before data.
-        kinds = self.kind.sum(axis=0) + 0.5 / len(self.kinds)
-        self.kinds = kinds / kinds.sum()
-        n_classes = len(self.answering)
+        kinds = kind.sum(axis=0) + 0.5 / len(state.kinds)
+        n_classes = len(state.answering)
         # by_rate[rate, class, symbol, truth]
         by_rate = ratio.reshape(-1, n_classes, *ratio.shape[1:])
         answered = np.einsum("r,rcyg->cyg", self.pool.rates, by_rate)
         # M-step of H: each answer's share of the reports it may have led to
-        learnt = self.answering * np.einsum("cyg,xy->cgx", answered, self.table.given)
+        learnt = state.answering * np.einsum("cyg,xy->cgx", answered, self.table.given)
         learnt += self.grid.pull * self.grid.answering
-        self.answering = learnt / learnt.sum(axis=2, keepdims=True)
-        prior = self.posterior.sum(axis=0) + 1
-        self.prior = prior / prior.sum()
+        prior = of_truth + 1
+        return (
+            kinds / kinds.sum(),
+            kind,
+            learnt / learnt.sum(axis=2, keepdims=True),
+            prior / prior.sum(),
+        )
 
-    def _scores(self, log_chance: Floats) -> Floats:
+    def _scores(self, state: CrowdState, log_chance: Floats) -> Floats:
         """Return each task's log posterior of truths, up to a constant."""
-        scores = np.tile(np.log(self.prior), (self.table.n_tasks, 1))
+        scores = np.tile(np.log(state.prior), (self.table.n_tasks, 1))
         for block in self.blocks:
-            scores += block.on_task @ self._weights(block, log_chance)
+            scores += block.on_task @ self._weights(state, block, log_chance)
         return scores
 
-    def _weights(self, block: PairBlock, log_chance: Floats) -> Floats:
+    def _weights(self, state: CrowdState, block: PairBlock, log_chance: Floats) -> Floats:
         """Return the expected log chance of each pair's report, ``[pair, truth]``."""
         parts = [
-            self.kind[block.worker[start:end]] @ log_chance[:, symbol]
+            state.kind[block.worker[start:end]] @ log_chance[:, symbol]
             for symbol, start, end in block.runs
         ]
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.zeros((0, len(state.prior)))
 
-    def _finish(self) -> None:
-        """Set the final posteriors, and the evidence that tasks differ."""
-        log_chance, log_prior = np.log(self._chances()), np.log(self.prior)
+    def _finish(self, state: CrowdState) -> Program[FittedCrowdModel]:
+        """Return the final posteriors, and the evidence that tasks differ."""
+        log_chance, log_prior = np.log(self._chances(state)), np.log(state.prior)
         scores, apart = np.tile(log_prior, (self.table.n_tasks, 1)), 0.0
         for block in self.blocks:
-            weights = self._weights(block, log_chance)
+            weights = self._weights(state, block, log_chance)
             scores += block.on_task @ weights
             reports = np.asarray(block.on_task.sum(axis=0)).ravel()
             # All tasks alike: each report has a truth of its own, drawn from the prior.
             apart += float(reports @ logsumexp(weights + log_prior, axis=1))
-        self.posterior = row_softmax(scores)
-        self.evidence = float(logsumexp(scores, axis=1).sum()) - apart
+        evidence = yield from everywhere(float(logsumexp(scores, axis=1).sum()) - apart)
+        found = replace(state, posterior=row_softmax(scores))
+        return FittedCrowdModel(self.pool, self.grid, found, evidence)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedCrowdModel:
+    """What `CrowdModel` comes to; posteriors are those of the block's tasks."""
+
+    pool: PooledEstimate
+    grid: TruthGrid
+    state: CrowdState
+    evidence: float  # log likelihood ratio of tasks that differ against tasks all alike
 
     def information(self) -> Floats:
         """Return how many nats each task's posterior is away from the prior, shape (n_tasks,)."""
-        log_ratio = np.log(self.posterior + _TINY) - np.log(self.prior)
-        return np.asarray((self.posterior * log_ratio).sum(axis=1))
+        state = self.state
+        log_ratio = np.log(state.posterior + _TINY) - np.log(state.prior)
+        return np.asarray((state.posterior * log_ratio).sum(axis=1))
 
     def answering_rate(self) -> Floats:
         """Return each worker's expected answering rate, shape (n_workers,)."""
-        by_rate = self.kind.reshape(len(self.kind), len(self.pool.rates), -1).sum(axis=2)
-        return np.asarray(by_rate @ self.pool.rates)
+        kind, rates = self.state.kind, self.pool.rates
+        by_rate = kind.reshape(len(kind), len(rates), -1).sum(axis=2)
+        return np.asarray(by_rate @ rates)
 
     def class_share(self) -> Floats:
         """Return each worker's posterior of classes, shape (n_workers, n_classes)."""
-        by_class = self.kind.reshape(len(self.kind), len(self.pool.rates), -1)
+        kind = self.state.kind
+        by_class = kind.reshape(len(kind), len(self.pool.rates), -1)
         return np.asarray(by_class.sum(axis=1))
 
 

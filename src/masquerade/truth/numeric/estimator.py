@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from masquerade.exact.number import text_of
 from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
+from masquerade.truth.numeric.programs import MedianOf, Program, run_in_memory
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
 
 
@@ -40,6 +42,12 @@ class NumericSolution:
     iterations: int = 1
     # Those of the method; the ones on the claims themselves are added.
     remarks: tuple[Remark, ...] = ()
+    #: The best guess that does not tell tasks apart, where the method has one of its own.
+    constant: float | None = None
+    #: Why methods were chosen; see `NumericAuto.selection_`.
+    selection: pa.Table | None = None
+    #: What attributes of the method's own are read from, of claims in memory.
+    basis: Any = None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -74,17 +82,39 @@ class NumericEstimator(Estimator):
         masks = mechanisms_of(data, mechanism)
         claims = self._as_claims(data, masks)
         if isinstance(masks, ReportMechanisms):
+            masks = masks.distinct()
             for each, rows in masks.rows():
                 check_reports(claims.among(rows), each, rows=np.flatnonzero(rows))
         elif masks is not None:
             check_reports(claims, masks)
-        self._solution = self.solve(claims, masks)
-        self._claims = claims
-        return self
+        return self._with(claims, self.solve(claims, masks))
+
+    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
+        """Return each task's value and interval, of claims in memory that were checked."""
+        return run_in_memory(self.program(claims, mechanism))
 
     @abstractmethod
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return each task's value and interval, of claims that were checked."""
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return the method as a program over a block of tasks, whose claims were checked."""
+
+    def constant(self, claims: Claims) -> Program[float]:
+        """Return the best guess that does not tell tasks apart, as a program over a block."""
+        median: float = yield MedianOf(claims.answered().value)
+        return median
+
+    def with_solution(self, claims: Claims, solution: NumericSolution) -> Self:
+        """Return a copy of the method that is fitted to claims."""
+        return copy(self)._with(claims, solution)
+
+    def unfitted(self) -> Self:
+        """Return a copy that has learnt nothing: small enough to be sent around."""
+        method = copy(self)
+        method._claims = method._solution = None
+        return method
+
+    def _with(self, claims: Claims, solution: NumericSolution) -> Self:
+        self._claims, self._solution = claims, solution
+        return self
 
     def _as_claims(self, data: Claims | Frame, mechanism: Masks) -> Claims:
         if not self.ordinal:
@@ -170,7 +200,8 @@ class NumericEstimator(Estimator):
     @property
     def constant_(self) -> float:
         """The best guess that does not tell tasks apart: what to compare an error with."""
-        return middle_of(self.claims_)
+        constant = self.solution_.constant
+        return run_in_memory(self.constant(self.claims_)) if constant is None else constant
 
     def constant_error(self, truths: Truths | Frame) -> float:
         """Return the mean absolute error of giving `constant_` to every task of known truth."""
@@ -194,12 +225,6 @@ class NumericEstimator(Estimator):
     def iterations_(self) -> int:
         """Number of iterations done; 1 where nothing is iterated."""
         return self.solution_.iterations
-
-
-def middle_of(claims: Claims) -> float:
-    """Return the median of all numbers given; NaN without any."""
-    answers = claims.answered().value
-    return float(np.median(answers)) if len(answers) else np.nan
 
 
 def check_reports(claims: Claims, mechanism: Mechanism, *, rows: Integers | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import bdtr, bdtrik, betainc, stdtrit
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
+from masquerade.truth.numeric.programs import Program, at_once
 from masquerade.truth.report_mechanisms import Masks
 
 
@@ -32,8 +34,11 @@ class Mean(NumericEstimator):
 
     name: ClassVar[str] = "mean"
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        return at_once(partial(self._solved, claims))
+
+    def _solved(self, claims: Claims) -> NumericSolution:
         values = SortedValues.of(claims)
         count, scale = values.count, values.scale()
         # In units of the task's largest value: squares cannot overflow.
@@ -70,8 +75,11 @@ class Median(NumericEstimator):
 
     name: ClassVar[str] = "median"
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        return at_once(partial(self._solved, claims))
+
+    def _solved(self, claims: Claims) -> NumericSolution:
         values = SortedValues.of(claims)
         start, count = values.start, values.count
         low, high = np.full(len(count), np.nan), np.full(len(count), np.nan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,10 +19,10 @@ from masquerade.truth.numeric.estimator import (
     NumericEstimator,
     NumericSolution,
     ValueIntervals,
-    middle_of,
 )
+from masquerade.truth.numeric.programs import MedianOf, Program, everywhere
 from masquerade.truth.numeric.reports_table import ReportTable, option_values
-from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
+from masquerade.truth.report_mechanisms import Masks
 
 
 @dataclass(eq=False, kw_only=True)
@@ -71,20 +70,18 @@ class Moments(NumericEstimator):
         super().__post_init__()
         check_not_negative(least=self.least)
 
-    @property
-    def constant_(self) -> float:
-        """The median of all reports that are levels."""
-        claims = self.claims_
-        if claims.options is None:
-            return middle_of(claims)
-        return float(np.median(option_values(claims.options, self.levels)[claims.answered().value]))
+    def constant(self, claims: Claims) -> Program[float]:
+        """Return the median of all reports that are levels, as a program over a block."""
+        value = claims.answered().value
+        if claims.options is not None:
+            value = option_values(claims.options, self.levels)[value]
+        median: float = yield MedianOf(value)
+        return median
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
-        parts = [
-            _Counted.of(ReportTable.of(each, mask, self.levels), mask)
-            for each, mask in _by_mechanism(claims, mechanism)
-        ]
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        tables = yield from ReportTable.of_each(claims, mechanism, self.levels)
+        parts = [_Counted.of(table, mask) for table, mask in tables]
         # Reports of which all answers are reported alike tell nothing.
         parts = [part for part in parts if part.gain]
         if not parts:
@@ -101,7 +98,8 @@ class Moments(NumericEstimator):
         task = np.concatenate([part.task for part in parts])
         # The noise of a report is about 1 / gain: a report counts by its precision.
         weight = np.concatenate([np.full(len(part.task), part.gain**2) for part in parts])
-        weight /= weight.mean()
+        sum_of_weights, reports_in_all = yield from everywhere(float(weight.sum()), len(weight))
+        weight /= sum_of_weights / reports_in_all
         number = weight * np.concatenate([part.number for part in parts])
         amount = weight * np.concatenate([part.amount for part in parts])
 
@@ -129,7 +127,7 @@ class Moments(NumericEstimator):
             np.clip(value - reach, *ends),
             np.clip(value + reach, *ends),
         )
-        missing = int(np.isnan(value).sum())
+        missing = yield from everywhere(int(np.isnan(value).sum()))
         text = f"{missing} tasks have too few answers behind the noise for a value"
         return NumericSolution(
             intervals, remarks=(Remark("INSUFFICIENT", text),) if missing else ()
@@ -167,13 +165,3 @@ class _Counted:
         level = table.levels[np.minimum(table.symbol, size - 1)] - table.levels.mean()
         number = np.asarray((is_level - size * floor) / gain, dtype=np.float64)
         return cls(table.task, table.levels, gain, number, is_level * level / gain)
-
-
-def _by_mechanism(claims: Claims, masks: Masks) -> Iterator[tuple[Claims, Mechanism | None]]:
-    """Yield the claims that went through each mechanism."""
-    if not isinstance(masks, ReportMechanisms):
-        yield claims, masks
-        return
-    for mechanism, rows in masks.rows():
-        if rows.any():
-            yield claims.among(rows), mechanism

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
+from masquerade.truth.numeric.programs import Loop, MedianOf, Program, Section, everywhere
 from masquerade.truth.numeric.weighted_mean import ScaledClaims
 from masquerade.truth.report_mechanisms import Masks
 
@@ -71,11 +73,11 @@ class Reliability(NumericEstimator):
         if not 0 <= self.sharpness <= 1:
             raise ParameterError(f"sharpness is {self.sharpness}, expected 0 to 1.")
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
-        crowd = ScaledClaims.of(claims)
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
         model = _Model(crowd, tail=math.inf, sharpness=self.sharpness, biased=False)
-        return model.solution(self.tolerance, self.max_iterations, self.confidence)
+        return (yield from model.solution(self.tolerance, self.max_iterations, self.confidence))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -124,11 +126,11 @@ class HeavyTail(NumericEstimator):
         if not self.tail > 0:
             raise ParameterError(f"tail is {self.tail}, expected above 0.")
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
-        crowd = ScaledClaims.of(claims)
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
         model = _Model(crowd, tail=self.tail, sharpness=1.0, biased=self.biased)
-        return model.solution(self.tolerance, self.max_iterations, self.confidence)
+        return (yield from model.solution(self.tolerance, self.max_iterations, self.confidence))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -178,105 +180,161 @@ class GaussianTruth(NumericEstimator):
         check_iteration(self.max_iterations, tolerance=self.tolerance)
         check_positive(shape=self.shape, scale=self.scale)
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
-        crowd = ScaledClaims.of(claims)
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
         mean = crowd.by_task(crowd.value) / crowd.of_task
         spread = np.sqrt(crowd.by_task((crowd.value - mean[crowd.task]) ** 2) / crowd.of_task)
         spread[spread == 0] = 1.0
         claim = (crowd.value - mean[crowd.task]) / spread[crowd.task]
-        variance = np.ones(crowd.n_workers)
-        truth, converged, iterations = np.zeros(len(mean)), False, 0
-        while not converged and iterations < self.max_iterations:
-            iterations += 1
+
+        def body(state: _NormalRound) -> Program[tuple[_NormalRound, bool]]:
             # E-step: the normal posterior of a standardised truth
-            precision = 1 / variance[crowd.worker]
+            precision = 1 / state.variance[crowd.worker]
             # posterior variance of a truth that is N(0, 1) beforehand
             left = 1 / (1 + crowd.by_task(precision))
-            earlier, truth = truth, left * crowd.by_task(precision * claim)
+            truth = left * crowd.by_task(precision * claim)
             # E[(claim - truth)**2]: distance from the mean, and what is not known of the truth
-            squares = crowd.by_worker((claim - truth[crowd.task]) ** 2 + left[crowd.task])
+            part = crowd.by_worker((claim - truth[crowd.task]) ** 2 + left[crowd.task])
+            off = (np.abs(truth - state.truth) * spread).max(initial=0.0)
+            squares, change = yield from everywhere(part, most=(off,))
             # M-step: the mode of each worker's inverse-gamma posterior
             variance = (2 * self.scale + squares) / (2 * (self.shape + 1) + crowd.of_worker)
-            change = (np.abs(truth - earlier) * spread).max(initial=0.0)
-            converged = iterations > 1 and bool(change < 2 * self.tolerance)
-        error = spread * np.sqrt(left) if iterations else spread
+            rounds = state.rounds + 1
+            converged = rounds > 1 and bool(change < 2 * self.tolerance)
+            found = _NormalRound(variance, truth, left, converged, rounds)
+            return found, converged or rounds >= self.max_iterations
+
+        nothing = np.zeros(len(mean))
+        last: _NormalRound = yield Loop(
+            _NormalRound(np.ones(crowd.n_workers), nothing, nothing), body
+        )
+        error = spread * np.sqrt(last.left)
         # A task's scale is learnt from its own claims.
         freedom = np.maximum(crowd.of_task - 1, 1)
         reach = stdtrit(freedom, (1 + self.confidence) / 2) * error
-        intervals = crowd.on_claims_scale(mean + spread * truth, error, reach)
+        intervals = crowd.on_claims_scale(mean + spread * last.truth, error, reach)
         active = crowd.of_worker > 0
         workers = {
-            "standard_deviation": np.where(active, np.sqrt(variance), np.nan),
-            "weight": np.where(active, 1 / variance, 0.0),
+            "standard_deviation": np.where(active, np.sqrt(last.variance), np.nan),
+            "weight": np.where(active, 1 / last.variance, 0.0),
         }
-        return NumericSolution(intervals, workers, converged, iterations)
+        return NumericSolution(intervals, workers, last.converged, last.rounds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _NormalRound:
+    """The state of `GaussianTruth` after a round."""
+
+    variance: Floats  # float array, shape (n_workers,)
+    # truth, left: float array, shape (n_answered,). Standardised truths, and their variances.
+    truth: Floats
+    left: Floats
+    converged: bool = False
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Round:
+    """The state of `_Model` after a round; values from -1 to 1."""
+
+    # value, uncertainty: float array, shape (n_answered,). Values of tasks, and their variances.
+    value: Floats
+    uncertainty: Floats
+    # bias, bias_variance, variance: float array, shape (n_workers,)
+    bias: Floats
+    bias_variance: Floats
+    variance: Floats
+    # Of the inverse-gamma distribution that variances come from: place of the shape among those
+    # that are tried, and mode's counterpart in the crowd.
+    place: int
+    typical: float
+    bias_share: float = 0.1  # variance of biases, in variances of their workers
+    shared: float = 0.0  # variance of the mean bias, which the values take on
+    change: float = np.inf  # largest of the block's values in the round
+    converged: bool = False
+    rounds: int = 0
 
 
 class _Model:
-    """The state of the iteration; values from -1 to 1.
-
-    ``variance`` and ``bias`` are workers', ``strength`` and ``typical`` the inverse-gamma
-    distribution that variances come from: shape, and mode's counterpart in the crowd.
-    """
+    """Workers with variances, and biases where `biased`; errors have a tail."""
 
     def __init__(self, crowd: ScaledClaims, *, tail: float, sharpness: float, biased: bool) -> None:
         self.crowd, self.tail, self.sharpness, self.biased = crowd, tail, sharpness, biased
-        self.value, self.uncertainty = crowd.median, np.zeros(len(crowd.tasks))
-        self.bias, self.bias_variance = np.zeros(crowd.n_workers), np.zeros(crowd.n_workers)
-        residual = np.abs(crowd.value - self.value[crowd.task])
-        # Where most claims agree, the median of all distances would be 0.
-        apart = residual[residual > 0]
-        # A normal variance is about twice the squared median distance.
-        self.typical = 2 * float(np.median(apart)) ** 2 if apart.size else 1.0
-        self.place = int(np.abs(_STRENGTHS - 1).argmin())
-        self.variance = np.full(crowd.n_workers, self.typical)
-        self.bias_share = 0.1  # variance of biases, in variances of their workers
-        self.shared = 0.0  # variance of the mean bias, which the values take on
-        self.weight = np.zeros(len(crowd.value))
 
-    def solution(self, tolerance: float, most: int, confidence: float) -> NumericSolution:
-        converged, iterations = False, 0
-        while not converged and iterations < most:
-            iterations += 1
-            earlier = self.value
-            self._iterate()
-            converged = bool(np.abs(self.value - earlier).max(initial=0.0) < 2 * tolerance)
+    def solution(self, tolerance: float, most: int, confidence: float) -> Program[NumericSolution]:
+        start: _Round = yield Section(self._start)
+        last: _Round = yield Loop(start, partial(self._next, tolerance, most))
         crowd, active = self.crowd, self.crowd.of_worker > 0
         unit = crowd.half_width
         workers = {
-            "standard_deviation": np.where(active, np.sqrt(self.variance), np.nan) * unit,
-            "weight": np.where(active, self.variance**-self.sharpness, 0.0),
+            "standard_deviation": np.where(active, np.sqrt(last.variance), np.nan) * unit,
+            "weight": np.where(active, last.variance**-self.sharpness, 0.0),
         }
         if self.biased:
-            workers["bias"] = np.where(active, self.bias, np.nan) * unit
-        intervals = crowd.on_claims_scale(self.value, *self._error(confidence))
-        return NumericSolution(intervals, workers, converged, iterations)
+            workers["bias"] = np.where(active, last.bias, np.nan) * unit
+        intervals = crowd.on_claims_scale(last.value, *self._error(last, confidence))
+        return NumericSolution(intervals, workers, last.converged, last.rounds)
 
-    def _iterate(self) -> None:
+    def _start(self) -> Program[_Round]:
+        crowd = self.crowd
+        residual = np.abs(crowd.value - crowd.median[crowd.task])
+        # Where most claims agree, the median of all distances would be 0.
+        apart = yield MedianOf(residual[residual > 0])
+        # A normal variance is about twice the squared median distance.
+        typical = 1.0 if np.isnan(apart) else 2 * apart**2
+        nothing = np.zeros(crowd.n_workers)
+        return _Round(
+            crowd.median,
+            np.zeros(len(crowd.tasks)),
+            nothing,
+            nothing,
+            np.full(crowd.n_workers, typical),
+            int(np.abs(_STRENGTHS - 1).argmin()),
+            typical,
+        )
+
+    def _next(self, tolerance: float, most: int, state: _Round) -> Program[tuple[_Round, bool]]:
         """Update workers' variances and biases, then the values."""
         crowd = self.crowd
-        off = crowd.value - self.value[crowd.task] - self.bias[crowd.worker]
+        off = crowd.value - state.value[crowd.task] - state.bias[crowd.worker]
         # E[(claim - truth - bias)**2]: without the second part, who answers alone seems perfect
-        square = off**2 + self.uncertainty[crowd.task]
+        square = off**2 + state.uncertainty[crowd.task]
         damped = np.ones(len(off))
         if math.isfinite(self.tail):
             # E-step of Student errors as a scale mixture (Lange, Little and Taylor, 1989)
-            damped = (self.tail + 1) / (self.tail + square / self.variance[crowd.worker])
-        self._variances(crowd.by_worker(damped * square))
-        weight = damped * self.variance[crowd.worker] ** -self.sharpness
+            damped = (self.tail + 1) / (self.tail + square / state.variance[crowd.worker])
+        # How far the values of all blocks moved is asked for along with the next sums.
+        squares, change = yield from everywhere(
+            crowd.by_worker(damped * square), most=(state.change,)
+        )
+        converged = state.rounds > 0 and bool(change < 2 * tolerance)
+        if converged or state.rounds >= most:
+            return replace(state, converged=converged), True
+        state = self._variances(state, squares)
+        weight = damped * state.variance[crowd.worker] ** -self.sharpness
         if self.biased:
-            self._biases(weight)
+            total, pull = yield from everywhere(
+                crowd.by_worker(weight),
+                crowd.by_worker(weight * (crowd.value - state.value[crowd.task])),
+            )
+            state = self._biases(state, total, pull)
         total = crowd.by_task(weight)
-        shifted = crowd.value - self.bias[crowd.worker]
+        shifted = crowd.value - state.bias[crowd.worker]
         # M-step of truths: weighted means of claims without their workers' biases
-        self.value = crowd.by_task(weight * shifted) / total
+        value = crowd.by_task(weight * shifted) / total
         share = weight / total[crowd.task]
-        # variance of a weighted mean of independent errors
-        self.uncertainty = crowd.by_task(share**2 * self.variance[crowd.worker])
-        self.weight = weight
+        found = replace(
+            state,
+            value=value,
+            # variance of a weighted mean of independent errors
+            uncertainty=crowd.by_task(share**2 * state.variance[crowd.worker]),
+            change=float(np.abs(value - state.value).max(initial=0.0)),
+            rounds=state.rounds + 1,
+        )
+        return found, False
 
-    def _variances(self, squares: Floats) -> None:
+    def _variances(self, state: _Round, squares: Floats) -> _Round:
         """Learn the crowd's distribution by a step of its likelihood, then every worker's mean."""
         half = self.crowd.of_worker / 2
         active = half > 0
@@ -289,52 +347,55 @@ class _Model:
             return float(terms.sum() + len(half) * a * math.log(b))
 
         # One step a round, to the best of nine likelihoods; the next round goes on from there.
-        nearby = (self.place, self.place - 1, self.place + 1)
+        place, typical = state.place, state.typical
+        nearby = (place, place - 1, place + 1)
         places = [p for p in nearby if 0 <= p < len(_STRENGTHS)]
-        steps = [(p, self.typical * math.exp(step)) for p in places for step in (0, -_STEP, _STEP)]
+        steps = [(p, typical * math.exp(step)) for p in places for step in (0, -_STEP, _STEP)]
         if squares.size and squares.max() > 0:
-            self.place, self.typical = max(steps, key=lambda pair: likelihood(*pair))
-        a = _STRENGTHS[self.place]
-        self.variance = np.full(self.crowd.n_workers, self.typical)
+            place, typical = max(steps, key=lambda pair: likelihood(*pair))
+        a = _STRENGTHS[place]
+        variance = np.full(self.crowd.n_workers, typical)
         # 1 / E[precision], of the inverse-gamma posterior with shape a + n / 2
-        self.variance[active] = (a * self.typical + squares) / (a + half)
+        variance[active] = (a * typical + squares) / (a + half)
         # Who is at the values by chance must not own the result.
-        self.variance = np.maximum(self.variance, _SMALLEST * self.variance.max())
+        variance = np.maximum(variance, _SMALLEST * variance.max())
+        return replace(state, place=place, typical=typical, variance=variance)
 
-    def _biases(self, weight: Floats) -> None:
+    def _biases(self, state: _Round, total: Floats, pull: Floats) -> _Round:
         """Learn every worker's bias, shrunk as far as the crowd shows none."""
-        crowd = self.crowd
-        total = crowd.by_worker(weight)
-        pull = crowd.by_worker(weight * (crowd.value - self.value[crowd.task]))
         # E-step of biases: normal around 0, with precisions that add up
-        prior = 1 / (self.bias_share * self.variance)
-        self.bias_variance = 1 / (total + prior)
-        bias = pull * self.bias_variance
-        count = crowd.of_worker
+        prior = 1 / (state.bias_share * state.variance)
+        bias_variance = 1 / (total + prior)
+        bias = pull * bias_variance
+        count = self.crowd.of_worker
         # The median, by claims: a mean would follow the few who are far off.
-        middle = _weighted_median(bias, count)
-        self.bias = bias - middle
+        bias = bias - _weighted_median(bias, count)
         part = count / max(count.sum(), 1.0)
-        typical = _DEVIATION * _weighted_median(np.abs(self.bias), count)
-        # The variance of a median is pi / 2 times that of the mean of normal biases.
-        self.shared = float(np.pi / 2 * typical**2 * (part**2).sum())
-        shares = (self.bias**2 + self.bias_variance) / self.variance
+        typical = _DEVIATION * _weighted_median(np.abs(bias), count)
+        shares = (bias**2 + bias_variance) / state.variance
         spread = float((shares * (count > 0)).sum() / max((count > 0).sum(), 1))
-        self.bias_share = min(max(spread, _LEAST_BIAS), _MOST_BIAS)
+        return replace(
+            state,
+            bias=bias,
+            bias_variance=bias_variance,
+            # The variance of a median is pi / 2 times that of the mean of normal biases.
+            shared=float(np.pi / 2 * typical**2 * (part**2).sum()),
+            bias_share=min(max(spread, _LEAST_BIAS), _MOST_BIAS),
+        )
 
-    def _error(self, confidence: float) -> tuple[Floats, Floats]:
+    def _error(self, state: _Round, confidence: float) -> tuple[Floats, Floats]:
         """Return each value's standard error and how far its interval reaches."""
         crowd = self.crowd
-        weight = self.variance[crowd.worker] ** -self.sharpness
+        weight = state.variance[crowd.worker] ** -self.sharpness
         share = weight / crowd.by_task(weight)[crowd.task]
         # Asymptotic variance of a Student location, in squared scales: (nu + 3) / (nu + 1).
         tail = (self.tail + 3) / (self.tail + 1) if math.isfinite(self.tail) else 1.0
-        part = share**2 * self.variance[crowd.worker] * tail
+        part = share**2 * state.variance[crowd.worker] * tail
         if self.biased:
-            part += share**2 * self.bias_variance[crowd.worker]
-        squared = crowd.by_task(part) + self.shared
+            part += share**2 * state.bias_variance[crowd.worker]
+        squared = crowd.by_task(part) + state.shared
         # degrees of freedom of a worker's variance: twice the posterior's shape
-        known = 2 * _STRENGTHS[self.place] + crowd.of_worker[crowd.worker]
+        known = 2 * _STRENGTHS[state.place] + crowd.of_worker[crowd.worker]
         spread = crowd.by_task(part**2 / known)  # degrees of freedom by Satterthwaite
         with np.errstate(divide="ignore", invalid="ignore"):
             degrees = np.where(spread > 0, squared**2 / spread, np.inf)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtri, stdtrit
@@ -14,6 +15,7 @@ from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
 from masquerade.truth.numeric.location import SortedValues
+from masquerade.truth.numeric.programs import Loop, Program, Section, everywhere
 from masquerade.truth.report_mechanisms import Masks
 
 #: A worker with fewer claims borrows the crowd's variance, as if from this many claims.
@@ -40,13 +42,20 @@ class ScaledClaims:
     half_width: float
 
     @classmethod
-    def of(cls, claims: Claims) -> ScaledClaims:
-        """Return the answered claims. The order of rows does not matter. Cost: n log n."""
+    def of(cls, claims: Claims) -> Program[ScaledClaims]:
+        """Return the answered claims of a block. Their order does not matter. Cost: n log n.
+
+        Range and numbers of claims of workers are those of all blocks.
+        """
         answered = claims.answered()
         order = np.lexsort((answered.worker, answered.value, answered.task))
         value, worker = answered.value[order], answered.worker[order]
+        of_worker, low, high = yield from everywhere(
+            np.bincount(worker, minlength=claims.n_workers).astype(np.float64),
+            most=(-value.min(initial=np.inf), value.max(initial=-np.inf)),
+        )
         # halves before the difference: that of two large values would overflow
-        low, high = (value.min(), value.max()) if len(value) else (0.0, 0.0)
+        low, high = (-low, high) if low > -np.inf else (0.0, 0.0)
         middle, half_width = low / 2 + high / 2, high / 2 - low / 2
         scaled = (value - middle) / (half_width if half_width > 0 else 1.0)
         by_task = SortedValues.of(claims)
@@ -56,7 +65,7 @@ class ScaledClaims:
             worker,
             scaled,
             by_task.count.astype(np.float64),
-            np.bincount(worker, minlength=claims.n_workers).astype(np.float64),
+            of_worker,
             median,
             by_task.tasks,
             claims.n_tasks,
@@ -70,7 +79,7 @@ class ScaledClaims:
         return np.bincount(self.task, figure, len(self.tasks)).astype(np.float64)
 
     def by_worker(self, figure: Floats) -> Floats:
-        """Return each worker's sum over the worker's claims."""
+        """Return each worker's sum over the worker's claims in the block."""
         return np.bincount(self.worker, figure, self.n_workers).astype(np.float64)
 
     def on_claims_scale(self, value: Floats, error: Floats, reach: Floats) -> ValueIntervals:
@@ -140,59 +149,81 @@ class QualityWeighted(NumericEstimator):
         check_iteration(self.max_iterations, tolerance=self.tolerance)
         check_positive(floor=self.floor)
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
-        crowd = ScaledClaims.of(claims)
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
         count = crowd.of_worker
 
-        def deviation(value: Floats) -> Floats:
-            squares = crowd.by_worker((crowd.value - value[crowd.task]) ** 2)
+        def parts(value: Floats) -> tuple[Floats]:
+            return (crowd.by_worker((crowd.value - value[crowd.task]) ** 2),)
+
+        def deviation(squares: Floats) -> Floats:
             pooled = squares.sum() / max(count.sum(), 1.0)
             borrowed = (count < FEW_CLAIMS) * FEW_CLAIMS
             spread = (squares + borrowed * pooled) / np.maximum(count + borrowed, 1)
             return np.asarray(np.sqrt(spread))
 
-        def weights(value: Floats) -> Floats:
+        def weights(squares: Floats) -> Floats:
             # algorithm 1: one over the distance; floored, for the range is 2
-            return 1 / np.maximum(deviation(value), 2 * self.floor)
+            return 1 / np.maximum(deviation(squares), 2 * self.floor)
 
-        even = np.ones(crowd.n_workers)
-        value, solution = weighted_means(
-            crowd, even, weights, self.tolerance, self.max_iterations, self.confidence
-        )
-        apart = np.where(count > 0, deviation(value), np.nan) * crowd.half_width
+        rule = Weighting(parts, weights, self.tolerance, self.max_iterations)
+        solution, squares = yield from rule.means(crowd, np.ones(crowd.n_workers), self.confidence)
+        apart = np.where(count > 0, deviation(squares), np.nan) * crowd.half_width
         return replace(solution, workers={"standard_deviation": apart, **solution.workers})
 
 
-def weighted_means(
-    crowd: ScaledClaims,
-    weight: Floats,
-    weights: Callable[[Floats], Floats],
-    tolerance: float,
-    max_iterations: int,
-    confidence: float,
-) -> tuple[Floats, NumericSolution]:
-    """Alternate between weighted means, at first by `weight`, and weights of workers given these.
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighting:
+    """A rule by which values of tasks give weights of workers."""
 
-    Return the values from -1 to 1 and, on the claims' scale, the solution.
-    """
-    value, converged, iterations = np.full(len(crowd.tasks), np.nan), False, 0
-    while not converged and iterations < max_iterations:
-        iterations += 1
-        each = weight[crowd.worker]
-        earlier, value = value, crowd.by_task(each * crowd.value) / crowd.by_task(each)
-        weight = weights(value)
-        converged = bool(np.abs(value - earlier).max(initial=0.0) < 2 * tolerance)
-    error = weighted_error(crowd, value, weight, confidence)
-    counted = np.where(crowd.of_worker > 0, weight, 0.0)
-    shares = {"weight": counted / max(counted.sum(), 1e-300)}
-    intervals = crowd.on_claims_scale(value, *error)
-    return value, NumericSolution(intervals, shares, converged, iterations)
+    # Sums over a block's claims, given its values; their totals give the weights.
+    parts: Callable[[Floats], tuple[Any, ...]]
+    weights: Callable[..., Floats]
+    tolerance: float
+    max_iterations: int
+
+    def means(
+        self, crowd: ScaledClaims, weight: Floats, confidence: float
+    ) -> Program[tuple[NumericSolution, Floats]]:
+        """Alternate between weighted means, at first by `weight`, and weights given these.
+
+        Return the solution, and the first of the sums that the last weights follow from.
+        """
+        start = WeightedRound(weight, np.full(len(crowd.tasks), np.nan))
+        last: WeightedRound = yield Loop(start, partial(self._next, crowd))
+        error = yield from weighted_error(crowd, last.value, last.weight, confidence)
+        counted = np.where(crowd.of_worker > 0, last.weight, 0.0)
+        shares = {"weight": counted / max(counted.sum(), 1e-300)}
+        intervals = crowd.on_claims_scale(last.value, *error)
+        return NumericSolution(intervals, shares, last.converged, last.rounds), last.sums
+
+    def _next(
+        self, crowd: ScaledClaims, state: WeightedRound
+    ) -> Program[tuple[WeightedRound, bool]]:
+        each = state.weight[crowd.worker]
+        value = crowd.by_task(each * crowd.value) / crowd.by_task(each)
+        change = np.abs(value - state.value).max(initial=0.0)
+        *totals, change = yield from everywhere(*self.parts(value), most=(change,))
+        converged, rounds = bool(change < 2 * self.tolerance), state.rounds + 1
+        found = WeightedRound(self.weights(*totals), value, totals[0], converged, rounds)
+        return found, converged or rounds >= self.max_iterations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedRound:
+    """The state of weighted means after a round."""
+
+    weight: Floats  # float array, shape (n_workers,)
+    value: Floats  # float array, shape (n_answered,). From -1 to 1; NaN before the first round.
+    sums: Any = None  # the first of the totals that `weight` follows from
+    converged: bool = False
+    rounds: int = 0
 
 
 def weighted_error(
     crowd: ScaledClaims, value: Floats, weight: Floats, confidence: float
-) -> tuple[Floats, Floats]:
+) -> Program[tuple[Floats, Floats]]:
     """Return each weighted mean's standard error and how far its interval reaches.
 
     Workers' variances are estimated from residuals, divided by what is left of the claims after the
@@ -203,9 +234,10 @@ def weighted_error(
     each = weight[crowd.worker]
     total = crowd.by_task(each)
     share = each / total[crowd.task]
-    squares = crowd.by_worker((crowd.value - value[crowd.task]) ** 2)
     # A claim leaves 1 - share of a degree of freedom: the mean took the rest.
-    free = crowd.by_worker(1 - share)
+    squares, free = yield from everywhere(
+        crowd.by_worker((crowd.value - value[crowd.task]) ** 2), crowd.by_worker(1 - share)
+    )
     pooled = squares.sum() / max(free.sum(), 1e-300) if free.sum() > 0 else np.nan
     variance = (squares + pooled) / (free + 1)
     part = share**2 * variance[crowd.worker]
@@ -267,9 +299,9 @@ class ConfidenceAware(NumericEstimator):
         check_proper_share(significance=self.significance)
         check_positive(floor=self.floor)
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
-        """Return values and intervals; see `NumericEstimator.solve`."""
-        crowd = ScaledClaims.of(claims)
+    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
+        """Return values and intervals; see `NumericEstimator.program`."""
+        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
         mean = crowd.by_task(crowd.value) / crowd.of_task
         spread = crowd.by_task((crowd.value - mean[crowd.task]) ** 2) / crowd.of_task
         spread[spread == 0] = 1.0
@@ -277,21 +309,19 @@ class ConfidenceAware(NumericEstimator):
         # `chdtri` takes the upper tail: this is the quantile of significance / 2.
         quantile = chdtri(np.maximum(count, 1), 1 - self.significance / 2)
 
-        def weights(value: Floats) -> Floats:
+        def parts(value: Floats) -> tuple[Floats, float, int]:
             off = (crowd.value - value[crowd.task]) ** 2 / spread[crowd.task]
-            typical = off.mean() if off.size and off.sum() > 0 else 1.0
+            return crowd.by_worker(off), float(off.sum()), off.size
+
+        def weights(squares: Floats, total: float, size: int) -> Floats:
+            typical = total / size if total > 0 else 1.0
             least = self.floor * typical * np.maximum(count, 1)
             # CATD: chi-square quantile over the sum of squares
-            return np.asarray(quantile / np.maximum(crowd.by_worker(off), least))
+            return np.asarray(quantile / np.maximum(squares, least))
 
-        _, solution = weighted_means(
-            crowd,
-            weights(crowd.median),
-            weights,
-            self.tolerance,
-            self.max_iterations,
-            self.confidence,
-        )
+        rule = Weighting(parts, weights, self.tolerance, self.max_iterations)
+        totals = yield from everywhere(*parts(crowd.median))
+        solution, _ = yield from rule.means(crowd, weights(*totals), self.confidence)
         return solution
 
 

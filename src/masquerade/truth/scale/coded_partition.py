@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from scipy import sparse
 
 from masquerade.answers import Claims, Truths
+from masquerade.exact.arrays import Codes, Floats
+from masquerade.mechanisms import Mechanism
 from masquerade.truth.expectation_maximization import Split, UnseenClaims, VoteBlock
 from masquerade.truth.problem import gold_codes
 from masquerade.truth.report_mechanisms import ReportMechanisms
@@ -33,6 +37,8 @@ class Names:
     options: pa.Array  # pyarrow.Array. Every label that can be given.
     gold: Truths | None = None  # known truths, also of tasks in other partitions
     split: Split | None = None  # whose fold is held out
+    # Mechanisms of reports that are numbers, where each has its own.
+    mechanisms: tuple[Mechanism, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +53,22 @@ class CodedPartition:
     nulls: int  # claims that are "no answer"; they are not in `votes`
     # Where each report has its own mechanism: what `workers` are, a worker with a mechanism each.
     sources: NamedSources | None = None
+
+    @property
+    def n_claims(self) -> int:
+        """Number of claims, "no answer" included."""
+        return int(self.votes.of_task.sum()) + self.nulls
+
+    @property
+    def of_worker(self) -> Floats:
+        """Number of answers of each of the partition's workers."""
+        return self.votes.of_worker
+
+    def pairs(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return task and worker of each answer."""
+        matrix, votes = self.votes.matrix, self.votes
+        task = np.repeat(np.arange(votes.n_tasks), np.diff(matrix.indptr[:: votes.n_options]))
+        return task, matrix.indices
 
     @classmethod
     def of(cls, partition: Partition, scratch: Path) -> CodedPartition:
@@ -88,14 +110,7 @@ class PartitionBlock(VoteBlock):
     def of(cls, partition: Partition, scratch: Path, names: Names) -> PartitionBlock:
         """Return the partition among all others, from `scratch` if it was coded before."""
         local = CodedPartition.of(partition, scratch)
-        file = scratch / partition.key / "codes.npy"
-        if file.exists():
-            codes = np.load(file)
-        else:
-            codes = pc.index_in(local.workers, value_set=names.workers).to_numpy()
-            draft = file.with_name(f"{secrets.token_hex(8)}.npy")
-            np.save(draft, codes)
-            os.replace(draft, file)  # at once: another reader finds it whole or not at all
+        codes = worker_codes(scratch / partition.key, local.workers, names)
         votes, unseen = local.among(names), None
         if names.split is not None:
             votes, unseen = _without(votes, local, names.split)
@@ -113,6 +128,18 @@ class PartitionBlock(VoteBlock):
     def named(self) -> Claims:
         """Return the names of tasks and options as claims without rows."""
         return _named(self.tasks, self.options)
+
+
+def worker_codes(folder: Path, workers: pa.Array, names: Names) -> Codes:
+    """Return the codes of a partition's workers among all, kept in its folder."""
+    file = folder / "codes.npy"
+    if file.exists():
+        return np.asarray(np.load(file))
+    codes = pc.index_in(workers, value_set=names.workers).to_numpy()
+    draft = file.with_name(f"{secrets.token_hex(8)}.npy")
+    np.save(draft, codes)
+    os.replace(draft, file)  # at once: another reader finds it whole or not at all
+    return np.asarray(codes)
 
 
 def _named(tasks: pa.Array, options: pa.Array) -> Claims:
@@ -168,9 +195,7 @@ def _write(local: CodedPartition, folder: Path) -> None:
     }
     if local.sources is not None:
         tables |= {"sources": local.sources.table, "masks": local.sources.masks}
-    for name, table in tables.items():
-        with pa.OSFile(str(draft / name), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
-            out.write_table(table)
+    write_tables(draft, tables)
     try:
         os.replace(draft, folder)
     except OSError:  # somebody else was faster
@@ -197,16 +222,25 @@ def _read(folder: Path) -> CodedPartition:
     )
     sources = None
     if (folder / "sources").exists():
-        sources = NamedSources(_table_in(folder, "sources"), _table_in(folder, "masks"))
+        sources = NamedSources(table_in(folder, "sources"), table_in(folder, "masks"))
     nulls = int(np.load(folder / "nulls.npy"))
     return CodedPartition(votes, tasks, workers, options, nulls, sources)
 
 
-def _table_in(folder: Path, name: str) -> pa.Table:
+def write_tables(folder: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Write tables to files of their names, to be read by `table_in`."""
+    for name, table in tables.items():
+        path = str(folder / name)
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+            out.write_table(table)
+
+
+def table_in(folder: Path, name: str) -> pa.Table:
+    """Return a table, read where it lies."""
     with pa.memory_map(str(folder / name)) as source:
         return pa.ipc.open_file(source).read_all()
 
 
 def _names_in(folder: Path, name: str) -> pa.Array:
-    column = _table_in(folder, name)[name].combine_chunks()
+    column = table_in(folder, name)[name].combine_chunks()
     return column if isinstance(column, pa.Array) else column.chunk(0)

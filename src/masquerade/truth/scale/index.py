@@ -15,13 +15,15 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from masquerade.answers import Truths
+from masquerade.answers.claims import Kind
 from masquerade.errors import DuplicateClaim, MixedTypes
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.diagnostics import Components
 from masquerade.truth.expectation_maximization import Crowd
-from masquerade.truth.scale.coded_partition import CodedPartition, Names, PartitionBlock
+from masquerade.truth.scale.coded_partition import CodedPartition, Names, worker_codes
 from masquerade.truth.scale.engines import Engine
+from masquerade.truth.scale.number_partition import NumberPartition
 from masquerade.truth.scale.partitions import Partition, Partitions
 from masquerade.truth.scale.report_sources import GlobalSources, NamedSources
 from masquerade.truth.ties import digest
@@ -40,6 +42,7 @@ class Index:
     component: Codes  # int32 array, shape (n_workers,). As `Components.of_worker`.
     n_components: int
     masked: GlobalSources | None = None  # where each report has its own mechanism
+    reports: dict[str, int] | None = None  # number of reports of each mechanism then
 
     def crowd(self, mechanism: CategoricalMechanism | None) -> Crowd:
         """Return what an M-step may know of the claims."""
@@ -56,6 +59,11 @@ class Index:
     def components(self) -> Components:
         """The groups of workers that share no answer; tasks stay in their partitions."""
         return Components(self.n_components, np.zeros(0, dtype=np.int32), self.component)
+
+    @property
+    def kind(self) -> Kind:
+        """``"categorical"``, also of categories that stand for numbers, or ``"numeric"``."""
+        return "categorical" if self.n_options else "numeric"
 
     @property
     def workers(self) -> pa.Array:
@@ -118,6 +126,9 @@ class Index:
         links: _Links = engine.fold(partitions.files, _link, _linked, shared)
         component, count = links.components()
         masked = contents.sources
+        if partitions.files[0].numbers and masked is not None:
+            mechanisms, masked = masked.mechanisms(), None
+            names = replace(names, mechanisms=mechanisms)
         return cls(
             replace(names, gold=gold),
             len(contents.digests),
@@ -127,6 +138,7 @@ class Index:
             component,
             count,
             None if masked is None else masked.resolved(len(options)),
+            None if contents.sources is None else contents.sources.reports,
         )
 
 
@@ -144,14 +156,19 @@ class _Contents:
     sources: NamedSources | None
 
 
+def _local(partition: Partition, scratch: Path) -> CodedPartition | NumberPartition:
+    kind = NumberPartition if partition.numbers else CodedPartition
+    return kind.of(partition, scratch)
+
+
 def _contents(partition: Partition, scratch: Path) -> _Contents:
-    local = CodedPartition.of(partition, scratch)
+    local = _local(partition, scratch)
     return _Contents(
         local.workers,
         local.options,
         local.tasks.type,
         digest(local.tasks),
-        int(local.votes.of_task.sum()) + local.nulls,
+        local.n_claims,
         local.nulls,
         partition.path.name,
         local.sources,
@@ -205,7 +222,7 @@ def _refuse_split_tasks(contents: _Contents, files: Sequence[Partition], engine:
 def _places_of(
     partition: Partition, scratch: Path, digests: NDArray[np.uint64]
 ) -> dict[Any, list[str]]:
-    tasks = CodedPartition.of(partition, scratch).tasks
+    tasks = _local(partition, scratch).tasks
     repeated = tasks.filter(pa.array(np.isin(digest(tasks), digests)))
     return {name: [partition.path.name] for name in repeated.to_pylist()}
 
@@ -233,20 +250,18 @@ class _Links:
 
 
 def _link(partition: Partition, scratch: Path, names: Names) -> _Links:
-    block = PartitionBlock.of(partition, scratch, names)
-    votes = block.sorted_votes
-    matrix, n = votes.matrix, votes.n_workers
-    task = np.repeat(np.arange(votes.n_tasks), np.diff(matrix.indptr[:: votes.n_options]))
-    nodes = n + votes.n_tasks
+    local = _local(partition, scratch)
+    codes = worker_codes(scratch / partition.key, local.workers, names)
+    task, worker = local.pairs()
+    n = len(local.workers)
+    nodes = n + len(local.tasks)
     # Workers, then tasks: an answer joins two.
-    graph = sparse.coo_array(
-        (np.ones(len(task), np.int8), (matrix.indices, n + task)), shape=(nodes, nodes)
-    )
+    graph = sparse.coo_array((np.ones(len(task), np.int8), (worker, n + task)), shape=(nodes,) * 2)
     _, group = csgraph.connected_components(graph, directed=False)
-    root = np.arange(block.n_workers)
-    assert block.workers is not None
-    root[block.workers] = _least(group[:n], block.workers)
-    return _Links(block.spread(votes.of_worker), root)
+    root, answers = np.arange(len(names.workers)), np.zeros(len(names.workers))
+    root[codes] = _least(group[:n], codes)
+    answers[codes] = local.of_worker
+    return _Links(answers, root)
 
 
 def _linked(one: _Links, other: _Links) -> _Links:

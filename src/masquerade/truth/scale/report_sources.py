@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from masquerade.answers import Claims
 from masquerade.errors import MixedTypes, ParameterError
-from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
+from masquerade.mechanisms import CategoricalMechanism, Mechanism, parse_mechanism
 from masquerade.truth.channel_view import Levels
 from masquerade.truth.report_mechanisms import ReportMechanisms, Sources
 
@@ -59,6 +59,24 @@ class NamedSources:
         total = total.select(["mechanism", "reports_sum", "silent_sum"])
         return NamedSources(table.take(seen), total.rename_columns(list(masks.column_names)))
 
+    @property
+    def reports(self) -> dict[str, int]:
+        """Number of reports that went through each mechanism, by its text form."""
+        names, counts = (self.masks[name].to_pylist() for name in ("mechanism", "reports"))
+        return dict(zip(names, counts, strict=True))
+
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Return the mechanisms of all reports, once it is checked that they mask one question.
+
+        Raises
+        ------
+        ParameterError
+            They mask different questions.
+        """
+        mechanisms = tuple(parse_mechanism(text) for text in self.masks["mechanism"].to_pylist())
+        ReportMechanisms(mechanisms, np.zeros(0, dtype=np.int32))
+        return mechanisms
+
     def resolved(self, n_options: int) -> GlobalSources:
         """Return the sources of all partitions as codes, once their mechanisms are checked.
 
@@ -69,8 +87,7 @@ class NamedSources:
             report is "no answer" that its mechanism cannot mask.
         """
         texts = self.masks["mechanism"].to_pylist()
-        mechanisms = cast(Any, tuple(parse_mechanism(text) for text in texts))
-        ReportMechanisms(mechanisms, np.zeros(0, dtype=np.int32))
+        mechanisms = cast(Any, self.mechanisms())
         reports, silent = (self.masks[name].to_numpy() for name in ("reports", "silent"))
         for mechanism, missing in zip(mechanisms, silent, strict=True):
             check_domain(mechanism, n_options, int(missing))
@@ -89,12 +106,6 @@ class GlobalSources:
 
     workers: pa.Array  # pyarrow.Array. Every worker, in order of first appearance.
     sources: Sources
-
-    @property
-    def reports(self) -> dict[str, int]:
-        """Number of reports that went through each mechanism, by its text form."""
-        names = map(str, self.sources.levels.mechanisms)
-        return dict(zip(names, self.sources.reports.tolist(), strict=True))
 
 
 def check_domain(
