@@ -52,7 +52,8 @@ def ready():
 if __name__ == "__main__":
     bound = listen("127.0.0.1", 0)
     workers = int(sys.argv[2])
-    settings = Settings(sys.argv[1], rate_participant=0, rate_address=0, workers=workers)
+    free = {"rate_participant": 0, "rate_address": 0, "rate_survey": 0}
+    settings = Settings(sys.argv[1], **free, workers=workers)
     if workers > 1:
         Workers(settings, bound).run(ready=ready)
     else:

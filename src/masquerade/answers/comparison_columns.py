@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from masquerade.answers.frames import encode_declared, first_missing, id_column, plain_column
+from masquerade.answers.codes import encode, encode_declared
+from masquerade.answers.frames import first_missing, id_column, plain_column
 from masquerade.errors import (
     DuplicateVoter,
     InvalidRecord,
@@ -77,8 +78,8 @@ def encode_voters(
         return np.arange(table.num_rows), pa.array(range(1, table.num_rows + 1))
     ids = id_column(table, VOTER, wanted="record a voter")
     if declared is None:
-        encoded = ids.dictionary_encode()
-        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+        codes, voters = encode(ids)
+        return codes.astype(np.int64), voters
     return encode_declared(ids, declared, VOTER, twice=DuplicateVoter)
 
 
@@ -91,8 +92,7 @@ def encode_choices(table: pa.Table) -> Integers:
             f"column {CHOICE!r}, row {row}: the number is missing; say which choice of the voter "
             "the record is from, or remove the column."
         )
-    codes: Integers = ids.dictionary_encode().indices.to_numpy().astype(np.int64)
-    return codes
+    return encode(ids)[0].astype(np.int64)
 
 
 def encode_items(

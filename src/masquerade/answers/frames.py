@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -15,14 +14,11 @@ import pyarrow.parquet as pa_parquet
 
 from masquerade.errors import (
     InputError,
-    InvalidRecord,
     MissingValue,
     MixedTypes,
-    ParameterError,
     SchemaError,
     UnreadableFile,
 )
-from masquerade.exact.arrays import Integers
 from masquerade.lazy import suggestion
 
 #: A pandas, polars, pyarrow or duckdb table, or a dict of arrays.
@@ -166,6 +162,8 @@ def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
 def first_missing(array: pa.Array) -> int | None:
     """Return the first row, from 1, that is null, NaN or an empty text."""
     is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    if pa.types.is_integer(array.type) and not array.null_count:
+        return None
     # Lengths are differences of offsets: no text is compared where none is missing.
     if is_text and not array.null_count and (pc.min(pc.binary_length(array)).as_py() or 0) > 0:
         return None
@@ -425,39 +423,3 @@ def write_table(table: pa.Table, path: str | Path) -> None:
             )
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be written: {error}") from error
-
-
-def encode_declared(
-    ids: pa.Array, declared: Sequence[Any], name: str, *, twice: type[Exception] = ParameterError
-) -> tuple[Integers, pa.Array]:
-    """Return the ids, none missing, as codes into the declared ones, and these in their order.
-
-    `name`: of the column, in the singular. `twice`: raised where one is declared twice.
-    """
-    if isinstance(declared, str):
-        raise ParameterError(f"{name}s is {declared!r}, expected a sequence of ids.")
-    try:
-        known = pa.array(declared)
-        ids = ids.cast(known.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ParameterError(
-            f"the declared {name}s are not ids of the table's type {ids.type}: {error}"
-        ) from error
-    missing = first_missing(known)
-    if missing is not None:
-        raise ParameterError(
-            f"the id of declared {name} {missing} is missing; give everything that was declared an "
-            "id."
-        )
-    _, first = np.unique(known.dictionary_encode().indices.to_numpy(), return_index=True)
-    if len(first) < len(known):
-        again = int(np.setdiff1d(np.arange(len(known)), first)[0])
-        raise twice(f"{name} {known[again].as_py()!r} is declared twice; declare each once.")
-    codes = pc.index_in(ids, value_set=known)
-    stranger = first_missing(codes)
-    if stranger is not None:
-        raise InvalidRecord(
-            f"column {name!r}, row {stranger}: {ids[stranger - 1].as_py()!r} is not among the "
-            f"{len(known)} declared {name}s; declare it, or remove the row."
-        )
-    return codes.to_numpy().astype(np.int64), known
