@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -27,6 +29,7 @@ def same(names: pa.Array) -> None:
 def test_codes_are_those_of_the_dictionary(data: st.DataObject) -> None:
     """Whole numbers of every type, near each other or at the ends of the type, and texts."""
     kind = data.draw(st.sampled_from((*WHOLE, "string", "large_string")))
+    values: list[Any]
     if kind in WHOLE:
         limits = np.iinfo(kind)
         low, high = int(limits.min), int(limits.max)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.templates import TEMPLATES
@@ -109,6 +109,7 @@ def test_every_page_of_who_asks_is_accessible(
     page.get_by_role("link", name="Look again").click()
     expect(page.locator(".results")).to_be_visible()
     found.update(faults(page, "result"))
+    found.update(_published(page, new_visitor().page, leader.url, faults))
     operator.page.reload()
     found.update(faults(operator.page, "helper-added"))
     page.goto(f"{leader.url}/surveys")
@@ -116,3 +117,18 @@ def test_every_page_of_who_asks_is_accessible(
     assert not found, found
     assert not owner.complaints
     assert not operator.complaints
+
+
+def _published(page: Page, stranger: Page, url: str, faults: Faults) -> dict[str, Any]:
+    """Publish the result; return faults of the pages that everybody sees, which speak of halves."""
+    page.get_by_text("Publish results").first.click()
+    page.get_by_role("button", name="Publish them").click()
+    token = page.url.rpartition("/")[2]
+    stranger.goto(f"{url}/r/{token}")
+    expect(stranger.locator("main")).to_contain_text("unless both put their halves together")
+    expect(stranger.locator("main")).not_to_contain_text("masked on")
+    found = faults(stranger, "public")
+    stranger.goto(f"{url}/r/{token}/embed")
+    expect(stranger.locator("body")).to_contain_text("split between two parties")
+    expect(stranger.locator("body")).not_to_contain_text("masked")
+    return found

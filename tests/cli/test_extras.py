@@ -31,6 +31,7 @@ release numbers.csv --epsilon 1 --domain 0 10 --samples 5 --out synthetic.csv
 select pool.csv --budget 5
 caps --home home
 helper tasks --help
+helper show --help
 """.strip().splitlines()
 
 RUN_EACH = """

@@ -35,7 +35,7 @@ from masquerade.errors import (
     SchemaError,
     UnknownLabel,
 )
-from masquerade.exact.arrays import Codes, Flags, Floats
+from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 from masquerade.exact.number import one_of
 
 Kind = Literal["categorical", "numeric"]
@@ -479,7 +479,7 @@ def kept_rows(claims: Claims, duplicates: Duplicates) -> Flags | None:
         return None
     # 32 bits, where they hold all keys, are sorted in half the time
     narrow = claims.n_tasks * claims.n_workers <= np.iinfo(np.int32).max
-    key = claims.task.astype(np.int32 if narrow else np.int64)
+    key: Integers = claims.task.astype(np.int32 if narrow else np.int64)
     # a stable sort is quick where much is in order already, as in tables that go task by task
     in_order = bool((key[1:] >= key[:-1]).all())
     key *= claims.n_workers

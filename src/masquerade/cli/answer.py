@@ -161,7 +161,10 @@ def me(
                 entry["day"],
                 entry["kind"],
                 entry["title"] or entry["survey"] or "–",
-                entry["epsilon_user"],
+                # What two parties add up has a ρ, and no ε without a chance of more.
+                "–"
+                if entry["epsilon_user"] == "inf" and not entry["clear"]
+                else entry["epsilon_user"],
                 entry["rho"],
                 entry["clear"],
             )

@@ -161,9 +161,23 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
         _say("Nothing is asked yet.")
 
 
+@helper.command("show")
+def show_task(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
+    """Print all that a survey asks, counts and promises, as the operator's page says it.
+
+    Example: masquerade helper show 5a5a5a5a5a5a
+    """
+    with _services(context.obj()) as services:
+        view = _view(services, _named(services, task))
+    if as_json:
+        show({"task": view.pop("id"), **view}, as_json=True, title="Task")
+        return
+    _say("\n".join(_sentences(view)))
+
+
 @helper.command()
 def approve(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
-    """Approve a survey; `tasks --json` shows its questions, noise and promise.
+    """Approve a survey, whose questions, noise and promise `show` prints.
 
     Example: masquerade helper approve 5a5a5a5a5a5a
     """
@@ -232,24 +246,67 @@ def link(context: typer.Context) -> None:
 
 
 def _decide(settings: Settings, task: str, *, approve: bool, as_json: bool) -> None:
-    from masquerade.errors import NotFound
-
     with _services(settings) as services:
-        named = [one for one in services.tasks.tasks() if one.id.startswith(task.lower())]
-        if len(named) != 1 or not task:
-            raise NotFound(
-                f"{len(named)} tasks begin with {task!r}; masquerade helper tasks lists them."
-            )
-        decided = services.tasks.decide(named[0].id, approve=approve)
+        decided = services.tasks.decide(_named(services, task).id, approve=approve)
         show(_summary(services, decided), as_json=as_json, title=decided.survey.title)
 
 
-def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
+def _named(services: HelperServices, task: str) -> HelperTask:
+    from masquerade.errors import NotFound
+
+    named = [one for one in services.tasks.tasks() if one.id.startswith(task.lower())]
+    if len(named) != 1 or not task:
+        raise NotFound(
+            f"{len(named)} tasks begin with {task!r}; masquerade helper tasks lists them."
+        )
+    return named[0]
+
+
+def _view(services: HelperServices, task: HelperTask) -> dict[str, Any]:
     from masquerade.server.parties.helper_page import task_view
 
     names = {one.id: one.name for one in services.access.leaders()}
     counts, repeats = services.tasks.counts(task), services.tasks.repeats(task)
-    view = task_view(task, counts, names, repeats=repeats)
+    return task_view(task, counts, names, repeats=repeats)
+
+
+def _sentences(view: dict[str, Any]) -> Iterator[str]:
+    """Yield what the operator's page says of a task, line by line."""
+    yield f"{view['title']} ({view['state']})"
+    if view["description"]:
+        yield view["description"]
+    yield f"Asked by {view['proposer']}, whose server is {view['leader']}."
+    yield (
+        f"About {view['people']} people are expected; no sum of fewer than {view['minimum']} is "
+        f"given. It ends on {view['expires']}."
+    )
+    yield "Questions:"
+    for place, one in enumerate(view["questions"], start=1):
+        condition = f"; {one['condition']}" if one["condition"] else ""
+        yield f"  {place}. {one['text']} ({one['answers']}{condition})"
+        yield f"     Added up: {one['counted']}. Noise of about {one['noise']}."
+    for one in view["cross"]:
+        yield (
+            f"  Answers counted together: {one['text']}, {one['cells']} cells. Noise of about "
+            f"{one['noise']}."
+        )
+    for one in view["states"]:
+        yield (
+            f"  Of “{one['text']}” how many there are of: {one['symbols']}. Noise of about "
+            f"{one['noise']}."
+        )
+    yield (
+        "Whoever sees the result and everything that you see, or everything that the surveyor "
+        f"sees, learns of one person no more than epsilon {view['epsilon']}, but for a chance of "
+        f"{view['delta']} (rho {view['rho']}). This rests on:"
+    )
+    yield from (f"  - {one}" for one in view["assumptions"])
+    if view["repeats"]:
+        yield f"Exactly these questions were approved before, {view['repeats']} times."
+
+
+def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
+    view = _view(services, task)
     return {
         "task": task.id,
         "title": view["title"],

@@ -145,7 +145,7 @@ def test_a_restored_leader_draws_no_second_noise(pair: Pair, tmp_path: Path) -> 
 
 
 def test_the_command_line_decides(sqlite_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``masquerade helper tasks, approve, refuse`` do what the page does."""
+    """``masquerade helper tasks, show, approve, refuse`` say and do what the page does."""
     sqlite_pair.add_helper()
     first, second = secrets.token_hex(8), secrets.token_hex(8)
     asked = sqlite_pair.ask(sqlite_pair.define(title="First"), first)
@@ -161,6 +161,16 @@ def test_the_command_line_decides(sqlite_pair: Pair, monkeypatch: pytest.MonkeyP
     listed = json.loads(run("tasks", "--json"))["tasks"]
     assert {one["title"] for one in listed} == {"First", "Second"}
     assert listed[0]["questions"] == ["What for lunch?", "How are you?"]
+    read = run("show", asked["task"][:16])
+    for said in ("First (proposed)", "What for lunch? (", "Noise of about", "learns of one person"):
+        assert said in read
+    shown = json.loads(run("show", asked["task"], "--json"))
+    assert shown["task"] == asked["task"]
+    for question in shown["questions"]:
+        assert question["answers"] in read
+        assert question["counted"] in read
+    for assumption in shown["assumptions"]:
+        assert assumption in read
     assert json.loads(run("approve", asked["task"][:16], "--json"))["state"] == "approved"
     assert json.loads(run("refuse", other["task"], "--json"))["state"] == "refused"
     assert run("token").startswith("mqh_")

@@ -20,9 +20,13 @@ export class PlainPage {
       "plain",
       [
         heading(said.title),
-        card(said.lineTitle, paragraph(said.line, "lead")),
+        card(
+          said.lineTitle,
+          said.line.map((text) => paragraph(text, "lead")),
+        ),
         card(said.minuteTitle, said.minute.map((text) => paragraph(text))),
         maskDemo(),
+        card(said.partiesTitle, said.parties.map((text) => paragraph(text))),
         card(
           said.restTitle,
           said.rest.map(([title, ...texts]) => [

@@ -161,7 +161,7 @@ export function questionFields(questions, place, faults, set) {
         question.allow_skip,
         (on) => set({ allow_skip: on }, true),
         {
-          hint: "It is masked like every other answer.",
+          hint: "It is protected like every other answer.",
           disabled: Boolean(question.show_if),
         },
       ),

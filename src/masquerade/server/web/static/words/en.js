@@ -41,8 +41,8 @@ export const ENGLISH = {
   },
   welcome: {
     title: "Your answers wear a mask",
-    stays: "Your true answers never leave this device.",
-    masked: "What leaves is changed by chance, so nobody can be sure what you really said.",
+    stays: "Before anything leaves this device, your answers are masked, or cut into two halves for two parties. Each survey says which.",
+    masked: "A mask changes an answer by chance, so nobody can be sure what you really said. A half says nothing as long as one of the two parties is honest.",
     crowd: "In a crowd chance evens out, so what the crowd thinks still comes out right.",
     account: "No name, no e-mail, no password.",
     begin: "Begin",
@@ -86,7 +86,7 @@ export const ENGLISH = {
   battery: {
     label: "Privacy battery",
     left: (percent) => `${number(percent)} % of your lifetime privacy left`,
-    spent: (epsilon, cap) => `ε ${epsilon} of ${cap} spent`,
+    spent: (epsilon, cap) => `ε ${epsilon} so far; your cap is ε ${cap}. Losses add up in ρ, so one is not a share of the other.`,
   },
   levels: {
     legend: "How much should the mask hide?",
@@ -419,7 +419,7 @@ export const ENGLISH = {
       "Masquerade asks many people and learns what they think together, without learning what any one of them thinks.",
     ],
     list: [
-      "Answers are masked on this device, before anything is sent.",
+      "Answers are masked on this device, or cut into two sealed halves for two parties, before anything is sent.",
       "No cookies, no trackers, nothing loaded from any other site.",
       "Works without a network once it has been opened.",
       "Free software under the Apache licence: everybody may read it and run it.",
@@ -430,13 +430,24 @@ export const ENGLISH = {
   plain: {
     title: "Privacy in plain words",
     lineTitle: "In one line",
-    line: "Your device changes your answers by chance before it sends them, so nobody, the server included, can be sure what you really said.",
-    minuteTitle: "In one minute",
+    line: [
+      "A survey protects you in one of two ways, and its first page says in which.",
+      "Masks: your device changes your answers by chance before it sends them, so nobody, the server included, can be sure what you really said.",
+      "Two parties: your device cuts your answers into two sealed halves, one for each party. Nobody can read them unless both parties put their halves together.",
+    ],
+    minuteTitle: "Masks, in one minute",
     minute: [
       "You answer on your own device. Before anything is sent, it throws dice. Sometimes your answer goes out as it is, sometimes another one goes out in its place. Only your device knows which.",
       "So whoever sees what was sent, be it those who ask, the server or a thief, cannot tell whether it was you or the dice.",
       "In a crowd the dice even out, because everybody knows how often they change an answer. So what the crowd thinks can be worked out, with a margin of error.",
       "How much the mask hides is settled before you see the questions. Every survey uses some of your lifetime privacy. When your cap is reached, your device and the server refuse the next one.",
+    ],
+    partiesTitle: "Two parties, in one minute",
+    parties: [
+      "You answer on your own device. It cuts every answer into two halves by chance. Each half alone is pure chance and says nothing about you. One half is sealed for those who ask, the other for a second party, whose name is on the survey's first page.",
+      "When the survey is closed, each party adds up its halves of everybody, and adds noise to its sums. Only these sums are put together. So what the crowd thinks comes out, and no single answer.",
+      "If both parties put their halves together, they can read your answers. No mask hides your answers from both. You have to trust that one of them is honest.",
+      "The sums tell a little about everybody who is in them. So this uses some of your lifetime privacy too.",
     ],
     restTitle: "In ten minutes",
     rest: [
@@ -465,6 +476,7 @@ export const ENGLISH = {
       [
         "What the server keeps",
         "Your masked answers, under another random name in each survey. The days and prices of your surveys, under a name that only your recovery words lead to. Nothing that it stores joins the two, unless you are the only one who took part. It stores no e-mail, no network address and no time more exact than the day.",
+        "Of a survey between two parties it keeps your answers as two sealed halves. It can open one of them, and that one says nothing without the other.",
       ],
       [
         "What is not hidden",
@@ -477,7 +489,8 @@ export const ENGLISH = {
       ],
       [
         "Whom you have to trust",
-        "Not those who ask, and not what the server keeps. But this page is a program that the server sends, and a program that cheats could send true answers. That is why it is short, can be read by anybody, and has a build number to compare with the published one. And trust your own device and its browser: they see what you see.",
+        "With masks: not those who ask, and not what the server keeps. But this page is a program that the server sends, and a program that cheats could send true answers. That is why it is short, can be read by anybody, and has a build number to compare with the published one. And trust your own device and its browser: they see what you see.",
+        "Between two parties: that they do not put their halves together. Here too a page that cheats could send true answers. You can open such a survey at the second party's address, where those who ask cannot change the page.",
       ],
     ],
   },
