@@ -18,6 +18,7 @@ from masquerade.aggregate import (
     One,
     Some,
     SumNoise,
+    SurveyCircuit,
     Whole,
     mean_estimate,
     mean_of_sum,
@@ -372,3 +373,22 @@ def test_a_quantile_of_exact_counts_is_the_quantile() -> None:
     nobody = quantile_estimate([0, 0, 50], [(1, 1), (2, 2)], 0.5, variance=1.0, design=Design(50))
     assert math.isnan(nobody.value)
     assert (nobody.low, nobody.high) == (1, 2)
+
+
+def test_who_ticks_and_says_to_have_left_it_out_counts_once_among_all() -> None:
+    """Five such liars beside 40 move a share of all by 5 / 45, and the share of who answered more.
+
+    Nothing proves that both blocks agree, as the documentation says with these numbers.
+    """
+    encoding = Encoding((SeveralOf("want", "What?", ("tea", "milk"), allow_skip=True),))
+    noise = SumNoise.of_rho(encoding.blocks, "0.5")
+    lie = SurveyCircuit(encoding.blocks).encode([[True, True], 1])
+    assert lie == [1, 1, 0, 1]
+
+    def shares(liars: int) -> tuple[float, float]:
+        sums = [[20 + liars, 10 + liars], [40, liars]]
+        found = encoding.estimates(sums, noise=noise, design=Design(40 + liars))[0]
+        return found.shares[0].value, found.answered[0].value
+
+    assert shares(0) == (0.5, 0.5)
+    assert shares(5) == pytest.approx((25 / 45, 0.625))
