@@ -10,7 +10,6 @@ result that its page shows. You need ``pip install 'masquerade[frames,plots]'``.
 # A survey with two levels of protection, and 1,500 made-up people. Their answers are masked here as their devices
 # would do it, with a seed in place of the operating system's randomness.
 
-import io
 import json
 import tempfile
 from pathlib import Path
@@ -21,10 +20,10 @@ import pandas as pd
 from masquerade import plots
 from masquerade.results import (
     Codebook,
+    SurveyResult,
     cross_table,
+    group_difference,
     read_reports,
-    result_table,
-    survey_result,
     write_reports,
 )
 from masquerade.surveys import Choice
@@ -61,6 +60,7 @@ for number, person in enumerate(answers):
 folder = Path(tempfile.mkdtemp())
 with (folder / "reports.csv").open("wb") as file:
     file.writelines(write_reports(codebook, [rows], kind="csv"))
+(folder / "codebook.json").write_text(json.dumps(codebook.to_json()))
 
 # %%
 # The file has a row for each person and question. ``report`` is what left the device. It is not the answer. ``mech`` and ``param`` name the mask.
@@ -75,11 +75,10 @@ ill_alone = frame[frame["question_id"] == "ill"]
 ill_alone.groupby("level_id")["report"].value_counts(normalize=True).unstack()
 
 # %%
-# ``survey_result`` undoes the masks. It is the same computation as on the result page of the server.
+# ``SurveyResult`` undoes the masks. It is the same computation as on the result page of the server.
 
-reports = read_reports(folder / "reports.csv", codebook=codebook)
-result = survey_result(reports)
-table = pd.read_csv(io.StringIO(result_table(result)))
+reports = read_reports(folder / "reports.csv", codebook=folder / "codebook.json")
+table = SurveyResult.of(reports).to_pandas()
 columns = ["option", "estimator", "level", "value", "low", "high", "n"]
 table.loc[table["question"] == "ill", columns].round(3)
 
@@ -118,3 +117,9 @@ axes = plots.estimates(
     title="Shares of people by two answers",
 )
 axes.figure
+
+# %%
+# Do those whose boss knows work while ill more often than those whose boss does not? Nobody's group is known. The
+# difference of the groups is found through both masks, with the interval that goes with it.
+
+group_difference(reports, "ill", by="boss", groups=("Yes", "No"), option="Yes").to_pandas()

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.exact import DEFAULT_DELTA, INFINITE_LOSS, NO_LOSS, Loss, epsilon_of_rho
+from masquerade.exact import (
+    DEFAULT_DELTA,
+    INFINITE_LOSS,
+    NO_LOSS,
+    Loss,
+    epsilon_of_rho,
+    rho_of_epsilon,
+)
 
 deltas = st.fractions(min_value="1/1000000000000", max_value="99/100", max_denominator=10**13)
 
@@ -98,3 +105,11 @@ def test_a_delta_outside_its_range_is_refused(delta: float) -> None:
     """Delta is above 0 and below 1."""
     with pytest.raises(ParameterError, match="delta is"):
         epsilon_of_rho(Loss(1), delta=delta)
+
+
+@pytest.mark.parametrize("micro", [10**5, 10**6, 5 * 10**6, 10**9])
+def test_rho_of_epsilon_is_the_inverse(micro: int) -> None:
+    """It is the largest rho that keeps to an epsilon; the next millionth does not."""
+    rho = rho_of_epsilon(Loss(micro))
+    assert epsilon_of_rho(rho) <= Loss(micro) < epsilon_of_rho(Loss(rho.micro + 1))
+    assert rho_of_epsilon(INFINITE_LOSS) == INFINITE_LOSS

@@ -65,6 +65,20 @@ def test_files_give_the_result_bit_for_bit(rows: list[Row], tmp_path: Path, kind
     assert result_bytes(survey_result(found)) == result_bytes(survey_result(direct))
 
 
+def test_the_codebook_can_be_a_path(rows: list[Row], tmp_path: Path) -> None:
+    """The file that was downloaded beside the reports does, as a text or a path, nothing else."""
+    direct = reports_of(definition(), rows)
+    path = written(direct.codebook, rows, tmp_path / "r.csv")
+    book = tmp_path / "codebook.json"
+    book.write_text(json.dumps(direct.codebook.to_json()))
+    for path_given in (book, str(book)):
+        assert read_reports(path, codebook=path_given).digest() == direct.digest()
+    with pytest.raises(ParameterError, match="codebook is of type dict, expected the path"):
+        read_reports(path, codebook=direct.codebook.to_json())  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="codebook=PATH in Python"):
+        read_reports(path)
+
+
 @pytest.mark.parametrize("kind", list(REPORT_FORMATS))
 def test_no_reports_are_a_file_too(tmp_path: Path, kind: str) -> None:
     """A survey that nobody answered has files without rows."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
+from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
 from masquerade.selection import (
     Precision,
@@ -152,10 +153,24 @@ def test_the_plan_of_two_parties_is_written_as_it_is_read() -> None:
     assert parse_plan(str(plan)) == plan
     assert plan.guarantee().trust == "two-parties"
     for text, said in (
-        ("two-parties:questions=10", "does not say options and rho"),
+        ("two-parties:questions=10", "does not say options and rho or epsilon"),
+        ("two-parties:questions=1,options=5,rho=1,epsilon=1", "rho or epsilon, .* and not both"),
+        ("two-parties:questions=1,options=5,epsilon=0", "epsilon is 0, expected at least"),
+        ("two-parties:questions=1,options=5,epsilon=0.000001", "more noise than is offered"),
         ("two-parties:questions=0,options=5,rho=1", "questions is 0, expected at least 1"),
         ("two-parties:questions=1,options=5,rho=0", "rho is 0, expected above 0"),
         ("two-parties:questions=1,options=5,rho=1,bins=3", "no parameter 'bins'"),
     ):
         with pytest.raises(ParameterError, match=said):
             parse_plan(text)
+
+
+def test_two_parties_are_planned_by_epsilon_too() -> None:
+    """Epsilon gives the largest rho, in millionths, that keeps to it; the text has rho."""
+    plan = parse_plan("two-parties:questions=10,options=5,epsilon=1")
+    assert plan == TwoPartySums(10, 5, epsilon="1")
+    assert str(plan) == "two-parties:questions=10,options=5,rho=0.024355"
+    assert plan.guarantee().epsilon_user <= Loss(1_000_000)
+    assert TwoPartySums(10, 5, "0.024356").guarantee().epsilon_user > Loss(1_000_000)
+    with pytest.raises(ParameterError, match=r"rho=0\.024355 is epsilon=1 at delta 1e-6"):
+        TwoPartySums(10, 5)

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         power_in_words,
         risk_in_words,
     )
+    from masquerade.exact.epsilon_at_delta import epsilon_of_rho, rho_of_epsilon
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -116,6 +117,7 @@ __all__ = [
     "compose",
     "compose_linked",
     "composed",
+    "epsilon_of_rho",
     "explain",
     "gaussian_delta",
     "gaussian_epsilon",
@@ -131,6 +133,7 @@ __all__ = [
     "pure_of",
     "rho_of",
     "rho_of_cap",
+    "rho_of_epsilon",
     "rho_of_laplace",
     "rho_of_pure",
     "rho_of_response",

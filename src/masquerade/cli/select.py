@@ -102,7 +102,7 @@ def plan(
         str,
         typer.Argument(
             help="A mechanism, such as randomized-response:options=2,epsilon=1, or "
-            "two-parties:questions=10,options=5,rho=0.5.",
+            "two-parties:questions=10,options=5,rho=0.5 (or epsilon=1, at delta 1e-6).",
             metavar="SPEC",
             show_default=False,
         ),

@@ -14,7 +14,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.exact.coins import Coins, SimulatedCoins, WordSource
-    from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA, epsilon_of_rho
+    from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA, epsilon_of_rho, rho_of_epsilon
     from masquerade.exact.guarantee import Guarantee
     from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Loss
 else:
@@ -32,4 +32,5 @@ __all__ = [
     "SimulatedCoins",
     "WordSource",
     "epsilon_of_rho",
+    "rho_of_epsilon",
 ]

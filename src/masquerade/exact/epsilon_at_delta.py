@@ -36,6 +36,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from masquerade.errors import ParameterError
 from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Loss
 from masquerade.exact.number import NumberLike, finite, in_range, largest_whole
 
@@ -91,6 +92,40 @@ def epsilon_of_rho(rho: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
         # and no term is anywhere near 1e40.
         micro = ((bound + _GUARD) * MICRO).to_integral_value(decimal.ROUND_CEILING)
     return Loss(max(int(micro), 0))
+
+
+@lru_cache(maxsize=1024)
+def rho_of_epsilon(epsilon: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
+    """Return the largest rho, in millionths, whose `epsilon_of_rho` is at most `epsilon`.
+
+    Parameters
+    ----------
+    epsilon : Loss
+        Millionths of epsilon.
+    delta : number
+        Above 0 and below 1.
+
+    Raises
+    ------
+    ParameterError
+        Epsilon is so small that less than a millionth of rho fits.
+
+    Examples
+    --------
+    >>> rho_of_epsilon(Loss(1_000_000)).epsilon
+    0.024355
+    """
+    if epsilon == INFINITE_LOSS:
+        return INFINITE_LOSS
+    # over millionths: epsilon grows with rho
+    micro = largest_whole(lambda m: epsilon_of_rho(Loss(m), delta=delta) <= epsilon)
+    if micro == 0:
+        raise ParameterError(
+            f"epsilon {epsilon.epsilon:g} at delta {float(probability_of_failure(delta)):g} needs "
+            "more noise than is offered; raise epsilon or delta, or use a mechanism without delta.",
+            field="epsilon",
+        )
+    return Loss(micro)
 
 
 def _best_order(rho: float, delta: Fraction) -> float:

@@ -14,18 +14,21 @@ from typing import ClassVar
 
 from masquerade.accounting import Rho
 from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
-from masquerade.errors import ParameterError
 from masquerade.exact import Loss
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.epsilon_at_delta import epsilon_of_rho, probability_of_failure
+from masquerade.exact.epsilon_at_delta import (
+    epsilon_of_rho,
+    probability_of_failure,
+    rho_of_epsilon,
+)
 from masquerade.exact.noise import (
     discrete_gaussian,
     discrete_laplace,
     laplace_variance,
     scale_rounded_up,
 )
-from masquerade.exact.number import NumberLike, largest_whole
+from masquerade.exact.number import NumberLike
 from masquerade.preference.composition import Fidelity, Rows, Sensitivity
 from masquerade.preference.norm_noise import norm_noise
 
@@ -197,12 +200,4 @@ def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
 @lru_cache(maxsize=1024)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Loss:
     """Return the largest zero-concentrated loss, in millionths, within (epsilon, delta)."""
-    target = Loss.of_amount(epsilon)
-    # over millionths: epsilon grows with rho
-    micro = largest_whole(lambda m: epsilon_of_rho(Loss(m), delta=delta) <= target)
-    if micro == 0:
-        raise ParameterError(
-            f"epsilon {float(epsilon)} at delta {float(delta):g} needs more noise than is offered; "
-            "raise epsilon or delta, or use a mechanism without delta."
-        )
-    return Loss(micro)
+    return rho_of_epsilon(Loss.of_amount(epsilon), delta=delta)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from masquerade.results.analysis_notebook import notebook
     from masquerade.results.claims_of_numbers import numeric_claims, numeric_domain
     from masquerade.results.cross_tables import CrossTable, cross_table
+    from masquerade.results.differences import Difference, difference, group_difference
     from masquerade.results.feature_weighting import feature_weights
     from masquerade.results.headline import outlook
     from masquerade.results.methods import bibliography, methods_text
@@ -31,11 +32,14 @@ __all__ = [
     "REPORT_FORMATS",
     "Codebook",
     "CrossTable",
+    "Difference",
     "SurveyReports",
     "SurveyResult",
     "bibliography",
     "cross_table",
+    "difference",
     "feature_weights",
+    "group_difference",
     "methods_text",
     "notebook",
     "numeric_claims",

@@ -184,7 +184,7 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
         masks = codebook.levels[name][a], codebook.levels[name][b]
         if not count:
             continue
-        x, y = (_channel(mask, name) for mask in masks)
+        x, y = (symbol_channel(mask, name) for mask in masks)
         sent = reports.at_level(name)
         # seen[x, y]: people by their pair of reports
         seen = np.bincount(
@@ -215,7 +215,8 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
     )
 
 
-def _channel(mechanism: Any, level: str) -> SymbolChannel:
+def symbol_channel(mechanism: Any, level: str) -> SymbolChannel:
+    """Return the channel of a mask of categories that are masked one by one; refuse any other."""
     if not isinstance(mechanism, RandomizedResponse):
         what = (
             "masks all answers of a person with one flip probability"

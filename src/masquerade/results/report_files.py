@@ -130,15 +130,18 @@ def read_codebook(path: str | Path) -> Codebook:
         raise UnreadableFile(f"{path} cannot be read as a codebook: {error}") from error
 
 
-def read_reports(source: str | Path | Frame, *, codebook: Codebook | None = None) -> SurveyReports:
+def read_reports(
+    source: str | Path | Frame, *, codebook: Codebook | str | Path | None = None
+) -> SurveyReports:
     """Return the reports that a survey server exported, from a file or a table.
 
     Parameters
     ----------
     source : path, or pandas, polars, pyarrow or duckdb table, or dict of arrays
         ``.csv``, ``.parquet`` or ``.jsonl``; rows in any order.
-    codebook : Codebook, optional
-        Default: that of a Parquet file's metadata. A table needs one.
+    codebook : Codebook or path, optional
+        What was downloaded beside the reports, or its file. Default: that of a Parquet file's
+        metadata. CSV, JSON Lines and a table need one.
 
     Raises
     ------
@@ -165,6 +168,14 @@ def read_reports(source: str | Path | Frame, *, codebook: Codebook | None = None
     ...     print(len(read_reports(file, codebook=book).pseudonyms))
     2
     """
+    if isinstance(codebook, str | Path):
+        codebook = read_codebook(codebook)
+    if not isinstance(codebook, Codebook | None):
+        raise ParameterError(
+            f"codebook is of type {type(codebook).__name__}, expected the path of the file "
+            "that was downloaded beside the reports, or read_codebook(path).",
+            field="codebook",
+        )
     if not isinstance(source, str | Path):
         if codebook is None:
             raise SchemaError("a table says nothing of the questions; give the codebook too.")
@@ -175,8 +186,9 @@ def read_reports(source: str | Path | Frame, *, codebook: Codebook | None = None
     if codebook is None:
         if path.suffix != ".parquet":
             raise SchemaError(
-                f"{path.name} says nothing of the questions; give the codebook too (--codebook on "
-                "the command line), or use the Parquet file, which holds it."
+                f"{path.name} says nothing of the questions; give the codebook too "
+                "(codebook=PATH in Python, --codebook PATH on the command line), or use the "
+                "Parquet file, which holds it."
             )
         codebook = read_codebook(path)
     return _from_table(codebook, _table(path), written=safe if path.suffix == ".csv" else str)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from masquerade.answers.result import Result
+from masquerade.errors import ParameterError
 from masquerade.plots import shares
 from masquerade.results.reports import SurveyReports
 from masquerade.results.result import survey_result
@@ -70,9 +71,21 @@ class SurveyResult(Result):
     content: Mapping[str, Any]
 
     @classmethod
-    def of(cls, reports: SurveyReports) -> SurveyResult:
-        """Return the result of a survey's reports."""
-        return cls(survey_result(reports))
+    def of(cls, reports: SurveyReports | SurveyResult | Mapping[str, Any]) -> SurveyResult:
+        """Return the result of a survey's reports, or of the JSON object of a result.
+
+        Raises `ParameterError` where it is neither.
+        """
+        if isinstance(reports, SurveyResult):
+            return reports
+        if isinstance(reports, SurveyReports):
+            return cls(survey_result(reports))
+        if not isinstance(reports, Mapping) or not {"survey", "questions"} <= set(reports):
+            raise ParameterError(
+                f"this is a {type(reports).__name__}, expected the reports of a survey "
+                "(`read_reports`), or its result as `survey_result` or a server gives it."
+            )
+        return cls(reports)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows of `result_table`."""

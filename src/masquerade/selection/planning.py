@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from masquerade.aggregate.noise import SumNoise
 from masquerade.aggregate.survey_circuit import One
 from masquerade.errors import ParameterError
-from masquerade.exact import DEFAULT_DELTA, Guarantee
+from masquerade.exact import DEFAULT_DELTA, MICRO, Guarantee, Loss, rho_of_epsilon
 from masquerade.exact.number import NumberLike, finite, in_range, whole
 from masquerade.mechanisms import (
     BitwiseResponse,
@@ -44,21 +44,44 @@ class TwoPartySums:
     options : int
         Of each question.
     rho : Fraction
-        Zero-concentrated loss of a whole response, above 0.
+        Zero-concentrated loss of a whole response, above 0. Instead of it `epsilon` can be given,
+        of a whole response at delta 1e-6: rho is then the largest that keeps to it.
 
     Examples
     --------
     >>> str(TwoPartySums(questions=10, options=5, rho="0.5"))
     'two-parties:questions=10,options=5,rho=0.5'
+    >>> str(TwoPartySums(questions=10, options=5, epsilon=1))
+    'two-parties:questions=10,options=5,rho=0.024355'
     """
 
     questions: int
     options: int
     rho: Fraction
 
-    def __init__(self, questions: int | str, options: int | str, rho: NumberLike) -> None:
+    def __init__(
+        self,
+        questions: int | str,
+        options: int | str,
+        rho: NumberLike | None = None,
+        *,
+        epsilon: NumberLike | None = None,
+    ) -> None:
+        if (rho is None) == (epsilon is None):
+            raise ParameterError(
+                "two-parties takes rho or epsilon, the loss of a whole response, and not both; "
+                "rho=0.024355 is epsilon=1 at delta 1e-6.",
+                field="rho",
+            )
         for name, value, least in (("questions", questions, 1), ("options", options, 2)):
             object.__setattr__(self, name, whole(value, name, low=least))
+        if epsilon is not None:
+            amount = finite(epsilon, "epsilon")
+            in_range(amount, "epsilon", low=Fraction(1, MICRO))
+            # rounded down: rounding up would promise more than was asked for
+            asked = Loss(math.floor(amount * MICRO))
+            rho = Fraction(int(rho_of_epsilon(asked).micro), MICRO)
+        assert rho is not None
         object.__setattr__(self, "rho", finite(rho, "rho"))
         if self.rho <= 0:
             raise ParameterError(f"rho is {rho}, expected above 0.", field="rho")
@@ -79,6 +102,8 @@ class TwoPartySums:
 def parse_plan(text: str) -> Mechanism | TwoPartySums:
     """Return what `text` describes: a mechanism, or ``two-parties:questions=,options=,rho=``.
 
+    In place of ``rho=``, ``epsilon=`` says the loss of a whole response at delta 1e-6.
+
     Examples
     --------
     >>> str(parse_plan("randomized-response:options=2,epsilon=1"))
@@ -90,12 +115,14 @@ def parse_plan(text: str) -> Mechanism | TwoPartySums:
         return parse_mechanism(text)
     known = {**PARAMETERS, "two-parties": inspect.signature(TwoPartySums).parameters}
     _, texts = read_text_form(text, known)
-    missing = [key for key in known["two-parties"] if key not in texts]
+    missing = [key for key in ("questions", "options") if key not in texts]
+    if not {"rho", "epsilon"} & set(texts):
+        missing.append("rho or epsilon")
     if missing:
         raise ParameterError(
             f"{text!r} does not say {' and '.join(missing)}; write for instance "
             "two-parties:questions=10,options=5,rho=0.5.",
-            field=missing[0],
+            field=missing[0].partition(" ")[0],
         )
     return TwoPartySums(**texts)
 
