@@ -152,6 +152,16 @@ def test_what_was_sealed_is_sent_again_and_taken_back(parties: Parties, tmp_path
         assert part.step == "ended"
 
 
+@pytest.mark.parametrize("mood", [4.0, "4.0", "4", 4])
+def test_an_answer_is_split_as_it_was_understood(
+    parties: Parties, tmp_path: Path, mood: Answer
+) -> None:
+    """A rating is taken in all the ways in which a masked one is; no error repeats it."""
+    with Client(parties.url, home=tmp_path / "home") as me:
+        part = me.begin(parties.record.token)
+        assert part.answer({"lunch": "soup", "mood": mood}).sealed_bytes
+
+
 def other_key(invitation: dict[str, Any]) -> None:
     """Name another fingerprint than the key's."""
     invitation["two_parties"]["fingerprint"] = "0" * 32

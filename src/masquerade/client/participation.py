@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from masquerade.client.agreement import Agreement
 from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.offer import Offer, read_survey
@@ -376,7 +377,6 @@ class Participation:
         """
         self.reserve()
         opened = self._read()["step"] != "reserved"
-        # What was opened is read before the request: its answer cannot change it.
         said = self._step("POST", "abandon").get("state")
         # Where the questions were seen here, nothing that a server says makes it as if not.
         state = "expired" if said == "expired" and not opened else "abandoned"
@@ -400,9 +400,9 @@ class Participation:
                 raise MissingValue("nothing is drawn yet; give your answers.")
             questions = self.questions
             codes = codes_of(questions, answers)
-            if self._offer(record).agreement is not None:
+            if (agreement := self._offer(record).agreement) is not None:
                 drawn = True
-                return {**record, "step": "drawn", **self._split(record, answers)}
+                return {**record, "step": "drawn", **self._split(record, agreement, codes)}
             # Under the record's lock: of two processes one draws, and the other finds it drawn.
             masks = [one.mechanism for one in questions if one.mechanism is not None]
             reports = mask_response(codes, masks)
@@ -421,13 +421,13 @@ class Participation:
         self._records.change(self.survey, draw)
         return drawn
 
-    def _split(self, record: Record, answers: Mapping[str, Answer]) -> dict[str, Any]:
+    def _split(self, record: Record, agreement: Agreement, codes: Sequence[int]) -> dict[str, Any]:
         """Return the answers as a sealed report with its commitment, for the disk."""
-        offer = self._offer(record)
-        assert offer.agreement is not None
-        split = offer.agreement.task(survey=self.survey, hash_=offer.covered["hash"])
+        split = agreement.task(survey=self.survey, hash_=self._offer(record).covered["hash"])
         survey = read_survey(record["survey_text"])
         split.check(survey)
+        # As they were understood: what is typed in another way would be refused, and repeated.
+        answers = {q.question.id: q.answer(c) for q, c in zip(self.questions, codes, strict=True)}
         measurement = survey.encoding.measurement(answers)
         report = split.task.report(
             measurement, leader=split.terms.leader, helper=split.terms.helper

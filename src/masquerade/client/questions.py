@@ -83,6 +83,18 @@ class MaskedQuestion:
             return f"several of {', '.join(question.labels)}{most}"
         return ", ".join(question.labels)
 
+    def answer(self, code: int) -> str | tuple[str, ...] | Fraction | None:
+        """Return the answer that a code stands for, in its one form; None for "no answer"."""
+        question = self.question
+        if isinstance(question, Number):
+            lattice = lattice_of(question)
+            return lattice.low + lattice.step * code
+        if code == no_answer_code(question):
+            return None
+        if isinstance(question, SeveralOf):
+            return question.ticked(code)
+        return question.labels[code]
+
     def in_words(self, report: int) -> str:
         """Return a report, or the code of an answer, as people read it."""
         question = self.question
