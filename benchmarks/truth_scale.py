@@ -3,7 +3,9 @@
 Run with ``python benchmarks/truth_scale.py`` (1e6 and 1e7 claims) or ``--claims 1e7,1e8``. Each
 size is made up on disk as Parquet partitions of a million claims (20 000 workers, 5 labels, 10
 claims a task), then fitted with ten rounds of truth discovery on a Dask cluster of two processes of
-2 GiB. Sizes that memory holds are fitted there too, and compared.
+2 GiB. Sizes that memory holds are fitted there too, and compared. Then `auto` is fitted to
+``--auto`` claims of the same kind (1e6; 1e7 in full size, 0 leaves it out), and compared with
+memory up to 1e6.
 
 Traffic is what the loopback device sent, all processes of the machine together; run it with
 ``unshare -n sh -c 'ip link set lo up; exec python benchmarks/truth_scale.py'`` to have it alone.
@@ -28,7 +30,7 @@ import pyarrow.parquet as pa_parquet
 
 from card import Cards, sized
 from masquerade.answers import Claims
-from masquerade.truth import TruthDiscovery
+from masquerade.truth import Auto, TruthDiscovery
 from masquerade.truth.scale import DaskCluster, PartitionFit, Partitions, Stream, fit_partitions
 
 CARDS = Cards(__file__)
@@ -39,6 +41,8 @@ ROUNDS = 10
 PROCESSES = 2
 MEMORY = "2GiB"
 LARGEST_IN_MEMORY = 10_000_000
+LARGEST_AUTO_IN_MEMORY = 1_000_000
+MEBIBYTES = 2048  # of `MEMORY`
 
 
 @dataclass
@@ -77,12 +81,16 @@ def main() -> None:
     parser.add_argument(
         "--partition", type=float, default=sized(5e4, 1e6), help="claims a partition"
     )
+    parser.add_argument("--auto", default=sized("1e6", "1e7"), help="claims that auto is fitted to")
     parser.add_argument("--folder", type=Path, default=None, help="where partitions are made")
     parser.add_argument("--stream", action="store_true", help="measure one process too")
     given = parser.parse_args()
     for size in given.claims.split(","):
         with tempfile.TemporaryDirectory(dir=given.folder, prefix="truth-scale-") as folder:
             measure(int(float(size)), int(given.partition), Path(folder), stream=given.stream)
+    if float(given.auto):
+        with tempfile.TemporaryDirectory(dir=given.folder, prefix="truth-scale-") as folder:
+            measure_auto(int(float(given.auto)), sized(200_000, 1_000_000), Path(folder))
 
 
 def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
@@ -118,6 +126,30 @@ def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
         )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+
+
+def measure_auto(claims: int, partition: int, folder: Path) -> None:
+    """Print what fitting `auto` to `claims` claims takes on two processes."""
+    simulate(claims, min(partition, claims), folder)
+    name = f"auto, two processes, {claims:,} claims"
+    with DaskCluster(workers=PROCESSES, memory_limit=MEMORY) as engine:
+        started = time.perf_counter()
+        fit = fit_partitions(Partitions.at(folder), "auto", engine=engine)
+        CARDS.add(f"{name}, in all", time.perf_counter() - started, "s")
+        peak = max(engine.client.run(_peak_memory).values())
+        CARDS.add(f"{name}, peak memory of a process", peak, "MiB", at_most=MEBIBYTES)
+        chosen = fit.selection_.filter(fit.selection_["chosen"])["candidate"][0]
+        print(f"    chosen {chosen}, rounds {fit.iterations_}, converged {fit.converged_}")
+        if claims > LARGEST_AUTO_IN_MEMORY:
+            return
+        truths = fit.truths_
+    whole = Claims.from_frame(pa_parquet.read_table(folder))
+    started = time.perf_counter()
+    memory = Auto().fit(whole)
+    CARDS.add(f"auto, in memory, {claims:,} claims", time.perf_counter() - started, "s")
+    off = largest_difference(fit, memory)
+    CARDS.add("auto, largest difference of a weight to memory", off, "", at_most=1e-9)
+    print(f"labels of {truths.num_rows} tasks equal: {truths.equals(memory.truths_)}")
 
 
 def on_dask(partitions: Partitions, method: TruthDiscovery, kill_after: int | None) -> PartitionFit:

@@ -305,9 +305,9 @@ class _Model:
             # E-step of Student errors as a scale mixture (Lange, Little and Taylor, 1989)
             damped = (self.tail + 1) / (self.tail + square / state.variance[crowd.worker])
         # How far the values of all blocks moved is asked for along with the next sums.
-        squares, change = yield from everywhere(
-            crowd.by_worker(damped * square), most=(state.change,)
-        )
+        part = crowd.by_worker(damped * square)
+        del off, square  # not held while the figures of all blocks are awaited
+        squares, change = yield from everywhere(part, most=(state.change,))
         converged = state.rounds > 0 and bool(change < 2 * tolerance)
         if converged or state.rounds >= most:
             return replace(state, converged=converged), True
