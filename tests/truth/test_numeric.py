@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.truth import Mean, Median
+from masquerade.truth import (
+    Mean,
+    Median,
+    NumericAuto,
+    NumericEstimator,
+    QualityWeighted,
+    Reliability,
+)
 
 ROWS = {
     "task": ["a", "b", "a", "b", "a", "b", "c", "b"],
@@ -107,3 +114,17 @@ def test_bad_confidence_is_refused(confidence: float) -> None:
     """A confidence outside (0, 1) is refused with an example."""
     with pytest.raises(ParameterError, match=f"confidence is {confidence}, expected above 0"):
         Mean(confidence=confidence)
+
+
+@pytest.mark.parametrize("method", [QualityWeighted(), Reliability(), NumericAuto()])
+def test_progress_counts_the_rounds(method: NumericEstimator) -> None:
+    """Each round of a loop is told once, in order, with no total; the result is the same."""
+    rng = np.random.default_rng(11)
+    task, worker = np.divmod(np.arange(400), 8)
+    value = rng.normal(task, 1 + worker % 3)
+    rows = {"task": task, "worker": worker, "value": value}
+    told: list[tuple[int, int]] = []
+    values = method.fit(rows, progress=lambda *seen: told.append(seen)).values_
+    assert told == [(round_, 0) for round_ in range(1, len(told) + 1)]
+    assert len(told) > 1
+    assert values.tolist() == method.fit(rows).values_.tolist()

@@ -283,7 +283,10 @@ def _fitted(
     if not isinstance(method, CategoricalEstimator):
         if gold is not None:
             raise ParameterError(f"--gold is for categories; {method.name} is for numbers.")
-        return method.fit(table, mechanism=mechanism)
+        if quiet or len(table) < _LONG:
+            return method.fit(table, mechanism=mechanism)
+        with progress_bar(f"rounds of {method.name}") as tell:
+            return method.fit(table, mechanism=mechanism, progress=tell)
     if quiet or len(table) < _LONG:
         return method.fit(table, mechanism=mechanism, gold=gold)
     with progress_bar(method.name) as tell:

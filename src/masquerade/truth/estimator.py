@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers import Claims, Frame, like_frame
+from masquerade.answers import Claims, Frame, Progress, like_frame
 from masquerade.answers.claims import LABEL_COLUMNS
 from masquerade.answers.frames import is_pandas
 from masquerade.answers.result import Result
@@ -135,7 +135,13 @@ class Estimator(Parametrized, ABC):
     kind: ClassVar[Kind]
 
     @abstractmethod
-    def fit(self, data: Claims | Frame, *, mechanism: Any = None) -> Self:
+    def fit(
+        self,
+        data: Claims | Frame,
+        *,
+        mechanism: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Learn from claims, masked or not, and return the estimator.
 
         Parameters
@@ -145,6 +151,8 @@ class Estimator(Parametrized, ABC):
             `Claims.from_frame`.
         mechanism : Mechanism, mapping of str to Mechanism, or ReportMechanisms, optional
             What masked the claims; see the kinds of methods.
+        progress : callable, optional
+            Called, now and then, with how much is done and how much there is, 0 where nobody knows.
 
         Raises
         ------

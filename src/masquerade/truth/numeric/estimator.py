@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers import Claims, Frame, Truths
+from masquerade.answers import Claims, Frame, Progress, Truths
 from masquerade.errors import InputError, MissingValue, NotFitted, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import text_of
@@ -77,8 +78,18 @@ class NumericEstimator(Estimator):
     def __post_init__(self) -> None:
         check_proper_share(confidence=self.confidence)
 
-    def fit(self, data: Claims | Frame, *, mechanism: AnyMechanism = None) -> Self:
-        """Learn from claims, masked or not, and return the estimator; see `Estimator.fit`."""
+    def fit(
+        self,
+        data: Claims | Frame,
+        *,
+        mechanism: AnyMechanism = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from claims, masked or not, and return the estimator; see `Estimator.fit`.
+
+        `progress` is called after every round with the number of rounds so far and 0: how many
+        there will be is not known.
+        """
         masks = mechanisms_of(data, mechanism)
         claims = self._as_claims(data, masks)
         if isinstance(masks, ReportMechanisms):
@@ -87,11 +98,20 @@ class NumericEstimator(Estimator):
                 check_reports(claims.among(rows), each, rows=np.flatnonzero(rows))
         elif masks is not None:
             check_reports(claims, masks)
-        return self._with(claims, self.solve(claims, masks))
+        return self._with(claims, self.solve(claims, masks, progress))
 
-    def solve(self, claims: Claims, mechanism: Masks) -> NumericSolution:
+    def solve(
+        self, claims: Claims, mechanism: Masks, progress: Progress | None = None
+    ) -> NumericSolution:
         """Return each task's value and interval, of claims in memory that were checked."""
-        return run_in_memory(self.program(claims, mechanism))
+        if progress is None:
+            return run_in_memory(self.program(claims, mechanism))
+        rounds = count(1)
+
+        def after_round() -> None:
+            progress(next(rounds), 0)
+
+        return run_in_memory(self.program(claims, mechanism), after_round)
 
     @abstractmethod
     def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:

@@ -94,8 +94,11 @@ def at_once(figure: Callable[[], T]) -> Program[T]:
     return figure()
 
 
-def run_in_memory(program: Program[T]) -> T:
-    """Return the result of a program over all claims as one block."""
+def run_in_memory(program: Program[T], after_round: Callable[[], None] | None = None) -> T:
+    """Return the result of a program over all claims as one block.
+
+    `after_round` (optional) is called after each round of its loops.
+    """
     answer: Any = None
     while True:
         try:
@@ -106,15 +109,17 @@ def run_in_memory(program: Program[T]) -> T:
         if isinstance(request, Request):
             answer = request.figures
         elif isinstance(request, Section):
-            answer = run_in_memory(request.program())
+            answer = run_in_memory(request.program(), after_round)
         elif isinstance(request, Together):
-            answer = [run_in_memory(start()) for start in request.programs]
+            answer = [run_in_memory(start(), after_round) for start in request.programs]
         elif isinstance(request, MedianOf):
             answer = float(np.median(request.values)) if len(request.values) else np.nan
         else:
             answer, done = request.start, False
             while not done:
-                answer, done = run_in_memory(request.body(answer))
+                answer, done = run_in_memory(request.body(answer), after_round)
+                if after_round is not None:
+                    after_round()
 
 
 def exact_median(values: Floats) -> Program[float]:
