@@ -90,7 +90,7 @@ axes = plots.shares(
 axes.figure
 
 # %%
-# What a person is promised: the loss of the whole response, and on what it rests.
+# The promise to each person: the loss of the whole response, and the assumptions of the promise.
 
 promise = noise.guarantee()
 print("trust:", promise.trust, "| status:", promise.status)

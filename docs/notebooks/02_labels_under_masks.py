@@ -56,7 +56,7 @@ print("majority vote       ", round(mq.truth.accuracy(vote, truths), 3))
 print("Bayesian combination", round(mq.truth.accuracy(fit, truths), 3))
 
 # %%
-# A posterior of 0.8 should be right in 80 of 100 tasks. Points on the line are as sure as they are right.
+# Labels with a posterior of 0.8 should be right in 80 of 100 tasks. On the line, posterior and accuracy are equal.
 
 axes = mq.plots.calibration(mq.truth.calibration_table(fit, truths))
 axes.figure

@@ -8,7 +8,7 @@ You need ``pip install 'masquerade[plots]'``.
 
 # %%
 # Three designs for a yes-or-no question: no mask, a mask on each device, and sums between two parties.
-# A mask is paid for by each person. Two parties add their noise once a survey.
+# A mask adds noise to each person's answer. Two parties add their noise once for the whole survey.
 
 import pyarrow as pa
 

@@ -32,7 +32,7 @@ choices = Comparisons.from_frame(table, ranges=ranges)
 choices
 
 # %%
-# Each choice is masked on the person's device at epsilon 1, and the fit knows the mask. In earnest call
+# Each choice is masked on the person's device at epsilon 1, and the fit knows the mask. For real people call
 # ``SocialPreference.learn``, which has no seed.
 
 learned = SocialPreference.simulate(
@@ -60,8 +60,8 @@ axes = plots.rankings(
 axes.figure
 
 # %%
-# How often do the weights foretell the choices of people who were not asked? Half is guessing. People waver, so
-# that no rule is always right.
+# How often do the weights predict the choices of people who were not asked? Guessing is right half of the time.
+# People's choices have a random part, so no rule is always right.
 
 asked, others = split_voters(choices, np.random.default_rng(1))
 rows = {"epsilon": [], "accuracy": []}

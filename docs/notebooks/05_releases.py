@@ -34,7 +34,7 @@ print(guarantee_sentence(synthesize(claims, engine=engine, samples=200).guarante
 release = simulate(claims, np.random.default_rng(1), engine=engine, samples=200)
 
 # %%
-# One ward before and after. The published points stand for nobody.
+# One ward before and after. The published points stand for no real person.
 
 published = release.to_pandas()
 real = claims.to_pandas()

@@ -69,7 +69,7 @@ frame = pd.read_csv(folder / "reports.csv")
 frame.head(6)
 
 # %%
-# Code 0 is "Yes". Plain percentages of reports are drawn towards the middle by the masks.
+# Code 0 is "Yes". The masks move the plain percentages of reports towards the middle.
 
 ill_alone = frame[frame["question_id"] == "ill"]
 ill_alone.groupby("level_id")["report"].value_counts(normalize=True).unstack()
@@ -100,7 +100,7 @@ axes = plots.shares(drawn, title="Have you worked while ill?")
 axes.figure
 
 # %%
-# Two questions together. Both masks are undone, so a table needs more people than its margins.
+# Two questions together. The estimate undoes both masks, so a table needs more people than one question alone.
 
 crossed = cross_table(reports, "ill", "boss")
 crossed.to_pandas()

@@ -26,7 +26,7 @@ partition_by_task(folder / "collected", folder / "claims", partitions=8)
 sorted(path.name for path in (folder / "claims").iterdir())
 
 # %%
-# One process reads a partition at a time. Memory is that of one partition.
+# One process reads one partition at a time, and needs memory for one partition only.
 
 with Stream() as engine:
     streamed = fit_partitions(Partitions.at(folder / "claims"), "one-coin", engine=engine)
@@ -51,7 +51,7 @@ one, two = by_worker(streamed), by_worker(spread)
 print("largest difference:", max(abs(one[worker] - two[worker]) for worker in one))
 
 # %%
-# And in memory, where 40,000 claims fit easily.
+# The same in memory, into which 40,000 claims fit easily.
 
 whole = mq.truth.OneCoin().fit(claims)
 three = by_worker(whole)

@@ -48,7 +48,7 @@ axes = mq.plots.agreement(agreement)
 axes.figure
 
 # %%
-# Without the copies.
+# The same without the copies.
 
 alone = df[~df["worker"].str.startswith("copy")]
 votes = MajorityVote().fit_predict(alone)
