@@ -30,6 +30,17 @@ def fingerprint_of(public_key: bytes) -> str:
     return hashlib.sha256(public_key).hexdigest()[:32]
 
 
+def fingerprint_groups(fingerprint: str) -> str:
+    """Return the digits of a fingerprint by fours, as people compare them.
+
+    Examples
+    --------
+    >>> fingerprint_groups("95ace600036e")
+    '95ac e600 036e'
+    """
+    return " ".join(fingerprint[start : start + 4] for start in range(0, len(fingerprint), 4))
+
+
 class SigningKey:
     """The lasting key of a helper, by which it is known.
 

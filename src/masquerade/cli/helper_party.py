@@ -93,6 +93,7 @@ def run(
         # when a command runs, for its page of help needs no server.
         context.obj = lambda: replace(chosen(), helper_operator="", public_url=None)
         return
+    from masquerade.aggregate.signature import fingerprint_groups
     from masquerade.server.operations.run import address as address_of
     from masquerade.server.operations.run import listen
     from masquerade.server.operations.run import serve as run_app
@@ -119,7 +120,7 @@ def run(
         lines = [
             f"Masquerade's helper is serving as “{settings.helper_operator}” at "
             f"{settings.public_url}",
-            f"Fingerprint of its key: {' '.join(_groups(fingerprint))}",
+            f"Fingerprint of its key: {fingerprint_groups(fingerprint)}",
             f"Your page (open once): {address_of(bound)}{link}",
         ]
         if before is not None and before != now:
@@ -363,10 +364,6 @@ def _services(settings: Settings, *, change: bool = False) -> Iterator[HelperSer
         yield services
     finally:
         services.close()
-
-
-def _groups(fingerprint: str) -> list[str]:
-    return [fingerprint[start : start + 4] for start in range(0, len(fingerprint), 4)]
 
 
 def _say(text: str) -> None:

@@ -69,13 +69,13 @@ def test_a_helper_that_dribbles_or_never_ends_is_given_up(monkeypatch: pytest.Mo
     slow = [bytes([one]) for one in HEAD + b"X: " + b"x" * 400]
     with answering(*slow, pause=0.2) as (target, _):
         client = HelperClient(f"http://127.0.0.1:{target.port}", "t", private=True)
-        with pytest.raises(ServerUnavailable, match=r"within 0\.7 seconds.*asked again"):
+        with pytest.raises(ServerUnavailable, match=r"within 0\.7 seconds.*[Tt]ry again"):
             client.identity()
     monkeypatch.setattr(helper_client, "_PATIENCE_SECONDS", 60.0)
     monkeypatch.setattr(helper_client, "_LONGEST_ANSWER", 1000)
     with answering(HEAD + b"\r\n", *[b"x" * 1000] * 3) as (target, _):
         client = HelperClient(f"http://127.0.0.1:{target.port}", "t", private=True)
-        with pytest.raises(ServerUnavailable, match="TooLongAnswer"):
+        with pytest.raises(ServerUnavailable, match="too long"):
             client.identity()
 
 

@@ -44,6 +44,11 @@ def test_from_the_draft_to_the_page_of_results(
     ):
         owner.get(server.owner_link, headers={"Accept": "text/html"})
         owner.headers["X-CSRF-Token"] = csrf_token(owner.cookies[COOKIE])
+        mistyped = {"address": address, "token": "mqh_none", "fingerprint": helper.fingerprint}
+        refused = owner.post("/api/v1/helpers", json=mistyped)
+        assert refused.status_code == 422
+        assert "does not know this server's token" in refused.json()["detail"]
+        assert owner.get("/api/v1/helpers").json()["helpers"] == []
         added = owner.post(
             "/api/v1/helpers",
             json={
@@ -131,7 +136,8 @@ def test_a_survey_that_waits_for_its_helper_says_so(
         )
         page = owner.get(f"/surveys/{record.token}", headers={"Accept": "text/html"})
     assert page.status_code == 200
-    assert "does not answer" in page.text
+    assert "does not answer: no connection could be made" in page.text
+    assert "tried again by itself" in page.text
 
 
 def _answer(client: httpx.Client, token: str, answers: dict[str, str]) -> None:

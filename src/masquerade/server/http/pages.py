@@ -10,6 +10,8 @@ from fastapi import Request
 from fastapi.templating import Jinja2Templates
 from starlette.responses import Response
 
+from masquerade.aggregate.signature import fingerprint_groups
+
 WEB = Path(__file__).parents[1] / "web"
 STATIC = WEB / "static"
 
@@ -34,12 +36,9 @@ def _epsilon(value: float | str) -> str:
     return f"{thousandths / 1000:.3f}".rstrip("0").rstrip(".")
 
 
-def _groups(digits: str) -> str:
-    """Return digits of a fingerprint by fours, as people compare them."""
-    return " ".join(digits[start : start + 4] for start in range(0, len(digits), 4))
-
-
-_templates.env.filters.update(percent=_percent, points=_points, epsilon=_epsilon, groups=_groups)
+_templates.env.filters.update(
+    percent=_percent, points=_points, epsilon=_epsilon, groups=fingerprint_groups
+)
 
 
 def render(

@@ -16,7 +16,13 @@ from masquerade.errors import (
     OperationError,
     ServerUnavailable,
 )
-from masquerade.server.http.outgoing import UnknownName, exchange, read_address, resolve
+from masquerade.server.http.outgoing import (
+    TooLongAnswer,
+    UnknownName,
+    exchange,
+    read_address,
+    resolve,
+)
 from masquerade.server.parties.helper_page import task_address
 from masquerade.surveys.two_parties import require_origin
 
@@ -24,7 +30,11 @@ _PATIENCE_SECONDS = 20.0
 #: For checks and sums: a helper takes about half a millisecond a report.
 _LONG_PATIENCE_SECONDS = 60.0
 _SETTING = "helper_private"
+#: What follows where a helper does not answer: a person asked, or the server by itself.
+_TRY = "Try again, or call its operator."
+_ASKED_AGAIN = "Nothing is lost. If that lasts, call its operator."
 _DAP = "application/ppm-dap;message="
+_NO_TASK = "00" * 32
 _DAP_ERROR = "urn:ietf:params:ppm:dap:error:"
 #: An answer to 500 reports has 30 kB; whatever is far longer is none.
 _LONGEST_ANSWER = 4 * 2**20
@@ -59,6 +69,14 @@ class HelperClient:
         """Return who the helper is, and its key."""
         return self._object(self._ask("GET", "/identity"))
 
+    def require_known(self) -> None:
+        """Ask about a task that no helper has, which only a leader whose token is known may.
+
+        Raises `OperationError` (the helper does not know the token) or `ServerUnavailable`.
+        """
+        with contextlib.suppress(NotFound):
+            self.standing(_NO_TASK)
+
     def propose(self, proposal: dict[str, Any]) -> dict[str, Any]:
         """Ask the helper's operator to approve a survey; return how the task stands."""
         return self._object(self._ask("POST", "/tasks", form=proposal))
@@ -70,7 +88,9 @@ class HelperClient:
     def withdraw(self, task: str, ids: Sequence[bytes]) -> int:
         """Tell which reports were taken back; return how many had been added up before."""
         path = f"/tasks/{task_address(task)}/withdrawn"
-        answer = self._ask("POST", path, b"".join(ids), kind="application/octet-stream")
+        answer = self._ask(
+            "POST", path, b"".join(ids), kind="application/octet-stream", next_=_ASKED_AGAIN
+        )
         count = self._object(answer).get("aggregated_before")
         if type(count) is not int or count < 0:
             raise ServerUnavailable(
@@ -88,13 +108,19 @@ class HelperClient:
             body,
             kind=f"{_DAP}aggregation-job-init-req",
             seconds=_LONG_PATIENCE_SECONDS,
+            next_=_ASKED_AGAIN,
         )
 
     def collect(self, task: str, body: bytes) -> bytes:
         """Ask for the helper's sum; return the encrypted share."""
         path = f"/tasks/{task_address(task)}/aggregate_shares"
         return self._ask(
-            "POST", path, body, kind=f"{_DAP}aggregate-share-req", seconds=_LONG_PATIENCE_SECONDS
+            "POST",
+            path,
+            body,
+            kind=f"{_DAP}aggregate-share-req",
+            seconds=_LONG_PATIENCE_SECONDS,
+            next_=_ASKED_AGAIN,
         )
 
     def _ask(
@@ -106,6 +132,7 @@ class HelperClient:
         form: dict[str, Any] | None = None,
         kind: str = "application/json",
         seconds: float | None = None,
+        next_: str = _TRY,
     ) -> bytes:
         seconds = seconds or _PATIENCE_SECONDS
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -130,11 +157,15 @@ class HelperClient:
                 most=_LONGEST_ANSWER,
             )
         except UnknownName as error:  # which passes, unlike a name that leads inside
-            raise self._silent(f"({error})") from None
-        except TimeoutError:
-            raise self._silent(f"within {seconds:g} seconds") from None
-        except (httpx.HTTPError, OSError) as error:
-            raise self._silent(f"({type(error).__name__})") from error
+            raise self._silent(f" ({error}). {next_}") from None
+        except (TimeoutError, httpx.TimeoutException):
+            raise self._silent(f" within {seconds:g} seconds. {next_}") from None
+        except (httpx.ConnectError, OSError) as error:
+            raise self._silent(f": no connection could be made. {next_}") from error
+        except TooLongAnswer:
+            raise self._silent(f" as a helper does: its answer is too long. {next_}") from None
+        except httpx.HTTPError as error:
+            raise self._silent(f": the connection ended too soon. {next_}") from error
         if answer.status >= 400:
             raise _refusal(answer.status, answer.content, self.address)
         if answer.status >= 300:
@@ -142,10 +173,7 @@ class HelperClient:
         return answer.content
 
     def _silent(self, how: str) -> ServerUnavailable:
-        return ServerUnavailable(
-            f"the helper at {self.address} does not answer {how}. Nothing is lost; it is asked "
-            "again."
-        )
+        return ServerUnavailable(f"The helper at {self.address} does not answer{how}")
 
     def _object(self, content: bytes) -> dict[str, Any]:
         found = _json(content)
@@ -174,8 +202,8 @@ def _refusal(status: int, content: bytes, address: str) -> MasqueradeError:
         )
     if status == 401:
         return OperationError(
-            f"the helper at {address} does not know this server's token; ask its operator for "
-            "the present one and enter it."
+            f"The helper at {address} does not know this server's token; ask its operator "
+            "for the present one, and enter the helper again with it."
         )
     if status == 404:
         return NotFound(f"the helper at {address} does not know this: {detail}")

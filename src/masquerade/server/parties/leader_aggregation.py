@@ -39,6 +39,7 @@ _MISMATCH = "batchMismatch"
 _TURN_SECONDS = 30.0
 #: Seconds after which what failed is tried again: twice as long each time.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 600.0
+_TRIED_NEXT = "It is tried again by itself, in ten minutes at the latest."
 
 
 class LeaderAggregation:
@@ -61,6 +62,7 @@ class LeaderAggregation:
         self._clock = clock
         self._steps = LeaderSteps(transactions, helpers, seals=seals, today=today)
         self._pauses = Pauses(clock)
+        self._silences: dict[str, str] = {}  # why a helper is left alone
         self._ending = False
 
     def end(self) -> None:
@@ -74,16 +76,20 @@ class LeaderAggregation:
         `patiently` it is left alone for a while, the longer the more often it did not answer.
         """
         ended, silent = 0, set[str]()
-        for task, helper in self._waiting():
+        for task, helper, reason in self._waiting():
             if helper in silent or (patiently and not self._pauses.over(task, helper)):
+                if reason is None and helper in self._silences:
+                    self._steps.note(task, self._silences[helper])
                 continue
             try:
                 ended += self.advance(task)
                 self._pauses.end(task, helper)
+                self._silences.pop(helper, None)
             except ServerUnavailable as error:
                 # Its other surveys would wait as long for nothing.
                 silent.add(helper)
                 self._pauses.begin(helper)
+                self._silences[helper] = str(error)
                 self._steps.note(task, str(error))
             except MasqueradeError as error:
                 self._pauses.begin(task)
@@ -98,18 +104,18 @@ class LeaderAggregation:
 
     def under_way(self) -> list[str]:
         """Return the tasks of closed surveys that have not ended."""
-        return [task for task, _ in self._waiting()]
+        return [task for task, _, _ in self._waiting()]
 
-    def _waiting(self) -> list[tuple[str, str]]:
-        """Return the tasks under way, each with its helper."""
+    def _waiting(self) -> list[tuple[str, str, str | None]]:
+        """Return the tasks under way, each with its helper and why it waits."""
         query = (
-            select(SPLIT_TASK.c.id, SPLIT_TASK.c.helper)
+            select(SPLIT_TASK.c.id, SPLIT_TASK.c.helper, SPLIT_TASK.c.reason)
             .join(SURVEY, SURVEY.c.token == SPLIT_TASK.c.survey)
             .where(SPLIT_TASK.c.state.in_(UNDER_WAY), SURVEY.c.state.in_((*FINISHED, CANCELLED)))
             .order_by(SPLIT_TASK.c.id)
         )
         rows = self._transactions.read(lambda c: c.execute(query).all())
-        return [(row.id, row.helper) for row in rows]
+        return [(row.id, row.helper, row.reason) for row in rows]
 
     def advance(self, task: str) -> bool:
         """Take a task as far as it goes in one turn; return whether it has ended.
@@ -178,7 +184,7 @@ class LeaderAggregation:
             )
         if how["state"] == FAILED:
             raise WrongState(f"the answers could not be added up: {how['obstacle']}")
-        why = f" {how['obstacle']}" if how["obstacle"] else ""
+        why = f" {how['obstacle']} {_TRIED_NEXT}" if how["obstacle"] else ""
         raise WrongState(
             f"the two parties are adding up the answers ({how['added_up']} of {how['reports']} "
             f"so far).{why}"

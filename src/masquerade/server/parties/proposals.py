@@ -159,7 +159,20 @@ class Proposals:
         row = self._transactions.read(lambda c: _proposal(c, token, survey))
         if row is None:
             return None
-        return {"task": row.id, "state": row.state, "reason": row.reason, "day": row.day}
+        return {
+            "task": row.id,
+            "state": row.state,
+            "reason": row.reason,
+            "day": row.day,
+            "last_day": _last_day(row),
+        }
+
+    def was_approved(self, token: str) -> bool:
+        """Return whether the helper approved a draft in some wording, this one or an earlier."""
+        query = select(SPLIT_TASK.c.id).where(
+            SPLIT_TASK.c.survey == token, SPLIT_TASK.c.state == APPROVED
+        )
+        return self._transactions.read(lambda c: c.scalar(query)) is not None
 
     def _helper(self, team: str, survey: Survey) -> tuple[Row[Any], HelperClient]:
         """Return the row of the helper that a survey names, and what asks it."""
@@ -355,13 +368,12 @@ def bind_task(connection: Connection, token: str, survey: Survey, closes: str | 
         base64.b64decode(row.configuration),
         fingerprint=survey.two_parties.fingerprint if survey.two_parties else "",
     )
-    end = _end(row)
-    last = (end - timedelta(days=1)).isoformat()
+    last = _last_day(row)
     # The last day is not among the terms, and a draft's can be moved after the approval.
     if closes is not None and closes > last:
         raise WrongState(
-            f"the helper forgets this survey on {end.isoformat()}, and its last day is {closes}; "
-            f"set one of {last} or before."
+            f"the helper forgets this survey on {_end(row).isoformat()}, and its last "
+            f"day is {closes}; set one of {last} or before."
         )
     connection.execute(update(SPLIT_TASK).where(SPLIT_TASK.c.id == row.id).values(state=BOUND))
     return closes or last
@@ -385,6 +397,11 @@ def _task_of(answer: dict[str, Any]) -> SplitTask:
 def _end(row: Row[Any]) -> date:
     """Return the day on which the helper forgets a task."""
     return datetime.fromtimestamp(json.loads(row.terms)["expires"], UTC).date()
+
+
+def _last_day(row: Row[Any]) -> str:
+    """Return the last whole day before the helper forgets a task."""
+    return (_end(row) - timedelta(days=1)).isoformat()
 
 
 def _expiry(opening: int, closes: str | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from masquerade.aggregate.signature import fingerprint_of
+from masquerade.aggregate.signature import fingerprint_groups, fingerprint_of
 from masquerade.errors import BrokenPromise, NotFound, ParameterError, WrongState
 from masquerade.server.db.party_tables import DRAFTED, HELPER, SPLIT_TASK
 from masquerade.server.db.seals import Seals, place_of
@@ -59,8 +59,8 @@ class Helpers:
         `token`, `fingerprint`: as the helper's operator gave them, and not over the network of this
         server.
 
-        Raises `BrokenPromise` (another key is at this address) or `ParameterError`,
-        `ServerUnavailable`, `OperationError`.
+        Raises `BrokenPromise` (another key is at this address), `OperationError` (the helper does
+        not know the token) or `ParameterError`, `ServerUnavailable`.
         """
         place = helper_address(address, private=self._private)
         wanted = re.sub(r"[\s:-]", "", fingerprint.lower())
@@ -72,7 +72,8 @@ class Helpers:
             )
         if not token.isascii() or not token.isprintable() or not 1 <= len(token) <= 200:
             raise ParameterError("the token is none; ask the helper's operator.", field="token")
-        who = self.connect(place, token).identity()
+        client = self.connect(place, token)
+        who = client.identity()
         try:
             key = bytes.fromhex(str(who["public_key"]))
             operator, own = str(who["operator"]).strip(), str(who["address"])
@@ -80,8 +81,10 @@ class Helpers:
             raise BrokenPromise(f"{place} is no helper: it does not say who it is.") from None
         if fingerprint_of(key) != wanted:
             raise BrokenPromise(
-                f"the helper at {place} has the fingerprint {fingerprint_of(key)}, and {wanted} "
-                "was expected. Ask its operator; nothing was kept."
+                f"The helper at {place} has the fingerprint "
+                f"{fingerprint_groups(fingerprint_of(key))}, and "
+                f"{fingerprint_groups(wanted)} was entered. Do not copy it from here: "
+                "call the operator, and let them read it from their own screen. Nothing was kept."
             )
         if own != place:
             raise BrokenPromise(
@@ -89,6 +92,7 @@ class Helpers:
             )
         if not 1 <= len(operator) <= 200:
             raise BrokenPromise(f"the helper at {place} does not say who runs it.")
+        client.require_known()
         drawn = secrets.token_hex(16)
 
         def work(connection: Connection) -> str:

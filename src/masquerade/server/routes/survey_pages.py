@@ -13,6 +13,7 @@ from starlette.responses import Response
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError, WrongState
 from masquerade.mechanisms.level import CLEAR
 from masquerade.server.db.idempotency import body_text
+from masquerade.server.db.party_tables import UNDER_WAY
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.http.pages import qr_code
 from masquerade.server.http.security import PREVIEW_POLICY
@@ -159,22 +160,32 @@ def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
         return live_page(actor, token)
     # Some roles see results only once they are everybody's.
     visible = actor.may("results:read") or record.state == PUBLISHED
-    view, waiting = None, ""
+    view, waiting, adding = None, "", False
     if record.state in FINISHED and visible:
         try:
             view = result_view(record.survey, actor.services.results.result(record))
         except WrongState as error:  # two parties have not added up, or cannot
             waiting = str(error)
+            adding = _is_adding(actor, token)
     numbers = any(isinstance(q, Number | Rating) for q in record.survey.questions)
     context = {
         "record": record,
         "summary": summary(record),
         "view": view,
         "waiting": waiting,
+        "adding": adding,
         "synthesis": numbers and record.survey.two_parties is None,
         **published_context(actor.request, token),
     }
     return actor.page("surveyor/survey.html", context)
+
+
+def _is_adding(actor: Actor, token: str) -> bool:
+    """Return whether two parties are still adding up a closed survey, or wait to."""
+    try:
+        return actor.services.aggregation.progress(token)["state"] in UNDER_WAY
+    except WrongState:  # it has no task
+        return False
 
 
 def _draft_page(
@@ -195,10 +206,20 @@ def _draft_page(
         "document": draft.document,
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
         "introduction": _introduction(draft, review),
+        "approval": _approval(actor, token, review),
         "set_aside": review.budget,
         "caps": asdict(cap_amounts(drafts.caps)),
     }
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)
+
+
+def _approval(actor: Actor, token: str, review: Review) -> dict[str, Any] | None:
+    """Return how the helper stands to a draft; None where it needs none."""
+    if review.survey is None or review.survey.two_parties is None:
+        return None
+    proposals = actor.services.proposals
+    standing = proposals.standing(token, review.survey)
+    return standing or {"state": None, "changed": proposals.was_approved(token)}
 
 
 def _introduction(draft: Draft, review: Review) -> dict[str, Any] | None:

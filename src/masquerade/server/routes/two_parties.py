@@ -71,8 +71,13 @@ def ask(request: Request, actor: Writer, token: str, again: bool = False) -> dic
 def approval(actor: Reader, token: str) -> dict[str, Any]:
     drafts = actor.services.surveys.drafts
     survey, _ = drafts.review(drafts.draft(token, team=actor.team.id).document).require()
-    standing = actor.services.proposals.standing(token, survey)
-    return standing or {"task": None, "state": None, "reason": None, "day": None}
+    proposals = actor.services.proposals
+    standing = proposals.standing(token, survey)
+    if standing is None:
+        # Approved in another wording, which this draft can no more open with.
+        standing = dict.fromkeys(("task", "state", "reason", "day", "last_day"))
+        standing["changed"] = proposals.was_approved(token)
+    return standing
 
 
 @surveys.get("/aggregation", summary="How far the two parties have added up a survey")

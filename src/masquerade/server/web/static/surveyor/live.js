@@ -1,4 +1,5 @@
-// Keeps the counts of an open survey's page up to date. Counts alone: no answer, no result.
+// Keeps the counts of an open survey's page up to date. Counts alone: no answer, no result. The
+// page of a closed survey is drawn anew once two parties have added up, or something stops them.
 
 const page = document.getElementById("live");
 const at = (id) => document.getElementById(id);
@@ -39,6 +40,19 @@ async function refresh() {
   }
 }
 
+async function wait() {
+  if (document.hidden) return;
+  try {
+    const answer = await fetch(waiting.dataset.progress, { headers: { Accept: "application/json" } });
+    if (!answer.ok) return;
+    const { state, obstacle } = await answer.json();
+    const known = !obstacle || waiting.textContent.includes(obstacle);
+    if (!known || !["bound", "verifying", "collecting"].includes(state)) globalThis.location.reload();
+  } catch {
+    // As above.
+  }
+}
+
 const copy = at("copy");
 if (copy && navigator.clipboard) {
   copy.hidden = false;
@@ -48,3 +62,5 @@ if (copy && navigator.clipboard) {
   });
 }
 if (page) setInterval(refresh, 2000);
+const waiting = at("waiting");
+if (waiting?.dataset.progress) setInterval(wait, 2000);

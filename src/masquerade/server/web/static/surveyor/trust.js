@@ -19,8 +19,14 @@ const STANDING = {
   approved: "Approved. You can open the survey. A change of a question, the cost or the helper has to be approved again.",
   refused: "Refused. Ask the helper’s operator why. Then change the survey, or ask again as it is.",
 };
+const NOT_ASKED = "Not asked yet. When questions and terms are final, ask the helper to approve them; without it the survey cannot be opened.";
 const BUTTONS = { proposed: "Look again", refused: "Ask again" };
 
+const CHANGED = "You changed it since it was approved. Ask the helper to approve it as it is now; without it the survey cannot be opened.";
+const AWAY = "The server could not be reached.";
+
+/** Return what the server said, as a sentence. */
+const sentence = ({ detail = AWAY }) => detail.slice(0, 1).toUpperCase() + detail.slice(1);
 const hint = (text) => element("p", { className: "hint" }, text);
 
 /** The fields of trust, on the page of the audience. */
@@ -32,6 +38,7 @@ export class TrustFields {
   constructor(draft, redraw) {
     Object.assign(this, { draft, redraw, helpers: null, standing: null, said: "", pair: [] });
     this.added = { address: "", token: "", fingerprint: "" };
+    this.adding = { open: false, fault: "" };
   }
 
   get chosen() {
@@ -88,7 +95,8 @@ export class TrustFields {
 
   #change(changes, again = false) {
     Object.assign(this.terms, changes);
-    this.standing = null; // another text, which nobody has approved
+    // Another text, which nobody has approved.
+    this.standing = { state: null, changed: this.standing?.changed || this.standing?.state === "approved" };
     this.draft.touch("two_parties");
     if (again) this.redraw();
   }
@@ -114,9 +122,9 @@ export class TrustFields {
       digits && element("p", {}, "Its fingerprint, which people are shown: ", element("code", {}, digits)),
       this.#adding(),
       selectField(
-        "An answer may cost people",
+        "Taking part may cost people",
         rho,
-        costs.map(([value, words]) => [value, `${words} (ε ${(epsilonOfRho(Math.round(1e6 * value)) / 1e6).toFixed(1)})`]),
+        costs.map(([value, words]) => [value, `${words} (rho ${value}, epsilon ${(epsilonOfRho(Math.round(1e6 * value)) / 1e6).toFixed(1)} in all)`]),
         (value) => this.#change({ rho: value }),
         { hint: "More cost means less noise. The price is the same for everybody." },
       ),
@@ -144,9 +152,14 @@ export class TrustFields {
   }
 
   #adding() {
+    const { fault } = this.adding;
+    const wrong = ["fingerprint", "token"].find((name) => fault.includes(name)) ?? "address";
     const field = (label, name, hintText) =>
-      textField(label, this.added[name], (text) => (this.added[name] = text.trim()), { hint: hintText });
-    return fold(
+      textField(label, this.added[name], (text) => (this.added[name] = text.trim()), {
+        hint: hintText,
+        faults: fault && name === wrong ? [fault] : [],
+      });
+    const adding = fold(
       "Add a helper",
       hint("Somebody else runs it, with masquerade helper, and gives you these three by phone or letter."),
       field("Address", "address", "Such as https://helper.example.org"),
@@ -154,13 +167,21 @@ export class TrustFields {
       field("Token", "token", "By it the helper knows this server."),
       button("Add", async () => {
         const answer = await ask("POST", "/api/v1/helpers", this.added);
-        this.said = answer.ok ? "" : (answer.data.detail ?? "The server could not be reached.");
-        if (!answer.ok) return this.redraw();
+        this.adding.fault = answer.ok ? "" : sentence(answer.data);
+        if (!answer.ok) {
+          this.redraw();
+          return document.querySelector("#adding [aria-invalid]").focus();
+        }
+        this.adding.open = false;
         const { address, operator, fingerprint } = answer.data;
         this.helpers = null;
         return this.#change({ helper: address, operator, fingerprint }, true);
       }),
     );
+    adding.id = "adding";
+    adding.open = this.adding.open;
+    adding.addEventListener("toggle", () => (this.adding.open = adding.open));
+    return adding;
   }
 
   /** Two questions whose answers are counted together: nothing else can be crossed later. */
@@ -194,12 +215,13 @@ export class TrustFields {
     const asked = async () => {
       const answer = await this.#ask("POST", state === "refused" ? "?again=true" : "");
       if (answer.ok) this.standing = answer.data;
-      this.said = answer.ok ? "" : (answer.data.detail ?? "The server could not be reached.");
+      this.said = answer.ok ? "" : sentence(answer.data);
       this.redraw();
     };
+    const none = this.standing?.changed ? CHANGED : NOT_ASKED;
     return group(
       "The helper’s approval",
-      element("p", { role: "status" }, STANDING[state] ?? "Not asked yet. When questions and terms are final, ask the helper to approve them; without it the survey cannot be opened."),
+      element("p", { role: "status" }, STANDING[state] ?? none),
       this.said && element("p", { className: "error", role: "alert" }, this.said),
       state !== "approved" && button(BUTTONS[state] ?? "Ask the helper", asked, { disabled: !this.terms.helper }),
     );
