@@ -133,7 +133,6 @@ const READ = {
   number({ low, high, step, unit }) {
     requireThat([low, high, step].every(Number.isFinite) && isText(unit), "a scale");
     const steps = (high - low) / step;
-    // One step of .3 from 7 on ends at 7.3, which is .9999… steps away.
     requireThat(step > 0 && Math.round(steps) >= 1 && steps < MOST_POINTS, "a scale");
     requireThat(Math.abs(steps - Math.round(steps)) < 1e-6 * steps, "a scale");
     return { labels: [], min: low, max: high, step, unit };
