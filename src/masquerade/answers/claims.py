@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.answers.codes import encode, encode_declared
+from masquerade.answers.codes import declared_names, encode
 from masquerade.answers.frames import (
     Frame,
     first_missing,
@@ -30,7 +30,6 @@ from masquerade.errors import (
     EmptyTable,
     InputError,
     MissingValue,
-    MixedTypes,
     ParameterError,
     SchemaError,
     UnknownLabel,
@@ -310,7 +309,7 @@ def _encode_ids(
 ) -> tuple[Codes, pa.Array]:
     ids = id_column(table, name, wanted="claim a task and a worker")
     if declared is not None:
-        codes, known = encode_declared(ids, declared, name)
+        codes, known = encodedeclared_names(ids, declared, name)
         return codes.astype(np.int32), known
     return encode(ids)
 
@@ -361,7 +360,7 @@ def _encode_labels(
     if pa.types.is_floating(labels.type):
         labels = _whole_numbers(labels.cast(pa.float64()), column)
     if options is not None:
-        names = _declared(options, labels.type)
+        names = declared_names(options, labels.type)
         labels = labels.cast(names.type)
     else:
         names = pc.unique(labels.drop_null())
@@ -397,7 +396,7 @@ def _encode_complete(
     if options is None:
         names = found.take(pc.sort_indices(found))
     else:
-        names = _declared(options, labels.type)
+        names = declared_names(options, labels.type)
         if names.type != found.type:
             return None
     code = pc.index_in(found, value_set=names)
@@ -420,25 +419,6 @@ def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:
             "(--kind numeric on the command line)."
         )
     return cleaned.cast(pa.int64())
-
-
-def _declared(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    if isinstance(options, str) or not isinstance(options, Iterable):
-        raise ParameterError(f"options is {options!r}, expected a sequence of labels.")
-    try:
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        names = pa.array([None if o is None else str(o) for o in options] if is_text else options)
-        if not pa.types.is_null(kind):
-            names = names.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise MixedTypes(
-            f"the declared options {list(options)[:10]} are not all of the labels' type {kind}."
-        ) from error
-    if len(names) < 1 or len(pc.unique(names)) != len(names) or first_missing(names) is not None:
-        raise ParameterError(
-            f"the declared options {list(options)[:10]} must be some, all different, none missing."
-        )
-    return names
 
 
 def _to_numbers(labels: pa.Array, column: str, *, null: bool) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from masquerade.answers.frames import first_missing
-from masquerade.errors import InvalidRecord, ParameterError
+from masquerade.errors import InvalidRecord, MixedTypes, ParameterError
 from masquerade.exact.arrays import Codes, Integers
 
 #: Rows at the head of a column by which it is told whether equal names stand together.
@@ -109,3 +109,23 @@ def encode_declared(
             f"{len(known)} declared {name}s; declare it, or remove the row."
         )
     return codes.to_numpy().astype(np.int64), known
+
+
+def declared_names(options: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return declared options as an array of a type of labels, all different, none missing."""
+    if isinstance(options, str) or not isinstance(options, Iterable):
+        raise ParameterError(f"options is {options!r}, expected a sequence of labels.")
+    try:
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        names = pa.array([None if o is None else str(o) for o in options] if is_text else options)
+        if not pa.types.is_null(kind):
+            names = names.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise MixedTypes(
+            f"the declared options {list(options)[:10]} are not all of the labels' type {kind}."
+        ) from error
+    if len(names) < 1 or len(pc.unique(names)) != len(names) or first_missing(names) is not None:
+        raise ParameterError(
+            f"the declared options {list(options)[:10]} must be some, all different, none missing."
+        )
+    return names
