@@ -309,7 +309,7 @@ def _encode_ids(
 ) -> tuple[Codes, pa.Array]:
     ids = id_column(table, name, wanted="claim a task and a worker")
     if declared is not None:
-        codes, known = encodedeclared_names(ids, declared, name)
+        codes, known = encode_declared(ids, declared, name)
         return codes.astype(np.int32), known
     return encode(ids)
 
