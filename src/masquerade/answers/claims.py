@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.answers.codes import declared_names, encode
+from masquerade.answers.codes import declared_names, encode, encode_declared
 from masquerade.answers.frames import (
     Frame,
     first_missing,
