@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import masquerade
-from masquerade.cli import EXTRAS
+from masquerade.lazy import EXTRAS
 
 SOURCE = Path(masquerade.__file__).parent
 PACKAGES = sorted(
@@ -156,3 +156,17 @@ def test_public_objects_show_an_example() -> None:
             else:
                 lacking.append(f"{name}.{public}")
     assert 6 * len(lacking) <= shown, f"without an example: {', '.join(lacking)}"
+
+
+def test_what_needs_an_extra_names_it() -> None:
+    """In a base install the server is a room whose names say which extra to install."""
+    code = (
+        "import sys\n"
+        "sys.modules['pydantic_settings'] = None\n"
+        "import masquerade\n"
+        "from masquerade.errors import MissingExtra\n"
+        "try: masquerade.server.Settings\n"
+        "except MissingExtra as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'masquerade[server]'" in done.stdout

@@ -14,6 +14,36 @@ from typing import Any
 #: How alike a name must be to be suggested, from 0 to 1.
 ALIKE = 0.6
 
+#: The extra that installs a package, by the name under which the package is imported.
+EXTRAS = {
+    "alembic": "server",
+    "argon2": "server",
+    "cryptography": "server",
+    "fastapi": "server",
+    "httptools": "server",
+    "itsdangerous": "server",
+    "jinja2": "server",
+    "prometheus_client": "server",
+    "pydantic": "server",
+    "pydantic_settings": "server",
+    "python_multipart": "server",
+    "segno": "server",
+    "sqlalchemy": "server",
+    "starlette": "server",
+    "uvicorn": "server",
+    "uvloop": "server",
+    "httpx": "client",
+    "dask": "dask",
+    "distributed": "dask",
+    "matplotlib": "plots",
+    "pooch": "datasets",
+    "psycopg": "postgres",
+    "sqlcipher3": "sealed",
+    "webauthn": "passkeys",
+    "Crypto": "parties",
+    "pyhpke": "parties",
+}
+
 
 def lazy_room(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a room.
@@ -34,7 +64,15 @@ def lazy_room(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
             raise AttributeError(f"module {room!r} has no attribute {name!r}.{hint}")
         if home == room:  # a room of the package
             return import_module(f"{room}.{name}")
-        value = getattr(import_module(home), name)
+        try:
+            value = getattr(import_module(home), name)
+        except ModuleNotFoundError as error:
+            needed = (error.name or "").partition(".")[0]
+            if needed not in EXTRAS:
+                raise
+            from masquerade.errors import MissingExtra  # when something is missing, not before
+
+            raise MissingExtra(f"{room}.{name} needs {needed}", EXTRAS[needed]) from error
         setattr(package, name, value)
         return value
 

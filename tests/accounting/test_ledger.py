@@ -33,7 +33,7 @@ from masquerade.errors import (
     ParameterError,
 )
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
-from masquerade.mechanisms import RandomizedResponse, TwoLayer, level_named
+from masquerade.mechanisms import RandomizedResponse, TwoLayer, level_named, parse_mechanism
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 
 
@@ -393,9 +393,11 @@ def test_impossible_requests_are_refused() -> None:
 
 
 def test_a_cost_is_of_mechanisms() -> None:
-    """The text form of a mechanism has no cost until it is read."""
-    with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
-        Cost.of("Sleep", ["randomized-response:options=2,epsilon=1"])  # type: ignore[list-item]
+    """The text form of a mechanism costs what the mechanism does; a number is no mechanism."""
+    text = "randomized-response:options=2,epsilon=1"
+    assert Cost.of("Sleep", [text]) == Cost.of("Sleep", [parse_mechanism(text)])
+    with pytest.raises(ParameterError, match="is no Mechanism"):
+        Cost.of("Sleep", [5])  # type: ignore[list-item]
 
 
 def test_charging_together_gives_back_whatever_stops_it() -> None:

@@ -78,6 +78,42 @@ def test_absurd_values_are_asked_back(run: Run) -> None:
     assert not run("privacy", "randomized-response:options=2,epsilon=3").err
 
 
+def test_every_command_asks_back_about_an_absurd_epsilon(
+    run: Run, claims: Path, tmp_path: Path
+) -> None:
+    """One note on standard error, without a path of a file, and the command goes on."""
+    numbers, choices = tmp_path / "n.csv", tmp_path / "c.csv"
+    numbers.write_text("task,worker,value\n" + "".join(f"a,w{n},{n}\n" for n in range(9)))
+    choices.write_text("voter,price\n" + "".join(f"v{n},{n % 3 - 1}\n" for n in range(9)))
+    loud = "randomized-response:options=2,epsilon"
+    masked = ("--options", "yes,no", "--out", tmp_path / "r.csv", "--json")
+    for words in (
+        ("plan", f"{loud}=1e9", "--margin", "0.05"),
+        ("plan", "two-parties:questions=1,options=2,epsilon=50", "--people", "100"),
+        ("plan", f"{loud}=inf", "--margin", "0.05"),
+        ("randomize", claims, "--mechanism", f"{loud}=50", *masked),
+        ("release", numbers, "--epsilon", "50", "--domain", "0", "9", "--out", tmp_path / "s.csv"),
+        ("prefer", choices, "--epsilon", "50", "--ranges", "price=-1:1"),
+    ):
+        done = run(*words)
+        notes = [line for line in done.err.splitlines() if "Did you mean a smaller one?" in line]
+        assert (done.code, len(notes)) == (0, 1), (words, done.err)
+        assert notes[0].startswith("note: epsilon is ")
+        assert ".py" not in done.err
+    silent = run("randomize", claims, "--mechanism", f"{loud}=0", *masked)
+    assert "noise alone and says nothing" in silent.err
+    assert not run("randomize", claims, "--mechanism", f"{loud}=1", *masked).err
+
+
+def test_a_percentage_is_told_as_a_share(run: Run) -> None:
+    """--margin 5% is wrong usage that says 0.05; another text is no number."""
+    plan = ("plan", "randomized-response:options=2,epsilon=1", "--margin")
+    asked = run(*plan, "5%")
+    assert (asked.code, "0.05" in asked.err) == (2, True)
+    assert "is no number" in " ".join(run(*plan, "few").err.split())
+    assert run(*plan, "0.05").code == 0
+
+
 def test_a_command_loads_itself_and_no_other() -> None:
     """Asking one command for help loads neither other commands nor numpy."""
     code = (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.cli import EXTRAS
+from masquerade.lazy import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 

@@ -166,3 +166,15 @@ def test_missing_and_repeated_claims_are_resolved_as_told(run: Run, tmp_path: Pa
     assert run(*words, "--missing", "drop").code == 1
     result = run(*words, "--missing", "drop", "--duplicates", "mean").json
     assert result["for_the_collector"]["dropped"] == 1
+
+
+def test_an_empty_value_names_the_way_out(run: Run, tmp_path: Path) -> None:
+    """A claim without a number is refused with how many there are, and with --missing drop."""
+    path = tmp_path / "n.csv"
+    path.write_text("task,worker,value\na,x,1\na,y,\na,z,\na,w,2\n")
+    words = ("release", path, "--epsilon", "1", "--domain", "0", "9", "--out", tmp_path / "s.csv")
+    done = run(*words)
+    assert "row 2: the value is missing (2 of 4 rows have none)" in done.err
+    assert "--missing drop" in done.err
+    assert "null=True" not in done.err
+    assert run(*words, "--missing", "drop").code == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Run
 from typer.testing import CliRunner
 
 from masquerade.cli import app
@@ -140,3 +141,22 @@ def test_levels_that_cannot_be_meant_are_refused(
     done = CliRunner().invoke(app, ["truth", str(claims), "--levels", str(table), *more])
     assert isinstance(done.exception, ParameterError)
     assert message in str(done.exception)
+
+
+def test_reliabilities_are_written_and_own_labels_scored(
+    run: Run, claims: Path, tmp_path: Path
+) -> None:
+    """--workers-out has a row a worker, and what --out wrote is taken by --truth."""
+    out, workers = tmp_path / "labels.csv", tmp_path / "workers.csv"
+    done = run("truth", claims, "--out", out, "--workers-out", workers, "--json")
+    assert done.json["workers_out"] == str(workers)
+    lines = workers.read_text().splitlines()
+    assert (lines[0].split(",")[0].strip('"'), len(lines)) == (
+        "worker",
+        1 + done.json["workers"],
+    )
+    assert run("truth", claims, "--truth", out, "--json").json["accuracy"] == 1
+    both = run("truth", claims, "--out", out, "--workers-out", out)
+    assert (both.code, "another file than --out" in both.err) == (1, True)
+    printed = run("truth", claims, "--workers-out", "-", "--json")
+    assert printed.out.startswith('"worker"')

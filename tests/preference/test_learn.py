@@ -84,7 +84,20 @@ def test_alternatives_are_ranked_by_utility() -> None:
     """The most preferred comes first; equal ones stay in their order."""
     ranked = published().rank({"a": [50, 0], "b": [0, 0], "c": [50, 1], "d": [0, 0]})
     assert ranked == ["b", "d", "c", "a"]
-    assert published().rank({}) == []
+    with pytest.raises(ParameterError, match="nothing to rank; give alternatives by name"):
+        published().rank({})
+    with pytest.raises(ParameterError, match="nothing to rank; give alternatives by name"):
+        published().rank()
+
+
+def test_named_items_rank_themselves_and_auto_is_the_default() -> None:
+    """Without alternatives the items stand by weight; without a mechanism epsilon is asked for."""
+    rows = {"voter": [1, 2, 3], "chosen": [*"aab"], "rejected": [*"bcc"]}
+    learned = SocialPreference.learn(Comparisons.from_frame(rows), mechanism="none")
+    assert learned.rank() == ["a", "b", "c"]
+    assert learned.to_arrow().column_names[0] == "item"
+    with pytest.raises(ParameterError, match="epsilon"):
+        SocialPreference.learn(rows)
 
 
 def test_standard_errors_hold_sampling_and_noise() -> None:

@@ -84,7 +84,7 @@ def test_what_one_record_names_is_not_seen_in_the_shape_of_the_result(name: str,
     for rows in (ROWS, with_insulin()):
         table = Comparisons.from_frame(rows, items=DRUGS)
         learned = SocialPreference.learn(table, mechanism=named(name, unit))
-        assert learned.to_arrow()["feature"].to_pylist() == DRUGS
+        assert learned.to_arrow()["item"].to_pylist() == DRUGS
         assert learned.guarantee.status == "proven"
         assert any("items" in each for each in learned.guarantee.assumptions)
         results.append(learned.to_json())

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
 from tests.results.made_up_reports import (
     compute,
     define,
     made_up,
+    reports_of,
 )
 
-from masquerade.results import result_table
+from masquerade.errors import ParameterError
+from masquerade.results import SurveyResult, result_table
 from masquerade.surveys import Choice, Comparison, Question, Rating
 
 FORMULAS = (
@@ -60,3 +63,14 @@ def test_the_table_is_tidy_and_exact() -> None:
             assert (float(row["low"]), float(row["high"])) == (found["low"], found["high"])
             assert row["n"] == "40"
     assert {row["level"] for row in rows} == {"all", "high", "low"}
+
+
+def test_a_result_is_made_of_reports_and_of_its_json_object() -> None:
+    """Both give the same table; what is neither is refused."""
+    definition = define()
+    reports = reports_of(definition, made_up(definition, 40))
+    made = SurveyResult.of(reports)
+    assert SurveyResult.of(made.to_dict()).to_arrow().equals(made.to_arrow())
+    assert SurveyResult.of(made) is made
+    with pytest.raises(ParameterError, match="expected the reports of a survey"):
+        SurveyResult.of({"task": [1]})

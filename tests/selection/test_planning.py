@@ -102,10 +102,16 @@ def test_a_margin_beyond_counting_is_refused(spec: str) -> None:
         participants_needed(parse_mechanism(spec), margin=1e-200)
 
 
-def test_a_text_is_no_mechanism() -> None:
-    """The text form is read first, and the error says so."""
-    with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
-        participants_needed("two-layer:options=2,low=0,high=1", margin=0.1)  # type: ignore[arg-type]
+def test_a_text_is_taken_for_its_mechanism() -> None:
+    """Mechanisms and two parties are planned by their text forms as by themselves."""
+    for text in (
+        "two-layer:options=2,low=0,high=1/2",
+        "two-parties:questions=10,options=5,rho=0.5",
+    ):
+        needed = participants_needed(parse_plan(text), margin=0.1)
+        assert participants_needed(text, margin=0.1) == needed
+    with pytest.raises(ParameterError, match="is no Mechanism"):
+        participants_needed(5, margin=0.1)  # type: ignore[arg-type]
 
 
 def test_ten_questions_of_two_parties_err_as_the_formula_says() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, EmptyTable, NotFitted, ParameterError, SchemaError
-from masquerade.mechanisms import RandomizedResponse, TwoLayer
+from masquerade.mechanisms import RandomizedResponse, TwoLayer, parse_mechanism
 from masquerade.truth import (
     KOS,
     METHODS,
@@ -22,6 +22,7 @@ from masquerade.truth import (
     Estimator,
     GoldMajorityVote,
     MajorityVote,
+    OneCoin,
     method_named,
 )
 from masquerade.truth.crowd_kit import MajorityVote as CrowdKitVote
@@ -270,10 +271,20 @@ def test_a_single_option_is_the_answer(method: type[CategoricalEstimator]) -> No
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_text_is_no_mechanism(method: type[Estimator]) -> None:
-    """The text form of a mechanism is refused by every method, whatever the claims."""
-    with pytest.raises(ParameterError, match=r"is no Mechanism; .* parse_mechanism"):
-        method().fit(ROWS, mechanism="randomized-response:options=2,epsilon=1")
+def test_what_is_no_mechanism_is_refused(method: type[Estimator]) -> None:
+    """A text that describes no mechanism, and anything else, is refused by every method."""
+    with pytest.raises(ParameterError, match="is no Mechanism"):
+        method().fit(ROWS, mechanism=5)
+    with pytest.raises(ParameterError, match="'loud' is unknown"):
+        method().fit(ROWS, mechanism="loud:options=2")
+
+
+def test_a_text_is_taken_for_its_mechanism() -> None:
+    """The text form of a mechanism gives the fit of the mechanism."""
+    text = "randomized-response:options=2,epsilon=1"
+    rows = {"task": [*"aabb"], "worker": [*"xyxy"], "label": [0, 0, 1, 1]}
+    fits = [OneCoin().fit(rows, mechanism=given) for given in (text, parse_mechanism(text))]
+    assert fits[0].posteriors_.equals(fits[1].posteriors_)
 
 
 @pytest.mark.parametrize("method", [*GENERAL, *NUMERIC])

@@ -22,7 +22,7 @@ from masquerade.exact import INFINITE_LOSS, Loss
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import in_range, whole
 from masquerade.mechanisms import BitwiseResponse, MatrixFactorizationRidge, Mechanism
-from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.mechanisms.registry import parse_mechanism
 
 DEFAULT_SAMPLES = 100_000
 DEFAULT_FALSE_ALARM = 1e-6
@@ -31,7 +31,7 @@ _TOGETHER = 3  # answers of one person whose draws are looked at beside single o
 
 
 def audit(
-    mechanism: Mechanism | Auditable,
+    mechanism: Mechanism | Auditable | str,
     *,
     answers: int = 1,
     samples: int = DEFAULT_SAMPLES,
@@ -81,6 +81,8 @@ def audit(
     answers = whole(answers, "answers", low=1)
     samples = whole(samples, "samples", low=FEWEST_PERSONS)
     in_range(false_alarm, "false_alarm", above=0, below=1)
+    if isinstance(mechanism, str):
+        mechanism = parse_mechanism(mechanism)
     if isinstance(mechanism, Mechanism):
         if isinstance(mechanism, HasDensity):
             name, claim = str(mechanism), Claim.of(mechanism, answers)
@@ -91,8 +93,6 @@ def audit(
         else:
             subject = OfMechanism(mechanism, answers, rng)
         return _audit_reports(subject, answers, samples, rng, false_alarm)
-    if isinstance(mechanism, str):
-        require_mechanism(mechanism)
     if not isinstance(mechanism, Auditable):
         raise ParameterError(
             f"{type(mechanism).__name__} cannot be audited: it needs claimed_epsilon, inputs and "

@@ -15,7 +15,7 @@ from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
 from masquerade.mechanisms import Mechanism
-from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.mechanisms.registry import mechanism_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Cost:
         return f"{self.event.micro} {self.user.micro} {given[0]} {given[1]} {clear} {texts}"
 
     @classmethod
-    def of(cls, survey: str, mechanisms: Iterable[Mechanism]) -> Cost:
+    def of(cls, survey: str, mechanisms: Iterable[Mechanism | str]) -> Cost:
         """Return the cost of a response whose answers are masked by `mechanisms`.
 
         A mechanism that bounds nothing, such as a flip probability of 0, sends answers in clear.
@@ -120,7 +120,7 @@ class Cost:
         ParameterError
             One is no mechanism.
         """
-        asked = [require_mechanism(mechanism) for mechanism in mechanisms]
+        asked = [mechanism_of(mechanism) for mechanism in mechanisms]
         # all answers of one mechanism together: they may share a flip probability
         kinds = {mechanism: kinds_of([mechanism] * n) for mechanism, n in Counter(asked).items()}
         masked = [mechanism for mechanism in asked if not any(map(is_clear, kinds[mechanism]))]

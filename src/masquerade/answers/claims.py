@@ -292,9 +292,11 @@ class Claims(Result):
 
 def _label_column(table: pa.Table) -> str:
     found = table.column_names
-    for needed in ("task", "worker"):
-        if needed not in found:
-            raise missing_column(needed, found)
+    absent = [needed for needed in ("task", "worker") if needed not in found]
+    if absent:
+        if not set(LABEL_COLUMNS) & set(found):
+            absent.append("label")
+        raise missing_column(absent[0], found, others=absent[1:])
     for name in LABEL_COLUMNS:
         if name in found:
             return name
@@ -336,8 +338,14 @@ def _guess_kind(column: str, labels: pa.Array) -> Kind:
 def _refuse_missing(labels: pa.Array, column: str, name: str, *, null: bool) -> None:
     row = first_missing(labels)
     if row is not None and not null:
+        absent = pc.is_null(labels, nan_is_null=True)
+        if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+            absent = pc.or_(absent, pc.fill_null(pc.equal(labels, ""), True))
+        rows = int(pc.sum(absent).as_py() or 0)
+        others = f", and in {rows - 1} more of {len(labels)} rows" if rows > 1 else ""
         raise MissingValue(
-            f"column {column!r}, row {row}: the {name} is missing ({labels[row - 1].as_py()!r}); "
+            f"column {column!r}, row {row}: the {name} is missing "
+            f"({labels[row - 1].as_py()!r}){others}; "
             "remove the row, or read it as 'no answer' with null=True (on the command line, a "
             "mechanism with null=true)."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,8 +131,19 @@ def plain_column(table: pa.Table, name: str) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else combined.chunk(0)
 
 
-def missing_column(name: str, found: list[str], *, table: str = "the table") -> SchemaError:
-    """Return the error of a column that is not there, with what is probably meant."""
+def missing_column(
+    name: str, found: list[str], *, table: str = "the table", others: Sequence[str] = ()
+) -> SchemaError:
+    """Return the error of a column that is not there, with what is probably meant.
+
+    `others`: further columns that are not there.
+    """
+    if others:
+        names = ", ".join(repr(one) for one in (name, *others[:-1]))
+        return SchemaError(
+            f"columns {names} and {others[-1]!r} are missing; {table} has {found}. Rename columns, "
+            "or add them."
+        )
     hint = "Rename a column, or add it."
     alike = [other for other in found if other.strip().lower() == name]
     if alike:
@@ -301,6 +312,11 @@ def read_table(path: str | Path) -> pa.Table:
             return _read_csv(lambda: path, path)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
+    if name.endswith((".xlsx", ".xls", ".ods")):
+        raise UnreadableFile(
+            f"{path} is a spreadsheet; export it as CSV (in Excel: Save as, CSV UTF-8) "
+            "and give that."
+        )
     raise UnreadableFile(
         f"{path} has the ending {path.suffix or '(none)'!r}; expected .csv, .csv.gz or .parquet."
     )

@@ -29,6 +29,9 @@ from masquerade.errors import (
 )
 from masquerade.exact.arrays import Codes, Floats
 
+#: What the inferred truths of a method are called in its own tables.
+_INFERRED = ("label", "value")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths(Result):
@@ -54,17 +57,26 @@ class Truths(Result):
 
     @classmethod
     def from_frame(cls, frame: Frame) -> Truths:
-        """Check a table with columns ``task`` and ``truth``.
+        """Check a table with columns ``task`` and ``truth``, or ``label`` or ``value`` for it.
 
         Raises
         ------
         SchemaError, EmptyTable, MissingValue, DuplicateClaim
             Each names the row and the value.
         """
-        table = to_arrow(frame, columns=("task", "truth"))
-        for name in ("task", "truth"):
-            if name not in table.column_names:
-                raise missing_column(name, table.column_names, table="the table of truths")
+        table = to_arrow(frame, columns=("task", "truth", *_INFERRED))
+        names = table.column_names
+        if "truth" not in names:
+            # What the truth methods write can be scored as it is.
+            inferred = [name for name in _INFERRED if name in names]
+            if len(inferred) == 1:
+                names = ["truth" if name == inferred[0] else name for name in names]
+                table = table.rename_columns(names)
+        absent = [name for name in ("task", "truth") if name not in names]
+        if absent:
+            raise missing_column(
+                absent[0], table.column_names, table="the table of truths", others=absent[1:]
+            )
         if table.num_rows == 0:
             raise EmptyTable("the table of truths has no rows; expected at least one.")
         table = pa.table({name: plain_column(table, name) for name in ("task", "truth")})
@@ -95,12 +107,13 @@ class Truths(Result):
 
         Parameters
         ----------
-        data : Truths, table with ``task`` and ``truth``, pandas series, or dict by task
+        data : Truths, table with ``task`` and ``truth`` (or ``label``), series, or dict by task
             See `from_frame`. The tasks of a series are its index.
         """
         if isinstance(data, Truths):
             return data
-        if isinstance(data, Mapping) and not {"task", "truth"} <= set(data):
+        columns = [{"task", name} for name in ("truth", *_INFERRED)]
+        if isinstance(data, Mapping) and not any(both <= set(data) for both in columns):
             return cls.from_frame({"task": list(data), "truth": list(data.values())})
         if hasattr(data, "index") and hasattr(data, "to_numpy") and not hasattr(data, "columns"):
             return cls.from_frame({"task": data.index.to_numpy(), "truth": data.to_numpy()})

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from masquerade.cli.terminal import complain, disk_trouble
+from masquerade.cli.terminal import complain, disk_trouble, warnings_as_notes
 from masquerade.errors import MasqueradeError, MissingExtra, OperationError
+from masquerade.lazy import EXTRAS
 
 if TYPE_CHECKING:
     app: typer.Typer
@@ -100,37 +101,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-#: The extra that installs a package, by the name under which the package is imported.
-EXTRAS = {
-    "alembic": "server",
-    "argon2": "server",
-    "cryptography": "server",
-    "fastapi": "server",
-    "httptools": "server",
-    "itsdangerous": "server",
-    "jinja2": "server",
-    "prometheus_client": "server",
-    "pydantic": "server",
-    "pydantic_settings": "server",
-    "python_multipart": "server",
-    "segno": "server",
-    "sqlalchemy": "server",
-    "starlette": "server",
-    "uvicorn": "server",
-    "uvloop": "server",
-    "httpx": "client",
-    "dask": "dask",
-    "distributed": "dask",
-    "matplotlib": "plots",
-    "pooch": "datasets",
-    "psycopg": "postgres",
-    "sqlcipher3": "sealed",
-    "webauthn": "passkeys",
-    "Crypto": "parties",
-    "pyhpke": "parties",
-}
-
-
 class _WithoutPandas(MetaPathFinder):
     """Keeps pandas from being loaded: pyarrow would, to ask of each list whether it is a series."""
 
@@ -149,7 +119,7 @@ class _WithoutPandas(MetaPathFinder):
 def main() -> None:
     """Run the command line; refusals become one line on standard error and exit code 1."""
     try:
-        with _WithoutPandas():
+        with _WithoutPandas(), warnings_as_notes():
             command_line(next(iter(sys.argv[1:]), None))()
     except MasqueradeError as error:
         complain(error)

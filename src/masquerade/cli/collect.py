@@ -197,8 +197,12 @@ def advice(folder: Folder, json: AsJson = False) -> None:
 
     Example: masquerade collect advice labels
     """
-    table = _loaded(folder).advice_
-    show({"advice": table.to_pylist()}, as_json=json, title="Advice on workers")
+    rows = _loaded(folder).advice_.to_pylist()
+    show(
+        {"advice": rows if rows or json else "nobody to doubt"},
+        as_json=json,
+        title="Advice on workers",
+    )
 
 
 @collect.command()

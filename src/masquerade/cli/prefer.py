@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from masquerade.preference import SocialPreference
 
 
+#: Standard errors in half a 95 % interval.
+_REACH = 1.96
+
+
 def prefer(
     comparisons: Annotated[
         Path,
@@ -304,11 +308,12 @@ def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, 
     for i, feature in enumerate(learned.features):
         text = f"{learned.weights[i]:.4g}"
         if errors is not None:
-            text += f" ± {errors[i]:.2g}"
+            text += f" ± {_REACH * errors[i]:.2g}"
         elif learned.noise_sd[i] > 0:
             text += f" (noise {learned.noise_sd[i]:.2g})"
         lines[feature.name] = text
-    summary: dict[str, Any] = {"statement": learned.release.statement, "weights": lines}
+    heading = "weights" if errors is None else "weights ± half a 95 % interval"
+    summary: dict[str, Any] = {"statement": learned.release.statement, heading: lines}
     details = dict(result["details"])
     groups = details.pop("groups", None)
     if groups:

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson, MechanismText
-from masquerade.cli.terminal import say, show
+from masquerade.cli.terminal import ask_back, show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
     from masquerade.accounting import Auditable
     from masquerade.mechanisms import Mechanism
-
-#: Epsilon of an answer above which a person is asked back.
-_HARDLY_PRIVATE = 20
 
 
 def privacy(
@@ -29,20 +26,13 @@ def privacy(
 
     Example: masquerade privacy randomized-response:options=4,epsilon=1 --answers 20
     """
-    from rich.console import Console
-
     from masquerade.accounting import explain, keep_in_words
     from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
 
     mechanism = parse_mechanism(spec)
     guarantee = mechanism.guarantee(answers=answers)
     result = {"mechanism": str(mechanism), **guarantee.to_json()}
-    if guarantee.status == "proven" and guarantee.epsilon_event.number > _HARDLY_PRIVATE:
-        say(
-            Console(stderr=True),
-            f"epsilon is {guarantee.epsilon_event.number:g} for one answer. Did you mean a smaller "
-            f"one? Above {_HARDLY_PRIVATE:g} hardly anything is protected; 0.1 to 3 is usual.",
-        )
+    ask_back(guarantee)
     if not json and answers:
         words = explain(guarantee)
         sentences = [words.one_answer, words.all_answers]

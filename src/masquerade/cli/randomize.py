@@ -15,7 +15,7 @@ from masquerade.cli.options import (
     choice,
     read_column,
 )
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import ask_back, show
 
 if TYPE_CHECKING:
     from masquerade.answers.claims import Duplicates
@@ -68,6 +68,7 @@ def randomize(
     from masquerade.mechanisms import parse_mechanism
 
     chosen = parse_mechanism(mechanism)
+    ask_back(chosen.guarantee(answers=1))
     table = Claims.read(
         claims,
         kind=chosen.kind,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from masquerade.cli.options import AsJson, ClaimsFile, choice, completion, engines
-from masquerade.cli.terminal import progress_bar, show
+from masquerade.cli.terminal import ask_back, progress_bar, show
 
 if TYPE_CHECKING:
     from masquerade.answers import Progress
@@ -133,6 +133,7 @@ def release(
     )
     with progress_bar("releasing") as tell:
         published = synthesize(grouped, engine=made, samples=samples, progress=tell)
+    ask_back(published.guarantee)
     reference: DensityModel | None = None
     errors: dict[str, Any] = {}
     if compare:
@@ -220,7 +221,7 @@ def _grouped(path: Path, missing: str, duplicates: str) -> GroupedClaims:
     from masquerade.answers import Claims
     from masquerade.release import GroupedClaims
 
-    claims = Claims.read(path, kind="numeric", null=missing == "drop", duplicates="all")
+    claims = Claims.read(path, kind="numeric", null=True, duplicates="all")
     return GroupedClaims.of(
         claims, missing=cast("Missing", missing), duplicates=cast("Duplicates", duplicates)
     )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from masquerade.cli.options import AsJson, choice
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import ask_back, show
 
 PoolFile = Annotated[
     Path,
@@ -20,6 +20,19 @@ PoolFile = Annotated[
         show_default=False,
     ),
 ]
+
+
+def _number(text: str) -> float:
+    """Return a number; of a percentage, say which share it is."""
+    try:
+        return float(text)
+    except ValueError:
+        try:
+            share = float(text.strip().removesuffix("%")) / 100
+        except ValueError:
+            share = None
+        hint = "" if share is None else f"; five points of a share are 0.05, this is {share:g}"
+        raise typer.BadParameter(f"{text!r} is no number{hint}.") from None
 
 
 def select(
@@ -110,8 +123,10 @@ def plan(
     margin: Annotated[
         float | None,
         typer.Option(
+            parser=_number,
+            metavar="FLOAT",
             help="How many people give this half interval? 0.05 is five points of a share, or on "
-            "the scale."
+            "the scale.",
         ),
     ] = None,
     people: Annotated[
@@ -119,7 +134,11 @@ def plan(
     ] = None,
     compare: Annotated[
         float | None,
-        typer.Option(help="How many people in each of two groups show that they differ by this?"),
+        typer.Option(
+            parser=_number,
+            metavar="FLOAT",
+            help="How many people in each of two groups show that they differ by this?",
+        ),
     ] = None,
     power: Annotated[
         float, typer.Option(help="With --compare: how often the difference is found.")
@@ -156,6 +175,8 @@ def plan(
     if response_rate is not None and not 0 < response_rate <= 1:
         raise typer.BadParameter(f"--response-rate is {response_rate:g}, expected above 0 to 1.")
     planned = parse_plan(spec)
+    guarantee = planned.guarantee()
+    ask_back(guarantee)
     precision = precision_of(planned, share=share, spread=spread)
     of_group = {}
     if compare is not None:
@@ -179,7 +200,6 @@ def plan(
     half, noise, sampling = precision.margins(
         participants, confidence=confidence, population=population
     )
-    guarantee = planned.guarantee()
     in_all_groups = 2 * participants if of_group else participants
     result = {
         "participants": in_all_groups,

@@ -10,6 +10,7 @@ import json
 import math
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,43 @@ if TYPE_CHECKING:
 
     from masquerade.answers import Progress
     from masquerade.client import Answer, MaskedQuestion
+    from masquerade.exact import Guarantee
+
+
+def note(text: str) -> None:
+    """Say on standard error what is worth a second look."""
+    sys.stderr.write(f"note: {text}\n")
+
+
+def ask_back(guarantee: Guarantee) -> None:
+    """Say where a promise protects hardly anything, or its reports say nothing."""
+    from masquerade.exact.guarantee import question_of_loss
+
+    if guarantee.status != "proven" or not guarantee.answers:
+        return
+    # Of two parties and of a release the loss is that of the whole unit.
+    one = guarantee.trust == "local"
+    loss = guarantee.epsilon_event if one else guarantee.epsilon
+    of = " for one answer" if one else f" for one {guarantee.unit}"
+    question = question_of_loss(float(loss.number), of=of)
+    if question is not None:
+        note(question)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Say warnings of the library as notes, each once and without places in the code."""
+    told: set[str] = set()
+
+    def tell(message: Warning | str, *_place: object, **_more: object) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            note(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
+        yield
 
 
 def complain(error: Exception) -> None:
@@ -33,7 +71,8 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
 
     Where ``--out -`` has printed a table, the result goes to standard error.
     """
-    screen = sys.stderr if result.get("out") == "-" else sys.stdout
+    printed = "-" in (result.get("out"), result.get("workers_out"))
+    screen = sys.stderr if printed else sys.stdout
     if as_json:
         screen.write(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False) + "\n")
         return

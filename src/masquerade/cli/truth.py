@@ -49,8 +49,8 @@ def truth(
             "truth-discovery, kos, mmsr, one-coin, one-coin-dawid-skene, two-coin, dawid-skene, "
             "glad, mace, bayesian-combination, subtypes; for numbers median, mean, "
             "quality-weighted, confidence-aware, catd, gaussian-truth, reliability, heavy-tail, "
-            "moments, channel-em, numeric-auto. Default: auto (numeric-auto for numbers; for "
-            "labels over partitions truth-discovery, or one-coin behind a mask).",
+            "moments, channel-em, numeric-auto. Default: auto for labels, numeric-auto for "
+            "numbers; over partitions truth-discovery, or one-coin behind a mask.",
             callback=known_method,
             autocompletion=completion(methods),
         ),
@@ -71,7 +71,8 @@ def truth(
         ),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="Known truths (task,truth), to score against.")
+        Path | None,
+        typer.Option(help="Known truths (task,truth; or task,label), to score against."),
     ] = None,
     gold: Annotated[
         Path | None,
@@ -80,6 +81,12 @@ def truth(
     out: Annotated[
         Path | None,
         typer.Option(help="Where to write the inferred truths (CSV or Parquet); - prints them."),
+    ] = None,
+    workers_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the reliability of each worker (CSV or Parquet); - prints them."
+        ),
     ] = None,
     options: OptionNames = None,
     kind: KindChoice = None,
@@ -128,6 +135,11 @@ def truth(
     chosen = None if method is None or method == "auto" else method_named(method)
     known = None if truth is None else Truths.read(truth)
     engine = _engine_for(claims, engine, scheduler)
+    if workers_out is not None and (engine != "memory" or workers_out == out):
+        raise ParameterError(
+            "--workers-out is for claims in memory, and another file than --out; name one, or drop "
+            "it."
+        )
     if engine != "memory":
         at_scale = truth_at_scale(
             claims,
@@ -192,6 +204,9 @@ def truth(
     if out is not None:
         write_table(fit.truths_, out)
         result["out"] = str(out)
+    if workers_out is not None:
+        write_table(fit.reliability_, workers_out)
+        result["workers_out"] = str(workers_out)
     show(result, as_json=json, title="Truth")
     if not json and out is None:
         _show_first(fit)

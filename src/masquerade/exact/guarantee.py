@@ -11,6 +11,8 @@ from masquerade.exact.loss import INFINITE_LOSS, Loss
 
 #: The units that are whole persons; the others are one of the things that a person gives.
 PERSONS = ("worker", "voter", "user")
+#: Epsilon above which a loss is asked back.
+HARDLY_PRIVATE = 20
 UNITS = (*PERSONS, "answer", "record", "choice", "claim")
 TRUST = ("local", "two-parties", "aggregator", "collector", "secure-sum", "everyone")
 STATUSES = ("proven", "none")
@@ -111,3 +113,25 @@ class Guarantee:
             "status": self.status,
             "assumptions": list(self.assumptions),
         }
+
+
+def question_of_loss(epsilon: float, *, name: str = "epsilon", of: str = "") -> str | None:
+    """Return what to ask back where hardly anything is protected, or nothing is said; else None.
+
+    `of`: what the loss is of, such as " for one answer".
+
+    Examples
+    --------
+    >>> question_of_loss(50, of=" for one answer")[:38]
+    'epsilon is 50 for one answer. Did you '
+    >>> question_of_loss(1) is None
+    True
+    """
+    if epsilon == 0:
+        return f"{name} is 0{of}: what comes out is noise alone and says nothing of the answers."
+    if epsilon > HARDLY_PRIVATE:
+        return (
+            f"{name} is {epsilon:g}{of}. Did you mean a smaller one? Above {HARDLY_PRIVATE} hardly "
+            "anything is protected; 0.1 to 3 is usual."
+        )
+    return None

@@ -11,7 +11,7 @@ from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.matrix_factorization import MatrixFactorization
 from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
-from masquerade.mechanisms.mechanism import Mechanism
+from masquerade.mechanisms.mechanism import Mechanism, require_mechanism
 from masquerade.mechanisms.quantised_response import QuantisedResponse
 from masquerade.mechanisms.question_sampling import QuestionSampling
 from masquerade.mechanisms.randomized_response import RandomizedResponse
@@ -36,6 +36,14 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 #: The parameters of the text form of each.
 PARAMETERS = {name: inspect.signature(kind).parameters for name, kind in MECHANISMS.items()}
+
+
+def mechanism_of(given: object) -> Mechanism:
+    """Return a mechanism as it is, or the one that a text describes.
+
+    Raises `ParameterError` for anything else, and what `parse_mechanism` raises.
+    """
+    return parse_mechanism(given) if isinstance(given, str) else require_mechanism(given)
 
 
 def parse_mechanism(text: str) -> Mechanism:

@@ -113,7 +113,7 @@ class SocialPreference(Result):
         cls,
         comparisons: Comparisons | Frame,
         *,
-        mechanism: str | PreferenceMechanism,
+        mechanism: str | PreferenceMechanism = "auto",
         epsilon: Any = None,
         unit: str | None = None,
         ledger: Ledger | None = None,
@@ -130,8 +130,9 @@ class SocialPreference(Result):
             needs the public list of items (``items=`` of
             `Comparisons.from_frame`).
         mechanism : str or PreferenceMechanism
-            ``"auto"`` for the most accurate by public numbers (see `Automatic`), ``"none"`` for a
-            result without privacy, or a name (with parameters, ``"central-laplace:bound=2"``); see
+            ``"auto"``, the default, for the most accurate by public numbers (see `Automatic`); it
+            needs `epsilon`. ``"none"`` for a result without privacy, or a name (with parameters,
+            ``"central-laplace:bound=2"``); see
             `masquerade.preference.MECHANISMS`.
         epsilon : number, or one number a voter, optional
             Privacy loss per unit, for a mechanism given by name.
@@ -175,7 +176,7 @@ class SocialPreference(Result):
         comparisons: Comparisons | Frame,
         rng: np.random.Generator,
         *,
-        mechanism: str | PreferenceMechanism,
+        mechanism: str | PreferenceMechanism = "auto",
         epsilon: Any = None,
         unit: str | None = None,
     ) -> SocialPreference:
@@ -297,8 +298,21 @@ class SocialPreference(Result):
         reach = 1.96 * math.sqrt(max(error, 0.0))
         return margin - reach, margin + reach
 
-    def rank(self, alternatives: Mapping[str, Alternative]) -> list[str]:
-        """Return the names of the alternatives, the most preferred first; ties as given."""
+    def rank(self, alternatives: Mapping[str, Alternative] | None = None) -> list[str]:
+        """Return the names of the alternatives, the most preferred first; ties as given.
+
+        `alternatives`: each with its features, by name. Named items rank themselves without.
+
+        Raises `ParameterError` where there is nothing to rank.
+        """
+        if alternatives is None and self.named_items:
+            order = np.argsort(-self.weights, kind="stable")
+            return [self.features[i].name for i in order]
+        if not alternatives:
+            raise ParameterError(
+                "there is nothing to rank; give alternatives by name, each with its features, such "
+                f"as {{'a': {{{self.features[0].name!r}: 1}}}}."
+            )
         utility = self.utilities(list(alternatives.values()))
         names = list(alternatives)
         return [names[i] for i in np.argsort(-utility, kind="stable")]
@@ -313,11 +327,12 @@ class SocialPreference(Result):
     def to_arrow(self) -> pa.Table:
         """Return the weights as a table.
 
-        Columns: feature, weight, noise_sd, range_low and range_high (the public range), and where
-        they are known standard_error with low and high, the ends of the 95 % interval.
+        Columns: feature (item, where items are named), weight, noise_sd, range_low and range_high
+        (the public range), and where they are known standard_error with low and high, the ends of
+        the 95 % interval.
         """
         columns: dict[str, Any] = {
-            "feature": [feature.name for feature in self.features],
+            "item" if self.named_items else "feature": [one.name for one in self.features],
             "weight": self.weights,
             "noise_sd": self.noise_sd,
             "range_low": [feature.low for feature in self.features],

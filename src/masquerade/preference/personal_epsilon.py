@@ -12,6 +12,7 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.exact.guarantee import question_of_loss
 from masquerade.exact.loss import MICRO
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, text_of
 
@@ -21,8 +22,6 @@ Weighting = Literal["equal", "inverse-variance", "capped"]
 WEIGHTINGS: tuple[Weighting, ...] = ("equal", "inverse-variance", "capped")
 #: Under ``"capped"``, nobody counts more than this many times an equal share.
 MOST_TIMES_EQUAL = 2.0
-
-LARGEST_SENSIBLE_EPSILON = 20
 
 
 def read_epsilon(epsilon: Epsilon) -> Fraction | tuple[Fraction, ...]:
@@ -42,12 +41,9 @@ def _one(value: NumberLike, whose: str) -> Fraction:
             f"{name} is {text_of(number)}, expected at least a millionth; for a result without "
             "privacy choose the mechanism 'none'."
         )
-    if rounded > LARGEST_SENSIBLE_EPSILON:
-        warnings.warn(
-            f"{name} is {text_of(rounded)}: above {LARGEST_SENSIBLE_EPSILON} hardly anything is "
-            "protected; 0.1 to 3 is usual.",
-            stacklevel=5,
-        )
+    question = question_of_loss(float(rounded), name=name)
+    if question is not None:
+        warnings.warn(question, stacklevel=5)
     return rounded
 
 

@@ -91,7 +91,7 @@ class GroupedClaims:
         claims = (
             data
             if isinstance(data, Claims)
-            else Claims.from_frame(data, kind="numeric", null=missing == "drop", duplicates="all")
+            else Claims.from_frame(data, kind="numeric", null=True, duplicates="all")
         )
         if claims.kind != "numeric":
             raise ParameterError(
@@ -214,7 +214,8 @@ def _check_values(claims: Claims, missing: Missing) -> None:
     empty = np.flatnonzero(np.isnan(claims.value))
     if empty.size and missing == "error":
         raise MissingValue(
-            f"row {empty[0] + 1}: the value is missing; remove the row, or leave such rows out "
+            f"row {empty[0] + 1}: the value is missing ({empty.size} of {len(claims)} rows have "
+            "none); remove the row, or leave such rows out "
             "with missing='drop' (--missing drop on the command line)."
         )
     # NaN is above nothing: missing values that may be dropped pass here

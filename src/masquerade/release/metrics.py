@@ -16,7 +16,7 @@ from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Errors(Result):
     """Errors of densities against reference densities.
 
@@ -39,6 +39,10 @@ class Errors(Result):
     squared: Floats
     relative: Floats
     empty: Floats
+
+    def __repr__(self) -> str:
+        means = f"mise={self.mise:.6g}, rel_ise={self.rel_ise:.6g}"
+        return f"Errors({len(self.squared)} objects, {means})"
 
     @property
     def mise(self) -> float:

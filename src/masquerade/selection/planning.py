@@ -235,7 +235,7 @@ class Precision:
 
 
 def precision_of(
-    plan: Mechanism | TwoPartySums, *, share: float = 0.5, spread: float | None = None
+    plan: Mechanism | TwoPartySums | str, *, share: float = 0.5, spread: float | None = None
 ) -> Precision:
     """Return how the variance of an estimate depends on the number of participants.
 
@@ -244,7 +244,7 @@ def precision_of(
 
     Parameters
     ----------
-    plan : Mechanism or TwoPartySums
+    plan : Mechanism or TwoPartySums, or the text form of either
     share : float
         What the share may be; 0.5 is the worst case without a mask.
     spread : float, optional
@@ -262,6 +262,8 @@ def precision_of(
     [0.106, 0.094, 0.049]
     """
     _require_share("share", share)
+    if isinstance(plan, str):
+        plan = parse_plan(plan)
     if isinstance(plan, TwoPartySums):
         return Precision(share * (1 - share), 0.0, float(plan.noise.published_variance(0)))
     mechanism = require_mechanism(plan)
@@ -292,7 +294,7 @@ def precision_of(
 
 
 def participants_needed(
-    plan: Mechanism | TwoPartySums,
+    plan: Mechanism | TwoPartySums | str,
     *,
     margin: float,
     confidence: float = 0.95,
@@ -304,7 +306,7 @@ def participants_needed(
 
     Parameters
     ----------
-    plan : Mechanism or TwoPartySums
+    plan : Mechanism or TwoPartySums, or the text form of either
     margin : float
         Half the width of the interval: a share (0.05 is five points), or on the question's scale.
         Below half of all that is possible, for a wider interval says nothing.
@@ -322,8 +324,7 @@ def participants_needed(
 
     Examples
     --------
-    >>> from masquerade.mechanisms import parse_mechanism
-    >>> participants_needed(parse_mechanism("randomized-response:options=2,epsilon=1"), margin=0.05)
+    >>> participants_needed("randomized-response:options=2,epsilon=1", margin=0.05)
     1799
     >>> participants_needed(TwoPartySums(questions=10, options=5, rho="0.5"), margin=0.05)
     506

@@ -185,10 +185,8 @@ class BayesianCombination(CategoricalEstimator):
             return Remark("ONE_COIN", note)
         if informed:
             return found
-        reason = (
-            "workers agree no more than if they answered without regard to the task "
-            f"(by {surplus:.1f} standard deviations)"
-        )
+        little = f" (by {surplus:.1f} standard deviations only)" if surplus >= 0.05 else ""
+        reason = f"workers agree no more than if they answered without regard to the task{little}"
         alone = Member(models[0], _by_the_prior(start, n))
         return replace(
             found,

@@ -16,6 +16,7 @@ from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.mechanism import Presence
+from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.methods import method_named
@@ -121,7 +122,7 @@ class Forecast(Result):
 def forecast(
     make: CrowdMaker,
     *,
-    mechanism: Mechanism | None = None,
+    mechanism: Mechanism | str | None = None,
     method: str | Estimator = "majority-vote",
     presence: Presence | None = None,
     runs: int = 200,
@@ -138,7 +139,7 @@ def forecast(
     make : callable
         Takes a generator and returns claims and truths; a different crowd each time. See
         `CrowdMaker`.
-    mechanism : Mechanism, optional
+    mechanism : Mechanism, or its text form, optional
         What masks the answers. None: nothing does.
     method : name or estimator
         Name as `method_named` takes it. An estimator is not changed.
@@ -177,6 +178,7 @@ def forecast(
     (True, True)
     """
     runs = whole(runs, "runs", low=1)
+    mask = None if mechanism is None else mechanism_of(mechanism)
     estimator = method_named(method)() if isinstance(method, str) else method
     categorical = estimator.kind == "categorical"
     score = accuracy if categorical else mean_absolute_error
@@ -186,13 +188,13 @@ def forecast(
         rng = np.random.default_rng([seed, run])
         claims, truths = make(rng)
         reports = claims
-        if mechanism is not None:
-            reports = mechanism.simulate(claims, rng, presence=presence)
+        if mask is not None:
+            reports = mask.simulate(claims, rng, presence=presence)
         one, plain, voter = copy(estimator), copy(estimator), MajorityVote()
         for each in (one, plain, voter):
             if isinstance(each, CategoricalEstimator):
                 each.seed = int(rng.integers(1 << 31))  # another tie-break in every run
-        found[run] = score(one.fit(reports, mechanism=mechanism), truths)
+        found[run] = score(one.fit(reports, mechanism=mask), truths)
         unmasked[run] = score(plain.fit(claims.answered()), truths)
         constant[run] = _best_label(truths) if categorical else _best_number(truths, claims)
         if categorical:

@@ -45,8 +45,8 @@ def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
     solution = fit.solution_
     if solution.reliability_error is None:
         raise ParameterError(
-            f"{type(fit).__name__} does not say how sure it is of workers; use "
-            "BayesianCombination, OneCoin or TwoCoin."
+            f"{type(fit).__name__} does not say how sure it is of workers; fit one of "
+            "BayesianCombination, OneCoin and TwoCoin."
         )
     low, high = _beta_interval(solution.reliability, solution.reliability_error, confidence)
     return pa.table(

@@ -16,6 +16,7 @@ from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 from masquerade.mechanisms import Mechanism, parse_mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.channel_view import Levels
 
 
@@ -63,7 +64,9 @@ class ReportMechanisms:
                 )
 
     @classmethod
-    def read(cls, frame: Frame, levels: Mapping[str, Mechanism] | None = None) -> ReportMechanisms:
+    def read(
+        cls, frame: Frame, levels: Mapping[str, Mechanism | str] | None = None
+    ) -> ReportMechanisms:
         """Return the mechanisms of a table's rows.
 
         Parameters
@@ -71,7 +74,7 @@ class ReportMechanisms:
         frame : pandas, polars, pyarrow or duckdb table, or dict of arrays
             With a column ``level`` where `levels` is given, else with a column ``mechanism`` of
             text forms (`parse_mechanism`).
-        levels : mapping of str to Mechanism, optional
+        levels : mapping of str to Mechanism or text, optional
             The mechanism of each level.
 
         Raises
@@ -102,13 +105,13 @@ class ReportMechanisms:
                 f"column 'level', row {row + 1}: {known[unknown[0]]!r} is none of the levels "
                 f"{list(levels)}; correct it, or give its mechanism."
             )
-        return cls(tuple(levels[name] for name in known), codes)
+        return cls(tuple(mechanism_of(levels[name]) for name in known), codes)
 
     @classmethod
     def with_claims(
         cls,
         frame: Frame,
-        levels: Mapping[str, Mechanism] | None = None,
+        levels: Mapping[str, Mechanism | str] | None = None,
         *,
         options: Sequence[Any] | None = None,
         duplicates: Duplicates = "error",
@@ -202,8 +205,8 @@ class ReportMechanisms:
 #: What masked claims, once it is read.
 Masks = Mechanism | ReportMechanisms | None
 
-#: What `fit` takes: one mechanism, one for each level, those of each report, or none.
-AnyMechanism = Mechanism | Mapping[str, Mechanism] | ReportMechanisms | None
+#: What `fit` takes: one mechanism or its text, one for each level, those of each report, or none.
+AnyMechanism = Mechanism | str | Mapping[str, Mechanism | str] | ReportMechanisms | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,7 +252,7 @@ def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | Report
         if isinstance(data, Claims) or "mechanism" not in column_names(data):
             return None
         return ReportMechanisms.read(data)
-    return require_mechanism(mechanism)
+    return mechanism_of(mechanism)
 
 
 def column_names(frame: Any) -> Sequence[str]:

@@ -16,7 +16,7 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Codes, Flags
 from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism, parse_mechanism
-from masquerade.mechanisms.mechanism import require_mechanism
+from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.auto import Auto
 from masquerade.truth.collection.claims_log import ClaimsLog
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
@@ -109,7 +109,7 @@ class Collection:
         *,
         tasks: Sequence[Any],
         options: Sequence[Any],
-        mechanism: Mechanism | Mapping[str, Mechanism] | None = None,
+        mechanism: Mechanism | str | Mapping[str, Mechanism | str] | None = None,
         gold: Mapping[Any, Any] | None = None,
         gold_share: float = 0.1,
         rule: TaskRule = "lmu",
@@ -123,15 +123,19 @@ class Collection:
             raise ParameterError(f"gold_share is {gold_share}, expected 0 to 1.")
         if most_per_worker is not None:
             most_per_worker = whole(most_per_worker, "most_per_worker", low=1)
-        masks = [] if mechanism is None else [mechanism]
+        masks: list[Mechanism] = []
         if isinstance(mechanism, Mapping):
-            mechanism, masks = dict(mechanism), list(mechanism.values())
-            if not masks:
+            if not mechanism:
                 raise ParameterError("there is no level; give each its mechanism.")
+            levels = {name: mechanism_of(one) for name, one in mechanism.items()}
+            mechanism, masks = levels, list(levels.values())
+        elif mechanism is not None:
+            mechanism = mechanism_of(mechanism)
+            masks = [mechanism]
         self.mechanism, self.rule, self.gold_share = mechanism, rule, gold_share
         self.stop = TotalStop() if stop is None else stop
         self.most_per_worker, self.public_answers = most_per_worker, public_answers
-        self.seed, self._masks = whole(seed, "seed", low=0), list(map(require_mechanism, masks))
+        self.seed, self._masks = whole(seed, "seed", low=0), masks
         null = any(one.null for one in self._masks)
         self._log = ClaimsLog.begun(tasks, options, null=null)
         self.gold = dict(gold or {})
