@@ -28,7 +28,9 @@ from masquerade.truth.estimator import (
 from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
 from masquerade.truth.report_mechanisms import (
     AnyMechanism,
+    Masks,
     ReportMechanisms,
+    Sources,
     mechanisms_of,
 )
 from masquerade.truth.ties import Ties, chances, check_ties, known_winners, pick, winners
@@ -98,20 +100,16 @@ class CategoricalEstimator(Estimator):
         if masks is not None:
             masks.check(claims)
         known = gold_codes(gold, claims)
-        if isinstance(masks, ReportMechanisms):
-            split, sources = masks.sources(claims)
-            problem = Problem(split, None, known, progress, sources.levels)
-            answers = problem.unsorted_votes.of_worker
-            solution = self.solve(problem).by_worker(sources, answers, claims.n_workers)
+        problem, sources = problem_of(claims, masks, known, progress)
+        solution, answers = self.solve(problem), problem.unsorted_votes.of_worker
+        if sources is not None:
+            solution = solution.by_worker(sources, answers, claims.n_workers)
             answers = sources.total(answers, claims.n_workers)
-        elif isinstance(masks, CategoricalMechanism | None):
-            problem = Problem(claims, masks, known, progress)
-            solution, answers = self.solve(problem), problem.unsorted_votes.of_worker
-        else:
-            raise ParameterError(f"{masks} does not mask categories; choose a numeric method.")
         undecided = problem.unsorted_votes.undecided()
         # The sorted votes are let go: they take more memory than all results.
-        self._results = Fitted(claims, known, undecided, answers, solution, self.ties, self.seed)
+        self._results = Fitted(
+            claims, masks, known, undecided, answers, solution, self.ties, self.seed
+        )
         return self
 
     def fit_predict(
@@ -157,6 +155,14 @@ class CategoricalEstimator(Estimator):
         method = copy(self)
         method._results = None
         return method
+
+    def problem_again(self) -> tuple[Problem, Sources | None]:
+        """Return the problem that was fitted, for what is asked of a fit later; see `problem_of`.
+
+        It is not kept: sorted votes take more memory than all results.
+        """
+        fitted = self._fitted
+        return problem_of(fitted.claims, fitted.masks, fitted.gold)
 
     @property
     def _fitted(self) -> Fitted:
@@ -274,11 +280,24 @@ class CategoricalEstimator(Estimator):
         return self._fitted.solution.iterations
 
 
+def problem_of(
+    claims: Claims, masks: Masks, known: Codes, progress: Progress | None = None
+) -> tuple[Problem, Sources | None]:
+    """Return checked claims as a problem, and whose its sources are where masks differ."""
+    if isinstance(masks, ReportMechanisms):
+        split, sources = masks.sources(claims)
+        return Problem(split, None, known, progress, sources.levels), sources
+    if not isinstance(masks, CategoricalMechanism | None):
+        raise ParameterError(f"{masks} does not mask categories; choose a numeric method.")
+    return Problem(claims, masks, known, progress), None
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A solution with the claims it belongs to; tables are built when they are read."""
 
     claims: Claims
+    masks: Masks
     gold: Codes
     undecided: Flags  # tasks without a vote
     of_worker: Floats  # votes of each worker

@@ -9,11 +9,20 @@ from scipy.special import betaincinv
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.confusions import FIRST_ACCURACY
 from masquerade.truth.estimator import check_proper_share
+from masquerade.truth.worker_accuracy import AccuracyPrior, accuracy_posterior
+
+_STRENGTH = 10.0  # answers that the crowd's first accuracy counts as, of methods that do not say
 
 
 def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
-    """Return credible intervals of workers' reliability.
+    """Return credible intervals of workers' reliability: of how often an answer is the truth.
+
+    They come from an inference of their own, the same whichever method was fitted: what a method
+    concludes of truths rests on the worker's own votes too, and would make workers seem surer than
+    they are. Here each vote is judged by the other votes on its task. The prior of accuracies is
+    the method's ``accuracy_prior`` where it has one, else learnt from the crowd.
 
     Parameters
     ----------
@@ -25,13 +34,26 @@ def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
     Returns
     -------
     pyarrow.Table
-        ``worker``, ``reliability``, ``low``, ``high``: quantiles of the Beta distribution that has
-        the posterior's mean and variance.
+        ``worker``, ``reliability`` (the posterior's mean, which may differ from that in
+        ``reliability_``), ``low``, ``high``: quantiles of the Beta distribution that has the
+        posterior's mean and variance. With a single worker, and behind a mask that tells nothing
+        (epsilon 0), they are the prior's.
 
     Raises
     ------
     ParameterError
         The method gives no standard deviation.
+
+    Notes
+    -----
+    Belief propagation on a model in which a worker is right with one probability at every truth,
+    and errs evenly and independently of others (Liu, Peng and Ihler, NIPS 2012). Over
+    simulated crowds of this kind 90 % intervals hold in 85 to 95 of 100 cases, but in 82 to 85
+    where the crowd is learnt from few reports behind a mask (randomized response of epsilon 2 with
+    5 reports a task of 20 workers, epsilon 1 with 10 of 60). Where workers share mistakes they are
+    too short.
+
+    **Cost**: some dozen passes over the claims.
 
     Examples
     --------
@@ -48,15 +70,32 @@ def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
             f"{type(fit).__name__} does not say how sure it is of workers; fit one of "
             "BayesianCombination, OneCoin and TwoCoin."
         )
-    low, high = _beta_interval(solution.reliability, solution.reliability_error, confidence)
+    check_proper_share(confidence=confidence)
+    mean, error = solution.reliability, solution.reliability_error
+    if fit.claims_.n_options > 1:  # with one option there is nothing to find out
+        problem, sources = fit.problem_again()
+        n_workers = fit.claims_.n_workers
+        worker_of = np.arange(n_workers, dtype=np.int32) if sources is None else sources.worker_of
+        mean, variance = accuracy_posterior(problem, _prior(fit), worker_of, n_workers)
+        error = np.sqrt(variance)
+    low, high = _beta_interval(mean, error, confidence)
     return pa.table(
         {
             "worker": fit.claims_.workers,
-            "reliability": solution.reliability,
+            "reliability": mean,
             "low": low,
             "high": high,
         }
     )
+
+
+def _prior(fit: CategoricalEstimator) -> AccuracyPrior:
+    """Return what a method takes workers' accuracies for beforehand."""
+    given = getattr(fit, "accuracy_prior", None)
+    if given is not None:
+        return AccuracyPrior.beta(*given)
+    accuracy = getattr(fit, "accuracy", FIRST_ACCURACY)
+    return AccuracyPrior.crowds(accuracy, getattr(fit, "strength", _STRENGTH))
 
 
 def truth_share_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9) -> pa.Table:
@@ -64,7 +103,9 @@ def truth_share_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
 
     The interval is of the population that the tasks are a sample of: it holds the chance of which
     tasks are in the claims, and the uncertainty of each task's truth given the workers. From
-    `BayesianCombination` it also holds that of the workers' confusions.
+    `BayesianCombination` it also holds that of the workers' confusions. Even so they are too short
+    from that method, and so from `Auto`, where there are few answers or a mask: `OneCoin` is the
+    safer choice there.
 
     Parameters
     ----------
