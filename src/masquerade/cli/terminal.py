@@ -32,14 +32,15 @@ def note(text: str) -> None:
 
 def ask_back(guarantee: Guarantee) -> None:
     """Say where a promise protects hardly anything, or its reports say nothing."""
-    from masquerade.exact.guarantee import question_of_loss
+    from masquerade.exact.guarantee import PERSONS, question_of_loss
 
     if guarantee.status != "proven" or not guarantee.answers:
         return
     # Of two parties and of a release the loss is that of the whole unit.
     one = guarantee.trust == "local"
     loss = guarantee.epsilon_event if one else guarantee.epsilon
-    of = " for one answer" if one else f" for one {guarantee.unit}"
+    of = f" for one {'person' if guarantee.unit in PERSONS else guarantee.unit}"
+    of = " for one answer" if one else of
     question = question_of_loss(float(loss.number), of=of)
     if question is not None:
         note(question)
