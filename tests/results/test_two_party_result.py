@@ -56,6 +56,26 @@ def test_shares_of_those_who_answered_stand_beside_those_of_all() -> None:
     assert skipped["of_answered"] is None
 
 
+def test_a_headline_is_of_those_who_answered() -> None:
+    """Where most were not asked, that is no headline: it is the answer on top among the others."""
+    asked = Choice("stay", "What would make you stay?", ("pay", "hours"), allow_skip=True)
+    survey = split_survey(asked)
+    result = split_result(survey, [[60, 40, 300]], token="5a", count=400, refused=0)
+    [found] = result["questions"]
+    pay, _, skipped = found["options"]
+    assert found["headline"]["option"] == "pay"
+    assert found["headline"]["low"] == pay["of_answered"]["low"]
+    assert pay["top_probability"] > 0.5
+    assert skipped["top_probability"] is None
+    everybody = split_result(survey, [[240, 160, 0]], token="5a", count=400, refused=0)
+    # A quarter of the people answered: four times as many have to be asked.
+    wanted = everybody["questions"][0]["precision"]["people"]
+    assert found["precision"]["people"] == pytest.approx(4 * wanted, abs=4)
+    [part] = result_view(survey, result)["questions"][0]["views"]
+    assert (part["top"]["label"], part["among"]) == ("pay", "of those who answered")
+    assert part["top"]["text"] == "60 %"
+
+
 def test_the_page_speaks_of_noise_and_not_of_masks() -> None:
     """It has one estimate, both kinds of shares, the declared table, and no part for masks."""
     view = result_view(split_survey(), result_of())

@@ -157,7 +157,8 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
         show({"tasks": found}, as_json=True, title="Tasks")
         return
     for one in found:
-        _say(f"{one['task'][:12]}  {one['state']:<10}  {one['title']}  ({one['reports']} reports)")
+        count = f"{one['reports']} {'report' if one['reports'] == 1 else 'reports'}"
+        _say(f"{one['task'][:12]}  {one['state']:<10}  {one['title']}  ({count})")
     if not found:
         _say("Nothing is asked yet.")
 
@@ -218,7 +219,7 @@ def leaders(context: typer.Context, as_json: AsJson = False) -> None:
         return
     for one in found:
         state = "has a token" if one.active else "revoked"
-        _say(f"{one.name}  {state}  ({one.tasks} approved surveys under way)")
+        _say(f"{one.name}  {state}  ({_surveys(one.tasks)} under way)")
 
 
 @helper.command()
@@ -233,7 +234,7 @@ def revoke(context: typer.Context, name: LeaderName, as_json: AsJson = False) ->
         result = {"name": gone.name, "active": gone.active, "tasks": gone.tasks}
         show(result, as_json=True, title="Leader")
         return
-    _say(f"{gone.name} has no token any more; {gone.tasks} of its approved surveys wait.")
+    _say(f"{gone.name} has no token any more; what waits of it: {_surveys(gone.tasks)}.")
 
 
 @helper.command()
@@ -364,6 +365,10 @@ def _services(settings: Settings, *, change: bool = False) -> Iterator[HelperSer
         yield services
     finally:
         services.close()
+
+
+def _surveys(count: int) -> str:
+    return f"{count} approved {'survey' if count == 1 else 'surveys'}"
 
 
 def _say(text: str) -> None:

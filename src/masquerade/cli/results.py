@@ -161,6 +161,8 @@ def _headline(question: dict[str, Any]) -> str:
 
     said, of = question["headline"], question["headline"]["option"]
     name = _MEAN if of is None else _plain(of)
+    if of is not None and any(option.get("of_answered") for option in question["options"]):
+        name = f"{name}, of those who answered"
     if said["kind"] in ("few", "nothing"):
         words = {"few": "too few responses for a headline", "nothing": "nothing is known"}
         return words[said["kind"]]

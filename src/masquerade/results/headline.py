@@ -140,6 +140,13 @@ def _headline_numbers(
 ) -> tuple[Mapping[str, Any] | None, str | None]:
     if found["mean"] is not None:
         return found["mean"], None
+    # Where some were not asked or did not answer: of those who answered.
+    answered = [one for one in found["options"] if one.get("of_answered")]
+    if answered:
+        if any(one["of_answered"]["value"] is None for one in answered):
+            return None, None
+        top = max(answered, key=lambda option: float(option["of_answered"]["value"]))
+        return top["of_answered"], top["label"]
     best = max(found["options"], key=lambda option: float(option["value"]), default=None)
     return best, None if best is None else best["label"]
 

@@ -244,12 +244,16 @@ def _question(
     known: Sequence[float] | None,
 ) -> dict[str, Any]:
     question, n, noise = survey.questions[place], design.count, survey.split_noise
-    _, margin = expected_margin(noise, place, question, people=n)
+    others = found.shares[len(found.answered) :]
+    # The part of all people who answered, where others were not asked or did not.
+    part = min(max(1 - sum(one.value for one in others), 1 / max(n, 1)), 1.0)
+    _, margin = expected_margin(noise, place, question, people=max(round(n * part), 1))
     shares = [_estimate(one) for one in found.shares]
     top: Sequence[float | None] = [None] * len(shares)
     if shares and not isinstance(question, SeveralOf):  # whose options are no parts of a whole
         shares = list(shown_shares(shares))
-        top = _top_probability(survey, place, counts, design)
+        top = _top_probability(survey, place, counts, design, contenders=len(found.answered))
+        top = [*top, *[None] * len(others)]
     options = []
     # Answers come first; where there are others, some people did not answer.
     answered = found.answered if len(found.answered) < len(shares) else ()
@@ -298,7 +302,7 @@ def _question(
         "by_level": [],
     }
     result["headline"] = headline(result, question)
-    result["precision"] = _precision(survey, place, question)
+    result["precision"] = _precision(survey, place, question, part=part)
     return result
 
 
@@ -308,8 +312,11 @@ def _quartile(found: Quantile) -> dict[str, float | None]:
     return {"share": found.share, **(numbers if known else dict.fromkeys(numbers))}
 
 
-def _precision(survey: Survey, place: int, question: Question) -> dict[str, Any]:
-    """Return how many people bring the interval to a quarter of the range, as planning has it."""
+def _precision(survey: Survey, place: int, question: Question, *, part: float) -> dict[str, Any]:
+    """Return how many people bring the interval to a quarter of the range, as planning has it.
+
+    `part` is the share of them who answer this question.
+    """
     wanted = WIDEST_HEADLINE / 2 * range_width(question)
     low, high = 1, 2**24
     # The margin falls with the number of people: bisection.
@@ -317,7 +324,8 @@ def _precision(survey: Survey, place: int, question: Question) -> dict[str, Any]
         people = (low + high) // 2
         margin = expected_margin(survey.split_noise, place, question, people=people)[1]
         low, high = (low, people) if margin <= wanted else (people + 1, high)
-    return {"people": low, "by_level": {TWO_PARTIES: low}}
+    people = math.ceil(low / part)
+    return {"people": people, "by_level": {TWO_PARTIES: people}}
 
 
 def _estimate(found: SumEstimate) -> Estimate:

@@ -61,7 +61,7 @@ def test_it_does_not_change_under_approved_surveys(pair: Pair) -> None:
         "Callable[..., HelperServices]", partial(HelperServices.open, url, server_key=HELPER_KEY)
     )
     for given in ({"operator": "Somebody else"}, {"address": ADDRESS}):
-        with pytest.raises(WrongState, match="1 approved surveys name"):
+        with pytest.raises(WrongState, match="1 approved survey names"):
             opened(**given)
     opened().close()
     changed = opened(operator="Somebody else", change=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from masquerade.server.parties.helper_tasks import HelperTask
@@ -23,6 +23,7 @@ def task_view(
     same survey were approved.
     """
     survey, split = task.survey, task.split
+    end = datetime.fromtimestamp(split.terms.expires, UTC).date()
     noise = survey.split_noise
     promise = noise.guarantee()
     margins = [
@@ -70,7 +71,9 @@ def task_view(
         ],
         "people": task.people,
         "minimum": split.minimum,
-        "expires": datetime.fromtimestamp(split.terms.expires, UTC).date().isoformat(),
+        "day": task.day,
+        "last_day": (end - timedelta(days=1)).isoformat(),
+        "expires": end.isoformat(),
         "noise": _noise(survey, 0),
         "margin": f"{100 * max(shares):.1f}" if shares else None,
         "rho": f"{float(noise.rho):g}",

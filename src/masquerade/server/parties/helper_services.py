@@ -80,7 +80,8 @@ def settle_identity(
     # Devices compare both with what the survey names, and would refuse these surveys from now on.
     if before is not None and approved and not change:
         raise WrongState(
-            f"{approved} approved surveys name {before.operator!r} at {before.address}, and this "
+            f"{approved} approved {'survey names' if approved == 1 else 'surveys name'} "
+            f"{before.operator!r} at {before.address}, and this "
             f"would be {operator!r} at {address}: nobody could answer them any more. Start it as "
             "before, or with --change-identity."
         )

@@ -231,6 +231,13 @@ class HelperTasks:
         ]
         return len({*same} - {task.split.token})
 
+    def is_replaced(self, task: HelperTask) -> bool:
+        """Return whether a task was stopped because the same survey was approved anew."""
+        return task.state == STOPPED and any(
+            one.split.token == task.split.token and one.state in (APPROVED, COLLECTED)
+            for one in self.tasks()
+        )
+
     def read(self, connection: Connection, task: str, *, hold: str = "") -> HelperTask:
         """Return a task within a transaction; `hold` keeps it: for "share" or for "update"."""
         return self._task(_row(connection, task, hold=hold))

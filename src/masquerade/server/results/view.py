@@ -164,15 +164,22 @@ def _view(
         option["likeliest_share"] if likeliest else option["estimators"][estimator]["value"]
         for option in estimates["options"]
     ]
+    answered = _of_answered(estimates, shares)
+    if any(option.get("of_answered") for option in estimates["options"]):
+        # Of those who answered; of nobody where noise leaves none.
+        order = [
+            estimates["options"][code]["of_answered"]["value"] for code in range(len(answered))
+        ]
     best = max(range(len(order)), key=order.__getitem__, default=None)
     view: dict[str, Any] = {
         "estimator": estimator,
         "bars": bars,
-        "answered": _of_answered(estimates, shares),
+        "answered": answered,
+        "among": "of those who answered" if answered else "",
         "axis": shares.axis,
         "note": "",
         "mean": None,
-        "top": None if best is None else bars[best],
+        "top": None if best is None else (answered or bars)[best],
         "sure": None,
         "headline": FEW_RESPONSES if estimates["n"] < FEWEST_FOR_HEADLINE else "nothing",
         "instead": "",
@@ -200,12 +207,13 @@ def _view(
             view["note"] = f"A mean has no likeliest shares; the one above is by “{title}”."
     elif best is not None and estimator != LIKELIEST:
         option = estimates["options"][best]
-        numbers = option["estimators"][used]
+        numbers = option["of_answered"] if answered else option["estimators"][used]
         view["headline"] = headline_kind(numbers, estimates["n"], width=1)
         view["instead"] = shares.between(numbers, "and")
         view["sure"] = _certainty(shares, numbers, option["sensitivity"], estimates, result, used)
         view["sure"] |= {
             "of": option["label"],
+            "among": view["among"],
             "top": option["top_probability"] if estimator == headline else None,
             "together": shares.between(
                 {"low": option["simultaneous_low"], "high": option["simultaneous_high"]}
@@ -230,6 +238,7 @@ def _certainty(
     outcome = outlook(numbers, estimates["n"], confidence=result["confidence"])
     sure: dict[str, Any] = {
         "of": None,
+        "among": "",
         "interval": figures.between(numbers),
         "errors": [],
         "more": [],
@@ -274,9 +283,12 @@ def _is_split(result: Mapping[str, Any]) -> bool:
 
 def _of_answered(estimates: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
     """Return each answer with its share of those who answered, where some did not."""
-    found = [(option["label"], option.get("of_answered")) for option in estimates["options"]]
+    found = [
+        (option["label"], option.get("of_answered"), option["top_probability"])
+        for option in estimates["options"]
+    ]
     rows: list[tuple[str, Any, dict[str, Any]]] = [
-        (label, one, {}) for label, one in found if one is not None
+        (label, one, {"top": top}) for label, one, top in found if one is not None
     ]
     # Noise can leave nobody who seems to have answered: then there is no share of them.
     return shares.rows(rows) if all(one["shown"] is not None for _, one, _ in rows) else []

@@ -287,7 +287,12 @@ def _overview(
         "identity": services.tasks.identity(),
         "leaders": leaders,
         "tasks": [
-            task_view(one, services.tasks.counts(one), names, repeats=services.tasks.repeats(one))
+            {
+                **task_view(
+                    one, services.tasks.counts(one), names, repeats=services.tasks.repeats(one)
+                ),
+                "replaced": services.tasks.is_replaced(one),
+            }
             for one in services.tasks.tasks()
         ],
     }
