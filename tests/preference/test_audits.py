@@ -16,6 +16,8 @@ from scipy.stats import beta
 from masquerade import Comparisons
 from masquerade.exact.arrays import Floats
 from masquerade.preference import MenuChoices, MenuResponse, SocialPreference, preference_mechanism
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.registry import MECHANISMS
 
 SMALL, FULL = 100, 4000
 FALSE_ALARM = 1e-6  # of one comparison; a test makes fewer than 200
@@ -89,6 +91,7 @@ def paths() -> list[Path]:
         *("direction-selection:candidates=16", "privunit", "secure-laplace"),
     ):
         found += [Path(name, "voter", base, each) for each in by_voter]
+        found += [Path(name, "record", base, each) for each in by_record]
     for estimator in ("likelihood", "linear"):
         name = f"choice-response:estimator={estimator}"
         found.append(Path(name, "choice", base, by_record[0]))
@@ -104,6 +107,19 @@ def paths() -> list[Path]:
             found.append(Path(f"item-votes:trust={trust}{more}", "voter", items, other))
         found.append(Path(f"item-rankings:trust={trust}", "voter", items, of_items(PAIR_OTHER)))
     return found
+
+
+def test_every_private_mechanism_is_audited_at_every_unit() -> None:
+    """A mechanism of the registry without an audit fails here; `auto` takes one of the others."""
+    promised = {
+        (name, unit)
+        for name, kind in MECHANISMS.items()
+        if issubclass(kind, PrivateMechanism)
+        for unit in kind.units
+    }
+    others = {name for name, kind in MECHANISMS.items() if not issubclass(kind, PrivateMechanism)}
+    assert others == {"auto", "none"}
+    assert {(path.mechanism.partition(":")[0], path.unit) for path in paths()} == promised
 
 
 def drawn(path: Path, crowd: Comparisons, runs: int, seed: int) -> Floats:

@@ -207,7 +207,7 @@ def test_choices_between_equal_alternatives_give_weights_of_zero() -> None:
 
 
 def test_the_fits_at_both_margins_are_the_golden_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight masked choices of four voters at epsilon 2: weights at margins 2 and 6, to 1e-5."""
+    """Eight masked choices of four voters at epsilon 2: weights and errors, to 1e-5."""
     rows = np.array([[1, 0], [0, 1], [1, 1], [2, -1], [-1, 2], [1, -1], [0.5, 0.5], [2, 1]])
     signs = np.array([1, 1, -1, 1, 1, -1, 1, 1])
     contrast = np.full(8, math.tanh(1))
@@ -227,6 +227,10 @@ def test_the_fits_at_both_margins_are_the_golden_ones(monkeypatch: pytest.Monkey
     fit = fit_masked_choices(signs, rows, ones, contrast, voter=voter)
     assert np.array_equal(fit.weights, narrow)
     assert (np.diag(fit.shrinkage) >= (wide - narrow) ** 2).all()
+    square = np.diag(bread @ spread @ bread + fit.shrinkage)
+    assert np.sqrt(square) == pytest.approx([1.612876, 2.293327], abs=1e-5)
+    # What is published has no negative part of sampling, so it is never narrower.
+    assert (np.diag(fit.noise + fit.sampling + fit.shrinkage) >= square - 1e-12).all()
 
 
 def coverage(voters: int, each: int, features: int, epsilon: float, crowds: int) -> float:

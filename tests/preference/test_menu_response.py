@@ -41,6 +41,20 @@ def golden() -> MaskedMenus:
     )
 
 
+@pytest.mark.parametrize(
+    ("k", "keep", "other"),
+    [
+        *((2, 0.731059, 0.268941), (3, 0.576117, 0.211942)),
+        *((5, 0.404610, 0.148848), (10, 0.231969, 0.085337)),
+    ],
+)
+def test_the_channel_has_the_specified_probabilities(k: int, keep: float, other: float) -> None:
+    """Of the true answer and of each other at epsilon 1, to 1e-6; kept never more often."""
+    kept = RandomizedResponse(k, epsilon=1).keep_probability
+    assert (float(kept), float((1 - kept) / (k - 1))) == pytest.approx((keep, other), abs=1e-6)
+    assert float(kept / ((1 - kept) / (k - 1))) <= math.e
+
+
 def test_the_likelihood_has_the_specified_values() -> None:
     """Value, score and information at 0 and at (1, -.5), to 1e-6."""
     for weights, value, score, information in (
