@@ -446,6 +446,8 @@ def test_the_people_of_a_survey_are_in_one_sum(pair: Pair) -> None:
     with refusal("unrecognizedTask"):
         evil.check(evil.reports)
     assert tasks.approval(second.id)
+    assert tasks.is_replaced(tasks.task(first.id))
+    assert not tasks.is_replaced(tasks.task(second.id))
     third = again(record.token)
     assert tasks.repeats(third) == 0
     pair.helper.aggregation.withdraw(second.id, [bytes(16)])

@@ -83,6 +83,9 @@ def test_from_the_draft_to_the_page_of_results(
         assert asked["state"] == "proposed"
         helper.tasks.decide(asked["task"], approve=True)
         assert owner.post(f"{place}/helper").json()["state"] == "approved"
+        led = httpx.get(f"{address}{place}/invitation", trust_env=False)
+        assert led.status_code == 404
+        assert f"{server.url}/s/{token}" in led.json()["detail"]
         opened = owner.post(f"{place}/open")
         assert opened.status_code == 200, opened.text
 

@@ -104,7 +104,7 @@ def read_address(
     `private`: whether addresses of this computer and its network are allowed, by a `setting`.
     `ports`: that it may have; None: any.
     """
-    said = f"the address is {url[:200]!r}, expected one like https://example.org/path"
+    said = f"the address is {url[:200]!r}, expected one like {_example(setting)}"
     # `urlsplit` drops line breaks and tabs without a word, so they are refused before it.
     if len(url) > LONGEST_ADDRESS or not url.isascii() or not url.isprintable() or " " in url:
         raise ParameterError(f"{said}, of at most {LONGEST_ADDRESS} ASCII letters without spaces.")
@@ -120,7 +120,7 @@ def read_address(
     if not https and not (parts.scheme == "http" and private and _is_here(host)):
         raise ParameterError(
             f"{said}. Without TLS only this computer can be told, and only where the setting "
-            f"{setting} allows it."
+            f"{setting} (in the environment MASQUERADE_{setting.upper()}=1) allows it."
         )
     if not private and ports is not None and (port or 443) not in ports:
         raise ParameterError(
@@ -129,6 +129,10 @@ def read_address(
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(https, host, port or (443 if https else 80), path)
+
+
+def _example(setting: str) -> str:
+    return "https://example.org/path" if setting == WEBHOOK_SETTING else "https://example.org"
 
 
 def resolve(target: Target, *, private: bool, setting: str = WEBHOOK_SETTING) -> str:

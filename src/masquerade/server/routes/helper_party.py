@@ -337,6 +337,15 @@ def survey_page(services: InHelper, request: Request, token: str) -> Response:
     return shell(request, leader=leader, fingerprint=services.fingerprint)
 
 
+@participants.get("/api/v1/surveys/{token}/invitation")
+def invitation(services: InHelper, token: str) -> Response:
+    # A program that was given this address asks here for what only the survey's server has.
+    leader = services.tasks.leader_of(token) if token else None
+    if leader is None:
+        raise NotFound("there is no such survey here; its second party has not approved it.")
+    raise NotFound(f"this is the survey's second party; programs answer it at {leader}/s/{token}.")
+
+
 @participants.get("/me")
 @participants.get("/me/ledger")
 @participants.get("/me/settings")
