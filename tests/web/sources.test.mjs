@@ -70,7 +70,7 @@ const KNOWN = {
   app: [
     "about_page", "answers", "api", "battery_view", "budget", "components", "conditions",
     "database", "device", "dom", "home_page", "invitation", "ledger_page", "level_view", "main",
-    "mask_demo", "participation", "plain_page", "question_view", "recovery", "reward_view",
+    "mask_demo", "participation", "question_view", "recovery", "reward_view",
     "screen", "service_worker", "settings_page", "sha256", "strength", "survey_page",
     "survey_text", "survey_views", "two_parties", "two_party_views",
   ],

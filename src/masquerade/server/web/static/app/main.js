@@ -1,11 +1,10 @@
 // The participants' app: which page this is, in which language.
 
-import { AboutPage } from "./about_page.js";
+import { AboutPage, PlainPage } from "./about_page.js";
 import { openDatabase } from "./database.js";
 import { Device } from "./device.js";
 import { HomePage } from "./home_page.js";
 import { LedgerPage } from "./ledger_page.js";
-import { PlainPage } from "./plain_page.js";
 import { Screen } from "./screen.js";
 import { Server } from "./api.js";
 import { SettingsPage } from "./settings_page.js";

@@ -444,10 +444,8 @@ export const ENGLISH = {
     ],
     partiesTitle: "Two parties, in one minute",
     parties: [
-      "You answer on your own device. It cuts every answer into two halves by chance. Each half alone is pure chance and says nothing about you. One half is sealed for those who ask, the other for a second party, whose name is on the survey's first page.",
-      "When the survey is closed, each party adds up its halves of everybody, and adds noise to its sums. Only these sums are put together. So what the crowd thinks comes out, and no single answer.",
-      "If both parties put their halves together, they can read your answers. No mask hides your answers from both. You have to trust that one of them is honest.",
-      "The sums tell a little about everybody who is in them. So this uses some of your lifetime privacy too.",
+      "Your device cuts every answer into two halves by chance. Each half alone says nothing about you. When the survey is closed, each party adds up its halves of everybody and adds noise. Only these sums are put together.",
+      "If both parties put their halves together, they can read your answers: no mask hides them. You have to trust that one of them is honest. The sums use some of your lifetime privacy too.",
     ],
     restTitle: "In ten minutes",
     rest: [
@@ -476,7 +474,6 @@ export const ENGLISH = {
       [
         "What the server keeps",
         "Your masked answers, under another random name in each survey. The days and prices of your surveys, under a name that only your recovery words lead to. Nothing that it stores joins the two, unless you are the only one who took part. It stores no e-mail, no network address and no time more exact than the day.",
-        "Of a survey between two parties it keeps your answers as two sealed halves. It can open one of them, and that one says nothing without the other.",
       ],
       [
         "What is not hidden",
@@ -490,7 +487,7 @@ export const ENGLISH = {
       [
         "Whom you have to trust",
         "With masks: not those who ask, and not what the server keeps. But this page is a program that the server sends, and a program that cheats could send true answers. That is why it is short, can be read by anybody, and has a build number to compare with the published one. And trust your own device and its browser: they see what you see.",
-        "Between two parties: that they do not put their halves together. Here too a page that cheats could send true answers. You can open such a survey at the second party's address, where those who ask cannot change the page.",
+        "Between two parties: that they do not put their halves together. A page that cheats could leak here too; at the second party's address those who ask cannot change it.",
       ],
     ],
   },
