@@ -205,11 +205,16 @@ def test_levels_may_differ_by_batch_and_person() -> None:
     collection = begun(mechanism=levels)
     rows = [f"{task} w{w} {'yes' if task < 'd' else 'no'}" for task in TASKS for w in range(4)]
     collection.partial_fit(batch(*rows, level=["low"] * 24))
-    noise = [f"{task} v{w} {'no' if task < 'd' else 'yes'}" for task in TASKS for w in range(5)]
-    collection.partial_fit(batch(*noise, level=["high"] * 30))
+    # Seven of nine contradict, others at each task: a majority of votes, and chance by the mask.
+    noise = [
+        f"{task} v{w} {'no' if (task < 'd') == ((w + place) % 9 < 7) else 'yes'}"
+        for place, task in enumerate(TASKS)
+        for w in range(9)
+    ]
+    collection.partial_fit(batch(*noise, level=["high"] * 54))
     labels = dict(zip(*collection.truths_.to_pydict().values(), strict=True))
     assert labels == {task: "yes" if task < "d" else "no" for task in TASKS}
-    assert collection.crowd_.confusion.shape == (9, 2, 2)
+    assert collection.crowd_.confusion.shape == (13, 2, 2)
 
 
 def test_labels_come_with_their_limits_and_without_intervals() -> None:

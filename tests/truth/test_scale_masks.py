@@ -14,7 +14,14 @@ import pytest
 from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.mechanisms import QuantisedResponse, RandomizedResponse, TwoLayer
-from masquerade.truth import Auto, BayesianCombination, CategoricalEstimator, MajorityVote, OneCoin
+from masquerade.truth import (
+    Auto,
+    BayesianCombination,
+    CategoricalEstimator,
+    MajorityVote,
+    OneCoin,
+    WeightedVote,
+)
 from masquerade.truth.scale import (
     AT_SCALE,
     DaskCluster,
@@ -133,6 +140,18 @@ def test_a_mechanism_a_report_is_as_in_memory(
     assert_equal(found, fit)
     assert found.index.n_workers == 20
     assert {one.code for one in found.remarks_} <= {one.code for one in fit.remarks_}
+
+
+def test_weights_by_worker_count_at_every_level(tmp_path: Path) -> None:
+    """Given weights are of workers, whatever mechanism a report of theirs went through."""
+    whole = Claims.from_frame(write(reports(), tmp_path, 4), options=OPTIONS, null=True)
+    weights = {worker: 1.0 + place % 3 for place, worker in enumerate(whole.workers.to_pylist())}
+    method = WeightedVote(weights=weights)
+    fit = method.fit(pa_parquet.read_table(tmp_path), mechanism=LEVELS)
+    assert fit.truths_.equals(WeightedVote(weights=weights).fit(whole).truths_)
+    with Stream() as engine:
+        found = fit_partitions(Partitions.at(tmp_path), method, engine=engine, mechanism=LEVELS)
+    assert_equal(found, fit)
 
 
 @pytest.mark.parametrize("parts", [1, 3, 7])

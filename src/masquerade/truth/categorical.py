@@ -286,7 +286,8 @@ def problem_of(
     """Return checked claims as a problem, and whose its sources are where masks differ."""
     if isinstance(masks, ReportMechanisms):
         split, sources = masks.sources(claims)
-        return Problem(split, None, known, progress, sources.levels), sources
+        behind = claims.workers.take(pa.array(sources.worker_of))
+        return Problem(split, None, known, progress, sources.levels, behind=behind), sources
     if not isinstance(masks, CategoricalMechanism | None):
         raise ParameterError(f"{masks} does not mask categories; choose a numeric method.")
     return Problem(claims, masks, known, progress), None

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from masquerade.answers import Claims, Progress, Truths
 from masquerade.errors import UnknownLabel
@@ -62,6 +63,14 @@ class Problem(ClaimBlocks):
     progress: Progress | None = None
     levels: Levels | None = None  # in place of `mechanism` where workers went through several
     unseen: Claims | None = None  # held-out claims of the same tasks and workers
+    # Name of the worker behind each of the workers of `claims`, where these went through several
+    # mechanisms and each with one of them stands by itself.
+    behind: pa.Array | None = None
+
+    @property
+    def people(self) -> pa.Array:
+        """The name of each worker, shape (n_workers,); the same name more than once of sources."""
+        return self.claims.workers if self.behind is None else self.behind
 
     @property
     def numbers(self) -> Crowd:

@@ -162,7 +162,7 @@ class WeightedVote(CategoricalEstimator):
         majority = problem.fit(VotingModel(self, problem.crowd), block)
         agreed = majority.parameters.state
         # Wawa: agreement with the majority is the weight, once and without going on.
-        weight = agreed if self.weights is None else self.weights_of(problem.claims.workers)
+        weight = agreed if self.weights is None else self.weights_of(problem.people)
         scores = votes.score(weight)
         return Solution(
             scores=scores,

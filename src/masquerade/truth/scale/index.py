@@ -71,6 +71,13 @@ class Index:
         return self.names.workers if self.masked is None else self.masked.workers
 
     @property
+    def people(self) -> pa.Array:
+        """The name of the worker behind each of `answers`, which may be a worker's sources."""
+        if self.masked is None:
+            return self.names.workers
+        return self.masked.workers.take(pa.array(self.masked.sources.worker_of))
+
+    @property
     def n_workers(self) -> int:
         """Number of workers."""
         return len(self.workers)

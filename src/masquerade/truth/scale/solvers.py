@@ -124,7 +124,7 @@ def _weighted_vote(method: WeightedVote, claims: PartitionedClaims) -> Partition
     majority = _solution(claims, model, result)
     weight = majority.reliability
     if method.weights is not None:
-        weight = method.weights_of(claims.index.names.workers)
+        weight = method.weights_of(claims.index.people)
     return replace(majority, members=(Member(model, weight),), weight=weight)
 
 
