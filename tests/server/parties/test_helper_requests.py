@@ -63,6 +63,22 @@ def test_a_helper_is_asked_at_the_address_that_was_checked(monkeypatch: pytest.M
     assert len(asked) == 1
 
 
+def test_no_token_is_given_before_the_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who answers in a helper's place is asked for the key first, and not given the token."""
+    asked: list[tuple[str, bool]] = []
+
+    def exchange(target: Target, _: str, *, headers: dict[str, str], **__: Any) -> Answer:
+        asked.append((target.path, "mqh_secret" in str(headers)))
+        return Answer(200, b"{}")
+
+    monkeypatch.setattr(helper_client, "exchange", exchange)
+    client = HelperClient("https://1.1.1.1", "mqh_secret", private=False)
+    client.identity()
+    client.require_known()
+    assert [with_token for _, with_token in asked] == [False, True]
+    assert asked[0][0] == "/identity"
+
+
 def test_a_helper_that_dribbles_or_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither time nor memory of this server is at a helper's disposal."""
     monkeypatch.setattr(helper_client, "_PATIENCE_SECONDS", 0.7)
