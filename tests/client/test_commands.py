@@ -69,7 +69,7 @@ def test_answers_from_a_file(place: Place, run: Run, tmp_path: Path) -> None:
     assert (done["level"], done["drawn_before"]) == ("high", False)
     code, out, err = run("answer", url, "--answers", file, "--json")
     assert json.loads(out)["sent"] == done["sent"]
-    assert "drawn before" in err
+    assert "masked or sealed before" in err
     assert place.services.surveys.record(survey.token).responses == 1
     code, out, _ = run("me", url, "--json")
     account = json.loads(out)

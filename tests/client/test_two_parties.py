@@ -321,6 +321,18 @@ def test_the_command_line_names_both_parties(parties: Parties, tmp_path: Path) -
     done = CliRunner().invoke(app, ["answer", parties.url, *other])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["sealed_bytes"] > 500
+    third = ["--home", str(tmp_path / "third"), "--answers", str(answers)]
+    done = CliRunner().invoke(app, ["answer", parties.url, *third])
+    assert done.exit_code == 0, done.output
+    assert "they can read your answers" in " ".join(done.output.split())
+    surveys = parties.server.services.surveys
+    assert surveys.progress(parties.record).responses == {"two-parties": 3}
+    done = CliRunner().invoke(app, ["withdraw", parties.url, *third[:2]])
+    assert done.exit_code == 0, done.output
+    assert "taken back" in done.output
+    assert surveys.progress(parties.record).responses == {"two-parties": 2}
+    done = CliRunner().invoke(app, ["withdraw", parties.url, *third[:2]])
+    assert isinstance(done.exception, WrongState)
 
 
 def test_the_account_says_both_truths(parties: Parties, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ _COMMANDS = {
         "plan": "select",
         "select": "select",
         "answer": "answer",
+        "withdraw": "answer",
         "me": "answer",
         "caps": "answer",
     },

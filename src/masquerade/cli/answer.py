@@ -1,4 +1,4 @@
-"""``masquerade answer``, ``me`` and ``caps``: taking part in surveys, and what it cost."""
+"""``masquerade answer``, ``withdraw``, ``me`` and ``caps``: taking part, and what it cost."""
 
 from __future__ import annotations
 
@@ -88,13 +88,21 @@ def answer(
         if given is None and not questions:
             _interview(client, survey, level, confirmed=send_in_clear)
             return
+        if not json and not (
+            client.joined and survey in {p.survey for p in client.participations()}
+        ):
+            parties = client.invitation(survey)["two_parties"]
+            if parties is not None:
+                from rich.console import Console
+
+                _say_parties(Console(), parties)
         part = client.begin(survey, level, confirm_clear=send_in_clear)
         if questions:
             _show_questions(part, as_json=json)
             return
         receipt = part.answer(given)
         if receipt.drawn_before:
-            _note("The masks had been drawn before: the answers of then count.")
+            _note("The answers were masked or sealed before: those of then count.")
         if not json:
             _show_sent(part, receipt, given or {})
             return
@@ -110,6 +118,30 @@ def answer(
         if receipt.sealed_bytes is not None:
             result["sealed_bytes"] = receipt.sealed_bytes
         show(result, as_json=True, title="")
+
+
+def withdraw(
+    url: Annotated[
+        str,
+        typer.Argument(help="The link of the survey.", metavar="URL", show_default=False),
+    ],
+    identity: IdentityFile = None,
+    home: Home = None,
+    json: AsJson = False,
+) -> None:
+    """Take back what was sent to a survey, as long as it is open. What it cost stays spent.
+
+    Example: masquerade withdraw https://example.org/s/5a5a5a5a5a5a5a5a
+    """
+    from masquerade.client import survey_of
+
+    _, survey = survey_of(url)
+    with _client(url, identity, home) as client:
+        client.participation(survey).withdraw()
+    if json:
+        show({"survey": survey, "withdrawn": True}, as_json=True, title="")
+        return
+    _note("Your answers were taken back. What they cost stays spent.")
 
 
 def me(
@@ -363,7 +395,7 @@ def _show_reports(console: Console, part: Participation, given: dict[str, Answer
             console,
             f"Sent are two sealed halves of your answers, one for each party: {part.sealed_bytes} "
             "bytes together, whatever anybody answers. Each half alone is pure chance. Until the "
-            "survey closes they can be taken back; masquerade me lists them.",
+            "survey closes they can be taken back: masquerade withdraw URL.",
         )
         return
     rows = []
