@@ -99,7 +99,13 @@ def test_pages_have_landmarks_and_a_way_past_them(generous: Any, new_visitor: Ne
     further.get_by_role("link", name="Privacy in plain words").click()
     see(page, "plain")
     expect(page.get_by_role("heading", level=2)).to_have_text(
-        ["In one line", "In one minute", "See it work", "In ten minutes"]
+        [
+            "In one line",
+            "Masks, in one minute",
+            "See it work",
+            "Two parties, in one minute",
+            "In ten minutes",
+        ]
     )
     page.keyboard.press("Tab")
     expect(page.locator("#skip")).to_be_focused()
