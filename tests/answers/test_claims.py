@@ -392,7 +392,7 @@ def test_a_value_that_is_no_finite_number_is_named(
         ),
         ({"task": ["a"], "label": [1]}, SchemaError, "'worker' is missing"),
         ({"task": ["a"], "worker": ["x"], "vote": [1]}, SchemaError, r"none of .*'label'.*'vote'"),
-        ({}, SchemaError, "'task' is missing"),
+        ({}, SchemaError, "columns 'task', 'worker' and 'label' are missing"),
         ({"task": [], "worker": [], "label": []}, EmptyTable, "no rows"),
         (pd.DataFrame(ROWS).iloc[:0], EmptyTable, "no rows"),
         (pl.DataFrame(ROWS).clear(), EmptyTable, "no rows"),

@@ -151,8 +151,12 @@ def test_a_file_of_another_kind_is_refused_both_ways(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match=r"'\.xlsx'; expected \.csv"):
         write_table(TABLE, path)
     path.write_text("x")
-    with pytest.raises(UnreadableFile, match=r"'\.xlsx'; expected \.csv"):
+    with pytest.raises(UnreadableFile, match="is a spreadsheet; export it as CSV"):
         read_table(path)
+    other = tmp_path / "table.tsv"
+    other.write_text("x")
+    with pytest.raises(UnreadableFile, match=r"'\.tsv'; expected \.csv"):
+        read_table(other)
     bare = tmp_path / "table"
     bare.write_text("x")
     with pytest.raises(UnreadableFile, match=r"ending '\(none\)'"):

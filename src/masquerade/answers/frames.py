@@ -138,21 +138,25 @@ def missing_column(
 
     `others`: further columns that are not there.
     """
+    missing = (name, *others)
+    said = f"column {name!r} is"
     if others:
-        names = ", ".join(repr(one) for one in (name, *others[:-1]))
-        return SchemaError(
-            f"columns {names} and {others[-1]!r} are missing; {table} has {found}. Rename columns, "
-            "or add them."
-        )
-    hint = "Rename a column, or add it."
-    alike = [other for other in found if other.strip().lower() == name]
+        said = f"columns {', '.join(map(repr, missing[:-1]))} and {missing[-1]!r} are"
+    alike = {one: other for one in missing for other in found if other.strip().lower() == one}
     if alike:
-        hint = f"Rename {alike[0]!r} to {name!r}."
+        renamed = " and ".join(f"{other!r} to {one!r}" for one, other in alike.items())
+        hint = f"Rename {renamed}."
+        if len(alike) < len(missing):
+            hint += " Rename or add the others."
+    elif others:
+        hint = "Rename columns, or add them."
     elif suggestion(name, found):
-        hint += suggestion(name, found)
-    elif len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+        hint = f"Rename a column, or add it.{suggestion(name, found)}"
+    else:
+        hint = "Rename a column, or add it."
+    if not alike and len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
         hint = "Separate the columns by commas."
-    return SchemaError(f"column {name!r} is missing; {table} has {found}. {hint}")
+    return SchemaError(f"{said} missing; {table} has {found}. {hint}")
 
 
 def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
