@@ -137,11 +137,13 @@ def test_a_restored_leader_draws_no_second_noise(pair: Pair, tmp_path: Path) -> 
     file.seek(0)
     url = f"sqlite:///{tmp_path / 'restored.sqlite3'}"
     restore(file, url, server_key=LEADER_KEY)
-    with connect(url).connect() as connection:
+    engine = connect(url)
+    with engine.connect() as connection:
         [task] = connection.execute(select(SPLIT_TASK)).all()
         assert (task.state, task.secrets, task.share) == ("failed", None, None)
         assert "restored from a backup" in task.reason
         assert connection.execute(select(SPLIT_REPORT)).all() == []
+    engine.dispose()
 
 
 def test_the_command_line_decides(sqlite_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
