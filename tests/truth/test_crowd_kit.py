@@ -313,7 +313,20 @@ def test_mace_has_one_method() -> None:
 def test_the_names_are_crowd_kits() -> None:
     """All names of crowd-kit's methods but segmentation and comparisons are here."""
     assert set(crowd_kit.__all__) == {
-        "BinaryRelevance", "DawidSkene", "GLAD", "GoldMajorityVote", "HRRASA", "KOS", "MACE",
-        "MMSR", "MajorityVote", "OneCoinDawidSkene", "RASA", "ROVER", "TextHRRASA", "TextRASA",
-        "Wawa", "ZeroBasedSkill",
-    }  # fmt: skip
+        "BinaryRelevance",
+        "DawidSkene",
+        "GLAD",
+        "GoldMajorityVote",
+        "HRRASA",
+        "KOS",
+        "MACE",
+        "MMSR",
+        "MajorityVote",
+        "OneCoinDawidSkene",
+        "RASA",
+        "ROVER",
+        "TextHRRASA",
+        "TextRASA",
+        "Wawa",
+        "ZeroBasedSkill",
+    }

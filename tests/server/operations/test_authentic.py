@@ -192,6 +192,20 @@ def test_an_older_backup_is_as_genuine(answered: Services, tmp_path: Path) -> No
     assert done.entries < answered.ledger.verify()
 
 
+def told(services: Services) -> dict[str, list[list[Any]]]:
+    """Return all rows, with JSON as what it says: SQLite keeps it as text, PostgreSQL does not."""
+    return {
+        name: [
+            [
+                json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
+                for value in row
+            ]
+            for row in rows
+        ]
+        for name, rows in everything(services).items()
+    }
+
+
 def test_a_genuine_backup_comes_back(answered: Services, new_database: NewDatabase) -> None:
     """A whole backup is restored, and any program for gzip unpacks it."""
     whole = copy_of(answered)
@@ -199,7 +213,7 @@ def test_a_genuine_backup_comes_back(answered: Services, new_database: NewDataba
     url = new_database("sqlite")
     restore(io.BytesIO(whole), url, server_key=KEY)
     again = Services.open(url, today=lambda: DAY, server_key=KEY)
-    assert everything(again) == everything(answered)
+    assert told(again) == told(answered)
     again.close()
 
 

@@ -31,6 +31,23 @@ class ValueIntervals:
     low: Floats
     high: Floats
 
+    def table(self, claims: Claims) -> pa.Table:
+        """Return ``task``, ``value``, ``claims``, ``standard_error``, ``low``, ``high``.
+
+        `claims`: those of the tasks, in the order of the arrays.
+        """
+        columns = {
+            "task": claims.tasks,
+            "value": self.value,
+            # those that are not "no answer"
+            "claims": np.bincount(claims.answered().task, minlength=claims.n_tasks),
+            "standard_error": self.standard_error,
+            "low": self.low,
+            "high": self.high,
+        }
+        # from_pandas: NaN becomes null
+        return pa.table({n: pa.array(column, from_pandas=True) for n, column in columns.items()})
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumericSolution:
@@ -179,17 +196,7 @@ class NumericEstimator(Estimator):
         ``claims`` are those that are not "no answer". Null where a task has too few of them for
         the figure.
         """
-        claims, intervals = self.claims_, self.solution_.intervals
-        columns = {
-            "value": intervals.value,
-            "standard_error": intervals.standard_error,
-            "low": intervals.low,
-            "high": intervals.high,
-        }
-        arrays = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
-        counted = np.bincount(claims.answered().task, minlength=claims.n_tasks)
-        value = arrays.pop("value")
-        return pa.table({"task": claims.tasks, "value": value, "claims": counted, **arrays})
+        return self.solution_.intervals.table(self.claims_)
 
     def _truth_table(self) -> pa.Table:
         return self.intervals_

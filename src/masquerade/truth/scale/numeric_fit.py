@@ -244,17 +244,7 @@ def fit_numbers(
 
 
 def _intervals(partition: Partition, claims: Claims, solution: NumericSolution) -> list[pa.Table]:
-    own = solution.intervals
-    columns = {
-        "value": own.value,
-        "standard_error": own.standard_error,
-        "low": own.low,
-        "high": own.high,
-    }
-    arrays = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
-    counted = np.bincount(claims.answered().task, minlength=claims.n_tasks)
-    value = arrays.pop("value")
-    return [pa.table({"task": claims.tasks, "value": value, "claims": counted, **arrays})]
+    return [solution.intervals.table(claims)]
 
 
 def _write(partition: Partition, claims: Claims, solution: NumericSolution, folder: Path) -> int:
