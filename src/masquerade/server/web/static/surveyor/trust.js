@@ -9,9 +9,9 @@ import { marginText } from "./questions.js";
 
 const COUNTED = ["choice", "rating", "comparison", "number"];
 const COSTS = [
-  ["0.02", "little of their privacy"],
-  ["0.1", "some of their privacy"],
-  ["0.5", "much of their privacy"],
+  ["0.02", "little"],
+  ["0.1", "some"],
+  ["0.5", "much"],
 ];
 const DIGITS = 4; // of a fingerprint, compared at a time
 const STANDING = {
@@ -122,9 +122,9 @@ export class TrustFields {
       digits && element("p", {}, "Its fingerprint, which people are shown: ", element("code", {}, digits)),
       this.#adding(),
       selectField(
-        "Taking part may cost people",
+        "Privacy that taking part may cost",
         rho,
-        costs.map(([value, words]) => [value, `${words} (rho ${value}, epsilon ${(epsilonOfRho(Math.round(1e6 * value)) / 1e6).toFixed(1)} in all)`]),
+        costs.map(([value, words]) => [value, `${words}: rho ${value}, epsilon ${(epsilonOfRho(Math.round(1e6 * value)) / 1e6).toFixed(1)}`]),
         (value) => this.#change({ rho: value }),
         { hint: "More cost means less noise. The price is the same for everybody." },
       ),
