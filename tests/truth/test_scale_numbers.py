@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from masquerade.answers import Claims, Truths
@@ -300,6 +301,8 @@ def test_prop_small_odd_tables_are_equal_too(
 
 
 @given(st.lists(st.lists(st.floats(allow_nan=False), max_size=6), min_size=1, max_size=4))
+@example([[sys.float_info.max], [sys.float_info.max]])
+@example([[-np.inf], [np.inf]])
 def test_prop_the_median_of_blocks_is_exact(blocks: list[list[float]]) -> None:
     """The median over blocks is numpy's of all values, to the last bit; NaN of none."""
     programs = [exact_median(np.array(block, dtype=float)) for block in blocks]
