@@ -23,8 +23,9 @@ PEOPLE = sized(20_000, 100_000)
 def main() -> None:
     """Measure and print."""
     rng = np.random.default_rng(SEED)
-    level = rng.choice([0.5625, 2.25, 9.0], PEOPLE)
-    pool = Pool([str(i) for i in range(level.size)], rng.choice([0.1, 0.2, 0.4], level.size), level)
+    level = rng.choice(np.array([0.5625, 2.25, 9.0]), PEOPLE)
+    cost = rng.choice(np.array([0.1, 0.2, 0.4]), level.size)
+    pool = Pool([str(i) for i in range(level.size)], cost, level)
     budget = 0.3 * float(pool.cost.sum())
     taken = seconds(lambda: select(pool, budget=budget))
     CARDS.add(f"precision, {PEOPLE:,} people", taken, "s")

@@ -146,13 +146,14 @@ def test_the_literal_greedy_is_the_definition() -> None:
     """Every step takes whom equation (5), computed from scratch, says."""
     rng = np.random.default_rng(1)
     person, question = np.nonzero(rng.random((12, 9)) < 0.6)
-    noise = rng.choice([0.0, 0.5, 2.0], 12)
+    noise = rng.choice(np.array([0.0, 0.5, 2.0]), 12)
     report = rng.normal(0, 0.3, person.size)
     history = History(
         person, question, report, noise[person], people=12, questions=9, weighting="plain"
     )
     errors = LiteralErrors(history, noise)
-    pool = Pool([str(i) for i in range(12)], rng.choice([0.1, 0.2, 0.4], 12), noise)
+    cost = rng.choice(np.array([0.1, 0.2, 0.4]), 12)
+    pool = Pool([str(i) for i in range(12)], cost, noise)
     budget, start = 1.2, 0.5
     chosen = errors.greedy(pool, budget=budget, alpha=0.0, start=start)
     assert pool.cost[chosen].sum() <= budget + 1e-9

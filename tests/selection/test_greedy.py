@@ -17,11 +17,11 @@ def instance(seed: int, *, missing: float, coordinates: int = 1) -> tuple[Histor
     person, question = np.nonzero(rng.random((people, questions)) >= missing)
     if not person.size:
         person, question = np.array([0]), np.array([0])
-    noise = rng.choice([0.0, 0.05, 0.2, 0.8], people)
+    noise = rng.choice(np.array([0.0, 0.05, 0.2, 0.8]), people)
     report = rng.normal(0, 0.3, (person.size, coordinates))
     report += rng.normal(0, np.sqrt(noise[person])[:, None], report.shape)
     history = History(person, question, report, noise[person], people=people, questions=questions)
-    return history, noise, rng.choice([0.1, 0.2, 0.4, 0.8], people)
+    return history, noise, rng.choice(np.array([0.1, 0.2, 0.4, 0.8]), people)
 
 
 def from_scratch(

@@ -107,8 +107,11 @@ def fleiss_kappa(data: Claims | Frame) -> float:
             "number, at least 2, for all. Use krippendorff_alpha."
         )
     key = claims.task.astype(np.int64) * claims.n_options + claims.value
-    counts = np.bincount(key, minlength=claims.n_tasks * claims.n_options)
-    counts = counts.reshape(claims.n_tasks, -1).astype(np.float64)
+    counts = (
+        np.bincount(key, minlength=claims.n_tasks * claims.n_options)
+        .reshape(claims.n_tasks, -1)
+        .astype(np.float64)
+    )
     # share of pairs of answers that agree, averaged over tasks (Fleiss, 1971)
     observed = float(((counts**2).sum(axis=1) - n).mean()) / (n * (n - 1))
     shares = counts.sum(axis=0) / counts.sum()

@@ -370,10 +370,10 @@ class _Model:
         count = self.crowd.of_worker
         # The median, by claims: a mean would follow the few who are far off.
         bias = bias - _weighted_median(bias, count)
-        part = count / max(count.sum(), 1.0)
+        part = count / np.maximum(count.sum(), 1.0)
         typical = _DEVIATION * _weighted_median(np.abs(bias), count)
         shares = (bias**2 + bias_variance) / state.variance
-        spread = float((shares * (count > 0)).sum() / max((count > 0).sum(), 1))
+        spread = float((shares * (count > 0)).sum() / max(int((count > 0).sum()), 1))
         return replace(
             state,
             bias=bias,
