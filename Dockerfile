@@ -1,7 +1,9 @@
 # The server alone: no compilers, no tests, no root. Every package is the one whose hash is locked.
-# A tag can come to mean another image. To pin the base too, give its digest, as your registry tells:
-#   docker build --build-arg PYTHON_IMAGE=python:3.12-slim@sha256:... .
-ARG PYTHON_IMAGE=python:3.12-slim
+# A tag can come to mean another image, so the base is named by its digest (3.12.14 on Debian trixie).
+# It brings no later security updates: ask the registry for the digest of today and write it here,
+#   docker buildx imagetools inspect python:3.12-slim --format '{{.Manifest.Digest}}'
+# or give it for one build: docker build --build-arg PYTHON_IMAGE=python:3.12-slim@sha256:... .
+ARG PYTHON_IMAGE=python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /source
 COPY requirements requirements

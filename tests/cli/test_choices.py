@@ -87,6 +87,9 @@ def test_every_command_asks_back_about_an_absurd_epsilon(
     choices.write_text("voter,price\n" + "".join(f"v{n},{n % 3 - 1}\n" for n in range(9)))
     loud = "randomized-response:options=2,epsilon"
     masked = ("--options", "yes,no", "--out", tmp_path / "r.csv", "--json")
+    levels = tmp_path / "levels.csv"
+    levels.write_text(f'level,mechanism\nlow,"{loud}=50"\nhigh,"{loud}=1"\n')
+    begun = ("--tasks", claims, "--options", "yes,no")
     for words in (
         ("plan", f"{loud}=1e9", "--margin", "0.05"),
         ("plan", "two-parties:questions=1,options=2,epsilon=50", "--people", "100"),
@@ -94,6 +97,8 @@ def test_every_command_asks_back_about_an_absurd_epsilon(
         ("randomize", claims, "--mechanism", f"{loud}=50", *masked),
         ("release", numbers, "--epsilon", "50", "--domain", "0", "9", "--out", tmp_path / "s.csv"),
         ("prefer", choices, "--epsilon", "50", "--ranges", "price=-1:1"),
+        ("collect", "begin", tmp_path / "one", *begun, "--mechanism", f"{loud}=50"),
+        ("collect", "begin", tmp_path / "two", *begun, "--levels", levels),
     ):
         done = run(*words)
         notes = [line for line in done.err.splitlines() if "Did you mean a smaller one?" in line]

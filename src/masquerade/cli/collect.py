@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson, read_column, read_levels
-from masquerade.cli.terminal import show
+from masquerade.cli.terminal import ask_back, show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def begin(
 ) -> None:
     """Begin a collection.
 
+    A note asks back where a mechanism hides hardly anything, or where its reports say nothing.
+
     Example: masquerade collect begin labels --tasks truth.csv --options 0,1,2
     --mechanism randomized-response:options=3,epsilon=2
     """
@@ -95,8 +97,11 @@ def begin(
     masks: Any = None
     if levels is not None:
         masks = read_levels(levels)
+        for mask in masks.values():
+            ask_back(mask.guarantee(answers=1))
     elif mechanism is not None:
         masks = parse_mechanism(mechanism)
+        ask_back(masks.guarantee(answers=1))
     collection = Collection(
         tasks=list(dict.fromkeys(read_column(tasks, "task"))),
         options=[name.strip() for name in options.split(",")],

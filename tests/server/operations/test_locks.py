@@ -96,4 +96,5 @@ def test_the_image_installs_only_what_is_locked() -> None:
         assert "--require-hashes" in words or "--no-deps" in words
         assert name == "install" or "--no-build-isolation" in words
     assert "FROM ${PYTHON_IMAGE}" in text  # whose digest whoever builds can give
+    assert re.search(r"^ARG PYTHON_IMAGE=python:\S+@sha256:[0-9a-f]{64}$", text, re.M)
     assert text.count("FROM ") == 2
