@@ -1,8 +1,9 @@
 """Both halves of the mechanisms, Python's and the device's, report the same from the same words.
 
-The cases are in ``tests/vectors/``: ``mechanisms.json`` (categories), ``noise.json`` (the noise by
-itself) and ``lattice.json`` (mechanisms on a lattice). ``tests/web/vectors.test.mjs`` runs them
-too. ``python tests/mechanisms/test_vectors.py`` writes them anew.
+The cases are in ``tests/vectors/``: ``mechanisms.json`` (categories) and ``lattice.json``
+(mechanisms on a lattice); noise by itself is in ``test_noise_vectors.py``.
+``tests/web/vectors.test.mjs`` runs them too. ``python tests/mechanisms/test_vectors.py`` writes
+them anew.
 
 A device draws for one answer after the other. Python draws the same from the same words when it is
 given one answer at a time; given many, it takes the words in another order.
@@ -10,20 +11,17 @@ given one answer at a time; given many, it takes the words in another order.
 
 from __future__ import annotations
 
-import json
-import math
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.mechanisms.given_words import GivenWords
+from tests.mechanisms.given_words import WORD_VALUES, GivenWords, RecordedWords, read_cases, write
 
-from masquerade.exact.coins import Words, WordSource
-from masquerade.exact.noise import discrete_gaussian, discrete_laplace
+from masquerade.exact.coins import WordSource
 from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism, parse_mechanism
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
@@ -32,9 +30,7 @@ from masquerade.mechanisms.quantised_response import QuantisedResponse
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 FILE = FOLDER / "mechanisms.json"
-NOISE_FILE = FOLDER / "noise.json"
 LATTICE_FILE = FOLDER / "lattice.json"
-WORD_VALUES = 1 << 64
 
 MECHANISMS = (
     "randomized-response:options=2,epsilon=1",
@@ -69,46 +65,6 @@ SETS = (
     "bitwise-response:options=3,most=2,epsilon=inf,null=true",
 )
 
-NOISE = {"discrete-laplace": discrete_laplace, "discrete-gaussian": discrete_gaussian}
-
-SCALES = (
-    "1",
-    "2",
-    "3",
-    "1/2",
-    "5/3",
-    "7/2",
-    "22/7",
-    "40/3",
-    "1/1000",
-    "1/18446744073709551615",
-    "1000003/999",
-    "1000000007",
-    "281474976710656",
-    "281474976710655/7",
-)
-
-VARIANCES = (
-    "1",
-    "9",
-    "36",
-    "144",
-    "1/2",
-    "2/7",
-    "16/9",
-    "1/1000",
-    "1/18446744073709551615",
-    "1000003/999",
-    "31415926535897/10000000000000",
-    "1500000000",
-    "1700000000",
-    "1000000000001",
-    "123456789123456789/5",
-    "1208925819614629174706175",
-    "79228162514264337593543950335",
-)
-
-
 ON_A_LATTICE: tuple[LatticeMechanism, ...] = (
     DiscreteGaussian(1, 5, sigma=3),
     DiscreteGaussian(1, 5, sigma=12),
@@ -136,27 +92,6 @@ ON_A_LATTICE: tuple[LatticeMechanism, ...] = (
 )
 
 
-class RecordedWords:
-    """A source of some chosen words, then arbitrary ones; it remembers what was taken."""
-
-    def __init__(self, chosen: Iterable[int], draw: Callable[[], int]) -> None:
-        self.chosen = iter(chosen)
-        self.draw = draw
-        self.taken: list[int] = []
-
-    def words(self, size: int) -> Words:
-        """Return the next `size` words."""
-        words = [next(self.chosen, None) for _ in range(size)]
-        self.taken += [self.draw() if word is None else word for word in words]
-        return np.array(self.taken[len(self.taken) - size :], dtype=np.uint64)
-
-
-def read_cases(file: Path = FILE) -> list[dict[str, Any]]:
-    """Return the cases of a shared file."""
-    cases: list[dict[str, Any]] = json.loads(file.read_text())
-    return cases
-
-
 def categorical(text: str) -> CategoricalMechanism:
     """Return the mechanism for categories that `text` describes."""
     mechanism = parse_mechanism(text)
@@ -181,7 +116,7 @@ def run(case: dict[str, Any]) -> tuple[list[int], int]:
     return reports.tolist(), len(words) - len(source.left)
 
 
-@pytest.mark.parametrize("case", read_cases(), ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", read_cases(FILE), ids=lambda case: case["name"])
 def test_the_shared_vectors_hold_in_python(case: dict[str, Any]) -> None:
     """The device form, the reports and the number of words taken are those of the file."""
     assert masked_text(case["mechanism"]).device_form() == case["device"]
@@ -190,7 +125,7 @@ def test_the_shared_vectors_hold_in_python(case: dict[str, Any]) -> None:
 
 def test_the_shared_vectors_cover_every_boundary() -> None:
     """The file holds what this module makes: no case was lost or edited by hand."""
-    assert read_cases() == list(make_cases())
+    assert read_cases(FILE) == list(make_cases())
 
 
 @pytest.mark.parametrize("text", MECHANISMS)
@@ -198,7 +133,7 @@ def test_boundary_words_move_as_the_definition_says(text: str) -> None:
     """The first and last word of each run of `other` words move by the same number of symbols."""
     case = next(
         case
-        for case in read_cases()
+        for case in read_cases(FILE)
         if case["mechanism"] == text and case["name"].endswith("boundaries")
     )
     device = case["device"]
@@ -284,111 +219,6 @@ def make_set_cases(rng: random.Random) -> Iterator[dict[str, Any]]:
             }
             case["reports"], case["words_used"] = run(case)
             yield case
-
-
-def draw_noise(case: dict[str, Any], source: WordSource) -> list[str]:
-    """Return Python's draws for a case, each drawn by itself."""
-    numerator, denominator = case["fraction"]
-    fraction = Fraction(int(numerator), int(denominator))
-    draw = NOISE[case["noise"]]
-    return [str(draw(source, fraction, 1)[0]) for _ in range(case["count"])]
-
-
-@pytest.mark.parametrize("case", read_cases(NOISE_FILE), ids=lambda case: case["name"])
-def test_the_shared_noise_holds_in_python(case: dict[str, Any]) -> None:
-    """The draws and the number of words taken are those of the file."""
-    source = GivenWords([int(word) for word in case["words"]])
-    assert draw_noise(case, source) == case["draws"]
-    assert source.left == []
-
-
-def test_the_shared_noise_covers_every_boundary() -> None:
-    """The file holds what this module makes: no case was lost or edited by hand."""
-    assert read_cases(NOISE_FILE) == list(make_noise_cases())
-
-
-def make_noise_cases() -> Iterator[dict[str, Any]]:
-    """Yield the cases of noise: arbitrary words, words at the ends, and chosen draws."""
-    rng = random.Random(20200602)
-
-    def arbitrary() -> int:
-        return rng.getrandbits(64)
-
-    def at_the_ends() -> int:
-        ends = (0, 1, WORD_VALUES // 2 - 1, WORD_VALUES // 2, WORD_VALUES - 2, WORD_VALUES - 1)
-        return rng.choice(ends) if rng.random() < 0.5 else arbitrary()
-
-    def case(
-        name: str,
-        noise: str,
-        fraction: Fraction,
-        *,
-        chosen: Iterable[int] = (),
-        count: int = 1,
-        draw: Callable[[], int] = arbitrary,
-    ) -> dict[str, Any]:
-        made: dict[str, Any] = {
-            "name": f"{noise} {fraction} {name}",
-            "noise": noise,
-            "fraction": [str(fraction.numerator), str(fraction.denominator)],
-            "count": count,
-        }
-        source = RecordedWords(chosen, draw)
-        made["draws"] = draw_noise(made, source)
-        made["words"] = [str(word) for word in source.taken]
-        return made
-
-    for noise, texts in (("discrete-laplace", SCALES), ("discrete-gaussian", VARIANCES)):
-        for text in texts:
-            yield case("arbitrary", noise, Fraction(text), count=8)
-            yield case("ends", noise, Fraction(text), count=4, draw=at_the_ends)
-
-    for scale in (1, 3, 1 << 48):
-        for x in sorted({0, 1, -1, scale - 1, -scale, 40 * scale + 1}):
-            chosen = laplace_words(x, scale)
-            yield case(f"chosen {x}", "discrete-laplace", Fraction(scale), chosen=chosen)
-        # 0 with the sign minus is drawn again.
-        chosen = [*laplace_words(0, scale)[:-1], 0, *laplace_words(2, scale)]
-        yield case("minus 0", "discrete-laplace", Fraction(scale), chosen=chosen)
-
-    # Where the proposal is as large as 64 bits allow, and one larger.
-    variance = 1_500_000_000
-    scale = math.isqrt(variance) + 1
-    last = ((1 << 31) - variance) // scale
-    for x in (0, last, -last, last + 1, -last - 1):
-        chosen = laplace_words(x, scale)
-        yield case(f"proposed {x}", "discrete-gaussian", Fraction(variance), chosen=chosen)
-
-    # Words that equal the digits of the probability, exp(-variance / (2 scale**2)) at the draw 0.
-    # It has two digits, and each draw with probability x / k at most two more bits.
-    scale = 1 << 40
-    variance = scale**2 - 1
-    for name, words in digit_words(Fraction(variance, 2 * scale**2)):
-        chosen = [*laplace_words(0, scale), *words]
-        yield case(name, "discrete-gaussian", Fraction(variance), chosen=chosen)
-
-
-def laplace_words(x: int, scale: int) -> list[int]:
-    """Return words from which discrete Laplace noise of a whole scale is `x`."""
-    turns, remainder = divmod(abs(x), scale)
-    kept = scale - 1  # not below the remainder, so that it is kept
-    return [remainder, kept, *[0, 1] * turns, 1, int(x >= 0)]
-
-
-def digit_words(x: Fraction) -> Iterator[tuple[str, list[int]]]:
-    """Yield words at and beside the digits of x, and of x / 2 after a draw that succeeds."""
-
-    def digits(share: Fraction) -> tuple[int, int]:
-        first, second = divmod(int(share * WORD_VALUES**2), WORD_VALUES)
-        assert Fraction(first * WORD_VALUES + second, WORD_VALUES**2) == share
-        return first, second
-
-    (first, second), (half, last) = digits(x), digits(x / 2)
-    yield "first digit missed", [first + 1]
-    yield "both digits equal", [first, second]
-    yield "second digit missed", [first, second + 1]
-    yield "then both digits equal", [first, second - 1, half, last]
-    yield "then second digit won", [first - 1, half, last - 1]
 
 
 def mask_each(mechanism: LatticeMechanism, answers: list[int], source: WordSource) -> list[int]:
@@ -520,13 +350,6 @@ def accepted(rng: random.Random, bound: int) -> int:
     return rng.randrange(largest(bound) + 1)
 
 
-def write(file: Path, cases: Iterable[dict[str, Any]]) -> None:
-    """Write a shared file, one case a line."""
-    lines = ",\n".join(json.dumps(case) for case in cases)
-    file.write_text(f"[\n{lines}\n]\n")
-
-
 if __name__ == "__main__":
     write(FILE, make_cases())
-    write(NOISE_FILE, make_noise_cases())
     write(LATTICE_FILE, make_lattice_cases())

@@ -1,4 +1,4 @@
-// The shared vectors, which tests/mechanisms/test_vectors.py runs too.
+// The shared vectors, which tests/mechanisms/test_vectors.py and test_noise_vectors.py run too.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
