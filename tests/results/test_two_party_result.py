@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from masquerade.aggregate.estimates import top_probability
 from masquerade.aggregate.score_intervals import Design
-from masquerade.results import methods_text, split_result
+from masquerade.results import methods_text, result_table, split_result
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Rating
 from masquerade.surveys.levels import OfferedLevel
@@ -149,3 +149,17 @@ def test_how_often_an_answer_comes_first(counts: tuple[int, int], population: in
     assert found.sum() == pytest.approx(1)
     # 4,000 draws: five standard errors, and half a person for whole numbers
     assert found[0] == pytest.approx(expected, abs=0.04)
+
+
+def test_methods_name_the_second_party() -> None:
+    """Who the second party is, and at which address, is in the paragraph for a paper."""
+    assert "who asked the survey and The works council (https://helper.example)." in methods_text(
+        result_of()
+    )
+
+
+def test_a_table_of_sums_has_no_row_of_masked_reports() -> None:
+    """Nobody reported through a mask: no share is called reported or likeliest."""
+    rows = [line.split(",") for line in result_table(result_of()).splitlines()]
+    place = rows[0].index("estimator")
+    assert {row[place] for row in rows[1:]} == {"respondent"}

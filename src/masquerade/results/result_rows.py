@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.plots import shares
@@ -120,7 +121,8 @@ def result_table(result: Mapping[str, Any]) -> str:
 
     ``estimator`` is ``respondent``, ``ivw``, ``eb``, ``likeliest``, ``reported`` (masks and all),
     ``level`` (people at one level), ``label`` (an inferred label with its probability) or
-    ``strength`` (of an item of pairwise questions). A row of option ``(mean)`` holds a mean.
+    ``strength`` (of an item of pairwise questions). Sums of two parties have neither ``likeliest``
+    nor ``reported``. A row of option ``(mean)`` holds a mean.
     ``value`` is the unbiased estimate, to compute with; ``shown`` is the one that people read, and
     is empty where there is no other.
 
@@ -152,16 +154,19 @@ def safe(text: str) -> str:
 
 
 def _rows(result: Mapping[str, Any], text: Callable[[str], str]) -> Iterator[list[Any]]:
+    # Sums of two parties hold no masked report, and so neither of these.
+    more = (
+        (("likeliest", "likeliest_share"), ("reported", "reported_share"))
+        if result.get("trust") != TWO_PARTIES
+        else ()
+    )
     for question in result["questions"]:
         name, n = text(question["id"]), question["n"]
         for option in question["options"]:
             label = text(option["label"])
             for estimator, found in option["estimators"].items():
                 yield [name, label, estimator, EVERYBODY, *_numbers(found, "value", n)]
-            for estimator, key in (
-                ("likeliest", "likeliest_share"),
-                ("reported", "reported_share"),
-            ):
+            for estimator, key in more:
                 yield [name, label, estimator, EVERYBODY, *_alone(option[key], n)]
         if question["mean"] is not None:
             for estimator, found in question["mean"]["estimators"].items():

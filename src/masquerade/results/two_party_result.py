@@ -64,7 +64,8 @@ def split_result(
     Returns
     -------
     dict
-        As `survey_result` gives it, with ``trust``, ``noise``, ``refused`` and ``cross_tables``.
+        As `survey_result` gives it, with ``trust``, ``parties``, ``noise``, ``refused`` and
+        ``cross_tables``.
         The errors of a figure by sampling and by noise stand apart, the latter as its
         ``mechanism_error``.
     """
@@ -81,6 +82,7 @@ def split_result(
         "responses": count,
         "refused": refused,
         "trust": TWO_PARTIES,
+        "parties": None if survey.two_parties is None else survey.two_parties.to_json(),
         "confidence": CONFIDENCE,
         # Everybody counts once; there are no levels to weigh.
         "estimator": RESPONDENT,
@@ -348,12 +350,18 @@ def _numbers(found: SumEstimate) -> dict[str, float | None]:
 
 def split_methods(result: Mapping[str, Any]) -> list[str]:
     """Return sentences on how the answers were split and added up, for `methods_text`."""
-    promise = result["guarantee_per_participant"]
+    promise, terms = result["guarantee_per_participant"], result.get("parties")
+    named = (
+        [f"The parties were who asked the survey and {terms['operator']} ({terms['helper']})."]
+        if terms
+        else []
+    )
     return [
         "On each participant’s own device the answers were split into two shares with a proof that "
         "they are well-formed (Prio3; Corrigan-Gibbs and Boneh, 2017; Davis et al., 2023). Two "
         "parties checked the proofs and added up the shares without seeing an answer; "
         f"{result['refused']} responses were refused.",
+        *named,
         "Each party added discrete Gaussian noise to its sums before it showed them (Canonne, "
         "Kamath and Steinke, 2020).",
         "Zero-concentrated differential privacy of all answers of a participant, against whoever "
