@@ -4,8 +4,9 @@ Run with ``python benchmarks/truth_scale.py`` (1e6 and 1e7 claims) or ``--claims
 size is made up on disk as Parquet partitions of a million claims (20 000 workers, 5 labels, 10
 claims a task), then fitted with ten rounds of truth discovery on a Dask cluster of two processes of
 2 GiB. Sizes that memory holds are fitted there too, and compared. Then `auto` is fitted to
-``--auto`` claims of the same kind (1e6; 1e7 in full size, 0 leaves it out), and compared with
-memory up to 1e6.
+``--auto`` claims of the same kind (1e6; 1e7 in full size, 0 leaves it out), beside majority vote
+and Dawid-Skene in the same run, in one process too with ``--stream``, and compared with memory up
+to 1e6.
 
 Traffic is what the loopback device sent, all processes of the machine together; run it with
 ``unshare -n sh -c 'ip link set lo up; exec python benchmarks/truth_scale.py'`` to have it alone.
@@ -90,7 +91,12 @@ def main() -> None:
             measure(int(float(size)), int(given.partition), Path(folder), stream=given.stream)
     if float(given.auto):
         with tempfile.TemporaryDirectory(dir=given.folder, prefix="truth-scale-") as folder:
-            measure_auto(int(float(given.auto)), sized(200_000, 1_000_000), Path(folder))
+            measure_auto(
+                int(float(given.auto)),
+                sized(200_000, 1_000_000),
+                Path(folder),
+                stream=given.stream,
+            )
 
 
 def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
@@ -128,14 +134,25 @@ def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
     folder.mkdir()
 
 
-def measure_auto(claims: int, partition: int, folder: Path) -> None:
+def measure_auto(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
     """Print what fitting `auto` to `claims` claims takes on two processes."""
     simulate(claims, min(partition, claims), folder)
     name = f"auto, two processes, {claims:,} claims"
+    partitions = Partitions.at(folder)
+    if stream:
+        streamed(partitions, claims, folder.parent)
     with DaskCluster(workers=PROCESSES, memory_limit=MEMORY) as engine:
-        started = time.perf_counter()
-        fit = fit_partitions(Partitions.at(folder), "auto", engine=engine)
-        CARDS.add(f"{name}, in all", time.perf_counter() - started, "s")
+        seconds = {}
+        for method in ("majority-vote", "dawid-skene", "auto"):
+            started, before = time.perf_counter(), processor_seconds(engine)
+            fit = fit_partitions(partitions, method, engine=engine)
+            seconds[method] = time.perf_counter() - started
+            what = f"{method}, two processes, {claims:,} claims"
+            CARDS.add(f"{what}, in all", seconds[method], "s")
+            CARDS.add(f"{what}, processor time", processor_seconds(engine) - before, "s")
+        for method in ("majority-vote", "dawid-skene"):
+            ratio = seconds["auto"] / seconds[method]
+            CARDS.add(f"{name}, times {method}", ratio, "")
         peak = max(engine.client.run(_peak_memory).values())
         CARDS.add(f"{name}, peak memory of a process", peak, "MiB", at_most=MEBIBYTES)
         chosen = fit.selection_.filter(fit.selection_["chosen"])["candidate"][0]
@@ -150,6 +167,23 @@ def measure_auto(claims: int, partition: int, folder: Path) -> None:
     off = largest_difference(fit, memory)
     CARDS.add("auto, largest difference of a weight to memory", off, "", at_most=1e-9)
     print(f"labels of {truths.num_rows} tasks equal: {truths.equals(memory.truths_)}")
+
+
+def streamed(partitions: Partitions, claims: int, scratch: Path) -> None:
+    """Print what fitting `auto` takes in one process, partition by partition."""
+    name = f"auto, one process, {claims:,} claims"
+    with Stream(scratch=scratch) as engine:
+        started, before = time.perf_counter(), time.process_time()
+        fit_partitions(partitions, "auto", engine=engine)
+        CARDS.add(f"{name}, in all", time.perf_counter() - started, "s")
+        CARDS.add(f"{name}, processor time", time.process_time() - before, "s")
+        CARDS.add(f"{name}, peak memory", _peak_memory(), "MiB")
+
+
+def processor_seconds(engine: DaskCluster) -> float:
+    """Return the processor time of this process and the cluster's workers so far."""
+    spent: dict[str, float] = engine.client.run(time.process_time)
+    return time.process_time() + sum(spent.values())
 
 
 def on_dask(partitions: Partitions, method: TruthDiscovery, kill_after: int | None) -> PartitionFit:

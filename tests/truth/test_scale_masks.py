@@ -190,6 +190,18 @@ def test_one_mechanism_for_all_goes_before_the_column(tmp_path: Path) -> None:
         assert_equal(found, OneCoin().fit(whole, mechanism=mechanism))
 
 
+def test_text_forms_are_taken_as_in_memory(tmp_path: Path) -> None:
+    """A mechanism's text form, for all claims or for a level, is the mechanism itself."""
+    mask = RandomizedResponse(2, epsilon=1)
+    whole = write(reports(3, levels={"a": mask}, options=2), tmp_path, 2)
+    with Stream() as engine:
+        for given in (str(mask), {"a": str(mask)}):
+            found = fit_partitions(
+                Partitions.at(tmp_path), OneCoin(), engine=engine, mechanism=given
+            )
+            assert_equal(found, OneCoin().fit(whole, mechanism=given))
+
+
 def test_workers_are_joined_over_their_mechanisms(tmp_path: Path) -> None:
     """Groups that only a worker with two mechanisms joins are one group, as in memory."""
     table = pa.table(

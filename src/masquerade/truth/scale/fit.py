@@ -16,6 +16,7 @@ from masquerade.answers import Frame, Progress, Truths
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
+from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.confusions import Member, mean_shares
 from masquerade.truth.diagnostics import Remark
@@ -39,7 +40,7 @@ def fit_partitions(
     method: str | Estimator = "truth-discovery",
     *,
     engine: Engine,
-    mechanism: Mechanism | Mapping[str, Mechanism] | None = None,
+    mechanism: Mechanism | str | Mapping[str, Mechanism | str] | None = None,
     gold: Gold | None = None,
     progress: Progress | None = None,
 ) -> PartitionFit:
@@ -52,7 +53,7 @@ def fit_partitions(
         Of categories, but `GLAD`: see `AT_SCALE`. An estimator is not changed.
     engine : Engine
         `Stream` or `DaskCluster`; results are asked for while it is open.
-    mechanism : Mechanism, or mapping of str to Mechanism, optional
+    mechanism : Mechanism or its text form, or mapping of str to such, optional
         What masked the claims. Of reports that went through several: the mechanism of each level,
         named in the partitions' column ``level``. By default the partitions' column ``mechanism``
         of text forms, where they have one.
@@ -108,6 +109,8 @@ def fit_partitions(
         partitions, mechanism = partitions.masked(mechanism), None
     elif mechanism is None:
         partitions = partitions.masked()
+    else:
+        mechanism = mechanism_of(mechanism)
     if not isinstance(mechanism, CategoricalMechanism | None):
         raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
     index = Index.of(partitions, engine, gold=None if gold is None else Truths.of(gold))

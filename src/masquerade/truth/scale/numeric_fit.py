@@ -18,6 +18,7 @@ from masquerade.answers import Claims, Frame, Progress, Truths
 from masquerade.errors import ClusterError, InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import Estimator
 from masquerade.truth.methods import method_named
@@ -152,7 +153,7 @@ def fit_numbers(
     method: str | Estimator = "numeric-auto",
     *,
     engine: Engine,
-    mechanism: Mechanism | Mapping[str, Mechanism] | None = None,
+    mechanism: Mechanism | str | Mapping[str, Mechanism | str] | None = None,
     progress: Progress | None = None,
 ) -> NumericPartitionFit:
     """Infer values of numbers, or of categories that stand for numbers, from claims in partitions.
@@ -164,7 +165,7 @@ def fit_numbers(
         Of numbers. An estimator is not changed.
     engine : Engine
         `Stream` or `DaskCluster`; results are asked for while it is open.
-    mechanism : Mechanism, or mapping of str to Mechanism, optional
+    mechanism : Mechanism or its text form, or mapping of str to such, optional
         What masked the claims; see `fit_partitions`.
     progress : callable, optional
         Called after each pass with its number and 0, for how many there will be is not known.
@@ -219,14 +220,15 @@ def fit_numbers(
         raise ParameterError(
             "presence='hidden' is checked against all tasks at once; leave it out over partitions."
         )
-    masks = mechanism
-    if isinstance(masks, Mapping):
-        partitions, masks = partitions.masked(masks), None
+    masks: Mechanism | None = None
+    if isinstance(mechanism, Mapping):
+        partitions = partitions.masked(mechanism)
         kinds = {one.kind for _, one in partitions.files[0].levels}
-    elif masks is None:
+    elif mechanism is None:
         partitions = partitions.masked()
         kinds = set() if partitions.files[0].masked_by is None else partitions.kinds_of_masks()
     else:
+        masks = mechanism_of(mechanism)
         kinds = {masks.kind}
     if len(kinds) > 1:
         raise ParameterError("the mechanisms mask different questions; give mechanisms of one.")

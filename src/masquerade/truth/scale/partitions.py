@@ -24,6 +24,7 @@ from masquerade.errors import (
     UnreadableFile,
 )
 from masquerade.mechanisms import Mechanism
+from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.report_mechanisms import ReportMechanisms
 from masquerade.truth.ties import digest
 
@@ -225,12 +226,12 @@ class Partitions:
             )
         )
 
-    def masked(self, levels: Mapping[str, Mechanism] | None = None) -> Partitions:
+    def masked(self, levels: Mapping[str, Mechanism | str] | None = None) -> Partitions:
         """Return the partitions as reports that went each through its own mechanism.
 
         Parameters
         ----------
-        levels : mapping of str to Mechanism, optional
+        levels : mapping of str to Mechanism or its text form, optional
             The mechanism of each level in the column ``level``. By default a column ``mechanism``
             of text forms is read, and claims without one are as they are.
 
@@ -249,7 +250,7 @@ class Partitions:
                     f"{name} has no column {column!r}; name the {column} of every report in all "
                     "files, or give one mechanism for all (--mechanism on the command line)."
                 )
-        pairs = tuple((levels or {}).items())
+        pairs = tuple((name, mechanism_of(one)) for name, one in (levels or {}).items())
         # Other masks are other contents: what was coded for one fit must not be read by another.
         mark = hashlib.sha256(repr([(name, str(one)) for name, one in pairs]).encode()).hexdigest()
         return Partitions(
