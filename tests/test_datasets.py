@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import logging
 import sys
 import threading
 import zipfile
@@ -224,3 +225,11 @@ def test_real_sets_are_what_the_catalogue_says(name: str) -> None:
         pytest.skip("name the folder of the real data sets in MASQUERADE_DATA")
     claims: Claims = one.claims(duplicates="all")
     assert (claims.n_tasks, claims.n_workers, len(claims)) == (one.tasks, one.workers, one.answers)
+
+
+def test_the_log_names_the_file(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Who wonders where a data set came from reads it at level DEBUG."""
+    with caplog.at_level(logging.DEBUG, logger="masquerade.datasets"):
+        made_up().claims()
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line == f"tiny is read from {folder / 'claims.csv.gz'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -392,3 +393,21 @@ def test_a_user_level_cap_leaves_objects_without_claims_empty(grouped: Grouped) 
     assert release.statuses == {"empty": 2, "ok": 1}
     errors = ise(fit_density(claims, bandwidth=1.0), release)
     assert sorted(errors.relative.tolist())[1:] == [1, 1] or errors.empty.sum() == 2
+
+
+def test_the_log_names_the_engine_and_nothing_of_the_claims(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One line, the same whatever and however many the claims are."""
+    lines = []
+    for people in (6, 40):
+        claims = {
+            "task": ["a"] * people,
+            "worker": [f"u{n}" for n in range(people)],
+            "value": [5.0] * people,
+        }
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, logger="masquerade.release"):
+            synthesize(claims, epsilon=1, domain=(0, 10), samples=7)
+        lines.append([record.getMessage() for record in caplog.records])
+    assert lines[0] == lines[1] == ["claims: 7 points of each object drawn"]

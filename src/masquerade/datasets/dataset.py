@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib
+import logging
 import os
 import tomllib
 import zipfile
@@ -26,6 +27,8 @@ from masquerade.lazy import suggestion
 DATA_VARIABLE = "MASQUERADE_DATA"
 
 _TABLE = 1 << 16
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class Dataset:
             raise DatasetUnavailable(f"{path} is not there. {self._how_to_get()}")
         if check:
             self._require_checksum(path, file)
+        _LOGGER.debug("%s is read from %s", self.name, path)
         return path
 
     def claims(

@@ -5,6 +5,7 @@ The points of a claim's density are drawn in `mixtures`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, Wi
 from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
 from masquerade.release.proven_test import ProvenTest
 from masquerade.release.release import Release
+
+_LOGGER = logging.getLogger(__name__)
 
 #: All engines, those to use first.
 ENGINES: tuple[type[Engine], ...] = (
@@ -193,7 +196,10 @@ def synthesize(
     if ledger is not None:
         # after the cap, so that nobody pays for claims that are left out, and before any draw
         charge(ledger, engine, claims_of(used), name)
-    return engine.draw(used, samples, source, progress)
+    release = engine.draw(used, samples, source, progress)
+    # Nothing read off the claims, not even how many there are.
+    _LOGGER.debug("%s: %d points of each object drawn", engine.name, samples)
+    return release
 
 
 def simulate(
