@@ -28,6 +28,7 @@ from masquerade.preference import (
     SocialPreference,
     made_up_voters,
 )
+from masquerade.preference.bradley_terry import maximise_strengths
 from masquerade.preference.named_items import NetWins, VoterNetWins, Wins, perturbed_strengths
 from masquerade.preference.vector_noise import LaplaceNoise
 
@@ -80,6 +81,16 @@ def test_strengths_of_noisy_wins_are_the_specified_ones(
     met = 10.0 * (1 - np.eye(3))
     shifted = np.array(wins) + (30 - sum(wins)) / 3
     np.testing.assert_allclose(perturbed_strengths(shifted, met, 0.0).weights, expected, atol=1e-6)
+
+
+def test_strengths_without_a_ridge_have_the_specified_information() -> None:
+    """Three items that met ten times each, no ridge: strengths and information, to 1e-6."""
+    met = 10.0 * (1 - np.eye(3))
+    found = maximise_strengths(np.array([15.0, 10.0, 5.0]), met, ridge=0.0, tolerance=1e-9)
+    np.testing.assert_allclose(found.strengths, [0.756308, 0, -0.756308], atol=1e-6)
+    np.testing.assert_allclose(
+        np.diag(found.information), [3.653538, 4.348023, 3.653538], atol=1e-6
+    )
 
 
 def records_of(items: int) -> list[tuple[int, int]]:
