@@ -1,14 +1,15 @@
-"""The bar of long work: on standard error, where a person watches."""
+"""What commands say on standard error: the bar of long work, where a person watches, and notes."""
 
 from __future__ import annotations
 
 import io
 import logging
 import sys
+import warnings
 
 import pytest
 
-from masquerade.cli.terminal import progress_bar
+from masquerade.cli.terminal import progress_bar, warnings_as_notes
 from masquerade.truth import OneCoin
 
 
@@ -60,3 +61,16 @@ def test_a_fit_says_in_the_log_how_it_ended(caplog: pytest.LogCaptureFixture) ->
     [record] = [each for each in caplog.records if each.name.startswith("masquerade.truth")]
     assert "iterations" in record.getMessage()
     assert "cat" not in record.getMessage()
+
+
+def test_what_packages_say_to_programmers_is_no_note(capsys: pytest.CaptureFixture[str]) -> None:
+    """A warning to users is told once; a deprecation never, even one that is a UserWarning."""
+
+    class ForBoth(UserWarning, DeprecationWarning):
+        """As pyparsing has one."""
+
+    with warnings_as_notes():
+        for _ in range(2):
+            warnings.warn("this matters", stacklevel=1)
+            warnings.warn("parseString is deprecated", ForBoth, stacklevel=1)
+    assert capsys.readouterr().err == "note: this matters\n"

@@ -309,6 +309,23 @@ _ADDABLE = st.floats(-sys.float_info.max / 2, sys.float_info.max / 2) | st.just(
 @example([[5e-324], [0.0]])
 def test_prop_the_median_of_blocks_is_exact(blocks: list[list[float]]) -> None:
     """The median over blocks is numpy's of all values, to the last bit; NaN of none."""
+    values = np.array([value for block in blocks for value in block], dtype=float)
+    with np.errstate(invalid="ignore"):
+        expected = float(np.median(values)) if len(values) else np.nan
+    ends = medians(blocks)
+    assert len(ends) == len(blocks)
+    assert all(np.array_equal(end, expected, equal_nan=True) for end in ends)
+
+
+def test_two_values_near_the_largest_float_have_a_median() -> None:
+    """It is between them, and neither infinite nor a warning."""
+    largest = sys.float_info.max
+    assert medians([[largest], [largest]]) == [largest, largest]
+    assert medians([[-largest, largest]]) == [0]
+
+
+def medians(blocks: list[list[float]]) -> list[float]:
+    """Return what the program of every block ends with, their figures added up at each pass."""
     programs = [exact_median(np.array(block, dtype=float)) for block in blocks]
     requests: list[Any] = [next(program) for program in programs]
     while True:
@@ -322,12 +339,7 @@ def test_prop_the_median_of_blocks_is_exact(blocks: list[list[float]]) -> None:
             except StopIteration as end:
                 ends.append(end.value)
         if ends:
-            break
-    values = np.array([value for block in blocks for value in block], dtype=float)
-    with np.errstate(invalid="ignore", over="ignore"):
-        expected = float(np.median(values)) if len(values) else np.nan
-    assert len(ends) == len(blocks)
-    assert all(np.array_equal(end, expected, equal_nan=True) for end in ends)
+            return ends
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,8 @@ def warnings_as_notes() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        # Told to those who write code; other packages' are warnings to users too.
+        warnings.simplefilter("ignore", DeprecationWarning)
         warnings.showwarning = tell
         yield
 

@@ -65,9 +65,8 @@ def split_result(
     -------
     dict
         As `survey_result` gives it, with ``trust``, ``parties``, ``noise``, ``refused`` and
-        ``cross_tables``.
-        The errors of a figure by sampling and by noise stand apart, the latter as its
-        ``mechanism_error``.
+        ``cross_tables``. The errors of a figure by sampling and by noise stand apart, the latter
+        as its ``mechanism_error``.
     """
     noise, level = survey.split_noise, survey.levels[0]
     guarantee, cost = level.guarantee(), level.cost(token)
@@ -352,7 +351,7 @@ def split_methods(result: Mapping[str, Any]) -> list[str]:
     """Return sentences on how the answers were split and added up, for `methods_text`."""
     promise, terms = result["guarantee_per_participant"], result.get("parties")
     named = (
-        [f"The parties were who asked the survey and {terms['operator']} ({terms['helper']})."]
+        [f"One party ran the survey; the other was {terms['operator']} ({terms['helper']})."]
         if terms
         else []
     )
