@@ -176,6 +176,7 @@ for _name, _method in METHODS.items():
 KINDS: dict[str, Callable[[Columns], Any]] = {
     "pandas": pd.DataFrame,
     "polars": pl.DataFrame,
+    "lazy polars": pl.LazyFrame,
     "Arrow": pa.table,
     "duckdb": lambda columns: duckdb.from_arrow(pa.table(columns)),
 }

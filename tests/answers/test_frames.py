@@ -13,6 +13,7 @@ import pytest
 
 from masquerade.answers import like_frame, to_arrow
 from masquerade.answers.frames import (
+    column_names,
     csv_bytes,
     first_missing,
     is_pandas,
@@ -77,9 +78,9 @@ def test_only_the_columns_that_are_read_must_be_readable() -> None:
 
 
 def test_what_is_no_table_is_refused() -> None:
-    """A list, a number and a lazy frame are not tables."""
-    for frame in ([1], 3, pl.DataFrame({"x": [1]}).lazy()):
-        with pytest.raises(SchemaError, match=r"is not a table; .*pass a pandas, polars"):
+    """A list, a number and one column alone are not tables."""
+    for frame in ([1], 3, pl.Series("x", [1])):
+        with pytest.raises(SchemaError, match=r"is not a table.*; pass a pandas, polars"):
             to_arrow(frame)
 
 
@@ -180,10 +181,31 @@ def test_a_series_and_a_type_unknown_to_arrow_are_no_tables() -> None:
         to_arrow(pd.Series([1, 2]))
 
 
-def test_a_lazy_frame_is_told_to_collect() -> None:
-    """What can be collected into a table says so."""
-    with pytest.raises(SchemaError, match=r"call collect\(\) first"):
-        to_arrow(pl.DataFrame({"x": [1]}).lazy())
+def test_a_lazy_frame_is_collected() -> None:
+    """A lazy frame is read as the table it comes to; results then come as polars tables."""
+    lazy = pl.LazyFrame({"x": ["b", "a"]}).filter(pl.col("x") == "a")
+    assert to_arrow(lazy).to_pydict() == {"x": ["a"]}
+    assert isinstance(like_frame(TABLE, lazy), pl.DataFrame)
+
+
+def test_objects_are_refused_and_not_read_as_addresses() -> None:
+    """A polars column of Python objects is refused where it is read, and ignored elsewhere."""
+    frame = pl.DataFrame({"x": [object()], "y": [1]})
+    with pytest.raises(SchemaError, match="column 'x' holds objects; give texts"):
+        to_arrow(frame)
+    assert to_arrow(frame, columns=("y",))["y"].to_pylist() == [1]
+
+
+def test_any_object_that_speaks_arrow_is_read() -> None:
+    """What offers the Arrow interface is a table, though no library of frames made it."""
+
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return TABLE.__arrow_c_stream__(requested_schema)
+
+    assert to_arrow(Stream()) == TABLE
+    assert column_names(Stream()) == column_names(TABLE) == ["task", "truth"]
+    assert like_frame(TABLE, Stream()) is TABLE
 
 
 def test_types_of_their_own_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,8 @@ def test_plan_remarks_on_numbers_that_nobody_can_ask(run: Run) -> None:
     clear = ("plan", "randomized-response:options=2,epsilon=8", "--json", "--margin")
     assert "the interval is rough" in run(*clear, 0.4).json["remarks"][0]
     assert run(*clear, 0.05).json["remarks"] == []
+    shown = run("plan", "randomized-response:options=2,epsilon=8", "--margin", 0.05).out
+    assert re.search(r"remarks +│ none", shown)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tables in and out: any frame that speaks Arrow, a dict of arrays, CSV(.gz) or Parquet."""
+"""Tables in and out: any frame, a dict of arrays, CSV(.gz) or Parquet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from masquerade.errors import (
 )
 from masquerade.lazy import suggestion
 
-#: A pandas, polars, pyarrow or duckdb table, or a dict of arrays.
+#: A table of any kind that narwhals reads (pandas, polars, pyarrow, duckdb, Ibis, ...), any
+#: object that speaks the Arrow interface, or a dict of arrays.
 Frame = Any
 
 #: Texts that a CSV file may hold for "no value"; each is reported, never read as a label. Between
@@ -42,6 +43,8 @@ def to_arrow(frame: Frame, *, columns: Collection[str] | None = None) -> pa.Tabl
     Parameters
     ----------
     frame : pandas, polars, pyarrow or duckdb table, or dict of arrays
+        Or whatever else narwhals or the Arrow interface reads. A lazy frame (polars, Ibis,
+        PySpark) is collected.
     columns : collection of str, optional
         The columns that will be read; the content of others is ignored. Default: all.
 
@@ -61,59 +64,85 @@ def to_arrow(frame: Frame, *, columns: Collection[str] | None = None) -> pa.Tabl
         return _without_views(frame)
     if isinstance(frame, Mapping):
         return _assemble([(str(name), column) for name, column in frame.items()], columns)
-    if _is_pandas(frame):
+    # pandas column by column: of a column of objects we say which row is odd.
+    if is_pandas(frame):
         names = [str(name) for name in frame.columns]
         return _assemble([(n, frame.iloc[:, i]) for i, n in enumerate(names)], columns)
-    if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
-        return _without_views(_of_arrow(frame))
-    if hasattr(frame, "to_arrow_table"):
-        return _without_views(frame.to_arrow_table())
-    raise _no_table(frame)
+    return _without_views(_of_frame(frame, columns))
 
 
-def _of_arrow(frame: Frame) -> pa.Table:
+def _of_frame(frame: Frame, columns: Collection[str] | None) -> pa.Table:
+    import narwhals
+
+    known = narwhals.from_native(frame, pass_through=True)
     try:
-        return pa.table(frame)
-    except pa.ArrowInvalid as error:  # one column alone, or a type that Arrow does not have
+        if isinstance(known, narwhals.LazyFrame):
+            known = known.collect("pyarrow")
+        if isinstance(known, narwhals.DataFrame):
+            for name, kind in known.schema.items():
+                # Arrow would hold the objects' addresses in memory.
+                if kind == narwhals.Object and (columns is None or name in columns):
+                    raise SchemaError(f"column {name!r} holds objects; give texts or numbers.")
+            return known.to_arrow()
+        if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
+            return pa.table(frame)
+    except pa.ArrowException as error:  # one column alone, or a type that Arrow does not have
         raise _no_table(frame, str(error)) from error
+    raise _no_table(frame)
 
 
 def _no_table(frame: Frame, reason: str = "") -> SchemaError:
     because = f" that can be read ({reason})" if reason else ""
-    hint = "call collect() first, or " if hasattr(frame, "collect") else ""
     return SchemaError(
-        f"{type(frame).__name__} is not a table{because}; {hint}pass a pandas, polars, pyarrow or "
+        f"{type(frame).__name__} is not a table{because}; pass a pandas, polars, pyarrow or "
         "duckdb table, or a dict of arrays (a file is read with read(path))."
     )
 
 
 def like_frame(table: pa.Table, frame: Frame) -> Frame:
-    """Return `table` in the kind of `frame`: pandas, polars, dict of arrays, else Arrow.
+    """Return `table` in the kind of `frame`; Arrow where that kind is lazy or not known.
 
     Examples
     --------
     >>> like_frame(pa.table({"task": ["a"], "label": ["cat"]}), pa.table({"any": [1]})).column_names
     ['task', 'label']
     """
-    if _is_pandas(frame):
-        return table.to_pandas()
+    if isinstance(frame, pa.Table):
+        return table
     if isinstance(frame, Mapping):
         return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    # Only where the caller has loaded it can the frame be of its kind; it is never imported here.
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(frame, polars.DataFrame):
-        return polars.from_arrow(table)
+    if is_pandas(frame):
+        return table.to_pandas()
+    import narwhals
+
+    known = narwhals.from_native(frame, pass_through=True)
+    if isinstance(known, narwhals.DataFrame):
+        return narwhals.from_arrow(table, backend=known.implementation).to_native()
+    if isinstance(known, narwhals.LazyFrame) and known.implementation.is_polars():
+        return narwhals.from_arrow(table, backend=known.implementation).to_native()
     return table
 
 
 def is_pandas(frame: Frame) -> bool:
     """Return whether `frame` is a pandas DataFrame (pandas itself is never imported here)."""
-    return _is_pandas(frame)
-
-
-def _is_pandas(frame: Frame) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(frame, pandas.DataFrame)
+
+
+def column_names(frame: Frame) -> list[str]:
+    """Return the names of a table's columns; a lazy frame is not collected for them."""
+    if isinstance(frame, Mapping):
+        return [str(name) for name in frame]
+    if is_pandas(frame):
+        return [str(name) for name in frame.columns]
+    if isinstance(frame, pa.Table):
+        return list(frame.column_names)
+    import narwhals
+
+    known = narwhals.from_native(frame, pass_through=True)
+    if isinstance(known, narwhals.DataFrame | narwhals.LazyFrame):
+        return known.collect_schema().names()
+    return to_arrow(frame, columns=()).column_names
 
 
 def plain_column(table: pa.Table, name: str) -> pa.Array:

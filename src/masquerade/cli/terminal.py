@@ -133,7 +133,7 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return "\n".join(f"{key.replace('_', ' ')}: {_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
-        return "\n".join(_text(item) for item in value)
+        return "\n".join(_text(item) for item in value) or "none"
     return "–" if value is None else str(value)
 
 

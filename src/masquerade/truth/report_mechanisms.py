@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, to_arrow
 from masquerade.answers.claims import Duplicates, Kind, kept_rows
-from masquerade.answers.frames import plain_column
+from masquerade.answers.frames import column_names, plain_column
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 from masquerade.mechanisms import Mechanism, parse_mechanism
@@ -253,13 +253,3 @@ def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | Report
             return None
         return ReportMechanisms.read(data)
     return mechanism_of(mechanism)
-
-
-def column_names(frame: Any) -> Sequence[str]:
-    """Return the names of a table's columns."""
-    if isinstance(frame, Mapping):
-        return list(frame)
-    names: Any = getattr(frame, "column_names", None)  # Arrow's; other tables have `columns`
-    if names is None:
-        names = getattr(frame, "columns", ())
-    return list(names)
