@@ -36,6 +36,7 @@ EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
     "matplotlib": "plots",
+    "openpyxl": "sheets",
     "pooch": "datasets",
     "psycopg": "postgres",
     "sqlcipher3": "sealed",

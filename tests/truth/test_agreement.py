@@ -152,6 +152,9 @@ def test_posteriors_of_the_right_model_are_calibrated() -> None:
         (OneCoin, 2, None, (200, 20, 5)),
         (TwoCoin, 3, 2.0, (200, 20, 5)),
         (Subtypes, 3, None, (200, 20, 5)),
+        (BayesianCombination, 2, 1.0, (300, 60, 10)),
+        (BayesianCombination, 5, 2.0, (200, 20, 5)),
+        (BayesianCombination, 2, 1.0, (200, 20, 5)),
     ],
 )
 def test_intervals_of_reliability_cover(

@@ -1,4 +1,4 @@
-"""Tables in and out: any frame, a dict of arrays, CSV(.gz) or Parquet."""
+"""Tables in and out: any frame, a dict of arrays, CSV(.gz), Parquet or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from masquerade.answers.sheets import read_sheet, write_sheet
 from masquerade.errors import (
     InputError,
     MissingValue,
@@ -32,6 +33,7 @@ MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
 #: The path that is standard input or output.
 STANDARD = Path("-")
 
+_ENDINGS = ".csv, .csv.gz, .parquet or .xlsx"
 _PARQUET_MAGIC = b"PAR1"
 _ANY_BYTES = "latin-1"
 _QUOTED = pa_csv.WriteOptions(quoting_style="needed")
@@ -321,7 +323,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """Read a CSV (also .gz) file, every column as text, or a Parquet file with its own types.
+    """Read a CSV (also .gz) or .xlsx file, every column as text, or Parquet with its own types.
 
     The path ``-`` is standard input, as CSV or Parquet.
     """
@@ -343,16 +345,13 @@ def read_table(path: str | Path) -> pa.Table:
             return pa_parquet.read_table(path)
         if name.endswith((".csv", ".csv.gz")):
             return _read_csv(lambda: path, path)
+        if name.endswith(".xlsx"):
+            return read_sheet(path)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
-    if name.endswith((".xlsx", ".xls", ".ods")):
-        raise UnreadableFile(
-            f"{path} is a spreadsheet; export it as CSV (in Excel: Save as, CSV UTF-8) "
-            "and give that."
-        )
-    raise UnreadableFile(
-        f"{path} has the ending {path.suffix or '(none)'!r}; expected .csv, .csv.gz or .parquet."
-    )
+    if name.endswith((".xls", ".ods")):
+        raise UnreadableFile(f"{path} is a spreadsheet; save it as .xlsx or CSV, and give that.")
+    raise UnreadableFile(f"{path} has the ending {path.suffix or '(none)'!r}; expected {_ENDINGS}.")
 
 
 def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:
@@ -451,7 +450,7 @@ def csv_bytes(table: pa.Table) -> bytes:
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
-    """Write `table` as CSV (also .gz) or Parquet, by the ending of `path`; ``-`` prints CSV."""
+    """Write `table` as CSV (also .gz), Parquet or .xlsx, by `path`'s ending; ``-`` prints CSV."""
     path = Path(path)
     if path == STANDARD:
         sys.stdout.write(csv_bytes(table).decode())
@@ -465,10 +464,11 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         elif name.endswith(".csv.gz"):
             with pa.CompressedOutputStream(str(path), "gzip") as sink:
                 pa_csv.write_csv(table, sink, _QUOTED)
+        elif name.endswith(".xlsx"):
+            write_sheet(table, path)
         else:
             raise UnreadableFile(
-                f"{path} has the ending {path.suffix or '(none)'!r}; "
-                "expected .csv, .csv.gz or .parquet."
+                f"{path} has the ending {path.suffix or '(none)'!r}; expected {_ENDINGS}."
             )
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be written: {error}") from error

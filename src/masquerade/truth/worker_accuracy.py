@@ -34,8 +34,12 @@ _SURE = 1e3  # log odds of a known truth
 
 _CROWD_MEANS = (np.arange(24) + 0.5) / 24
 # Spread of a crowd: the accuracies' standard deviation over its bound, 1 / sqrt(a + b + 1) of a
-# Beta distribution, even from .02 to .72 (Gelman 2006 on priors of a spread).
-_CROWD_SPREADS = (np.arange(16) + 0.5) / 16 * 0.7 + 0.02
+# Beta distribution, even from .02 to 1 / sqrt(3) (Gelman 2006 on priors of a spread). Beyond that
+# of evenly spread accuracies, most workers would be nearly always right or nearly always wrong.
+_CROWD_SPREADS = (np.arange(16) + 0.5) / 16 * (3**-0.5 - 0.02) + 0.02
+# Where two workers agree, each one's votes judge the other's: likelihoods of all workers together
+# hold every agreement twice, and would make us twice as sure of the crowd.
+_EVIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +70,7 @@ class AccuracyPrior:
         """
         evidence = likelihood @ self.density.T
         # P(prior | all workers), by Bayes; a worker's posterior is the mixture over priors.
-        log_share = self.log_weight + np.log(evidence).sum(axis=0)
+        log_share = self.log_weight + _EVIDENCE * np.log(evidence).sum(axis=0)
         share = np.exp(log_share - logsumexp(log_share))
         return np.asarray((share / evidence) @ self.density)
 
