@@ -30,7 +30,7 @@ def book(path: Path, *sheets: list[list[Any]]) -> Path:
 
 def test_a_sheet_is_read_as_its_csv_would_be(tmp_path: Path) -> None:
     """Whole numbers have no point, days are ISO days, empty cells are missing, the rest is text."""
-    rows = [
+    rows: list[list[Any]] = [
         ["task", "value", None],
         ["a", 3.0],
         ["b", 0.5],
