@@ -143,7 +143,7 @@ def column_names(frame: Frame) -> list[str]:
 
     known = narwhals.from_native(frame, pass_through=True)
     if isinstance(known, narwhals.DataFrame | narwhals.LazyFrame):
-        return list(known.collect_schema().names())
+        return [str(name) for name in known.collect_schema()]
     return to_arrow(frame, columns=()).column_names
 
 
