@@ -143,8 +143,8 @@ def column_names(frame: Frame) -> list[str]:
 
     known = narwhals.from_native(frame, pass_through=True)
     if isinstance(known, narwhals.DataFrame | narwhals.LazyFrame):
-        return [str(name) for name in known.collect_schema()]
-    return to_arrow(frame, columns=()).column_names
+        return list(known.collect_schema().names())
+    return list(to_arrow(frame, columns=()).column_names)
 
 
 def plain_column(table: pa.Table, name: str) -> pa.Array:
