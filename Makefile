@@ -106,7 +106,7 @@ COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-ind
   --no-emit-find-links --custom-compile-command "make lock" --python-version 3.11
 lock:
 	@printf 'hatchling>=1.24\neditables\n' | $(COMPILE) - --output-file requirements/build.txt
-	@$(COMPILE) pyproject.toml --extra server --extra postgres --extra passkeys --extra parties --output-file requirements/server.txt
+	@$(COMPILE) pyproject.toml --extra server --extra postgres --extra passkeys --extra parties --extra sso --output-file requirements/server.txt
 	@$(COMPILE) pyproject.toml --extra test --extra docs --output-file requirements/test.txt
 
 clean:

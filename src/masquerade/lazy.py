@@ -35,6 +35,7 @@ EXTRAS = {
     "httpx": "client",
     "dask": "dask",
     "distributed": "dask",
+    "joserfc": "sso",
     "matplotlib": "plots",
     "openpyxl": "sheets",
     "pooch": "datasets",

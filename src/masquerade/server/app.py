@@ -23,6 +23,7 @@ from starlette.routing import Match
 
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
+from masquerade.server.accounts.openid import Provider
 from masquerade.server.db.seals import Seals
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import fields
@@ -49,6 +50,7 @@ from masquerade.server.routes import (
     health,
     joining,
     me,
+    openid,
     participations,
     publication,
     results,
@@ -86,6 +88,7 @@ for _part in (
     sign_in.routes,
     joining.routes,
     accounts.routes,
+    openid.routes,
     teams.routes,
     results.routes,
     publication.routes,
@@ -136,6 +139,7 @@ def create_app(
         rewrites=sweeps,
         key=settings.database_key,
         server_key=settings.server_key,
+        provider=_provider(settings),
     )
     sender = Sender(
         services.transactions,
@@ -254,6 +258,18 @@ async def _add_up(services: Services) -> None:
         except SQLAlchemyError as error:  # the database is away; what waits is still there
             _LOGGER.warning("adding up waits: %s", type(error).__qualname__)
         await asyncio.sleep(_ADDING_SECONDS)
+
+
+def _provider(settings: Settings) -> Provider | None:
+    """Return the OpenID provider of the settings."""
+    if not settings.openid_issuer:
+        return None
+    return Provider(
+        settings.openid_issuer,
+        settings.openid_client,
+        settings.openid_client_secret,
+        settings.openid_name,
+    )
 
 
 def _without_telemetry() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from masquerade.accounting import Caps, Ledger
 from masquerade.server.accounts.accounts import Accounts
 from masquerade.server.accounts.credentials import Credentials
 from masquerade.server.accounts.invitations import TeamInvitations
+from masquerade.server.accounts.openid import Identities, Provider
 from masquerade.server.accounts.passkeys import Passkeys
 from masquerade.server.accounts.sessions import Sessions
 from masquerade.server.accounts.teams import Teams
@@ -60,6 +61,7 @@ class Services:
     sessions: Sessions
     tokens: ApiTokens
     passkeys: Passkeys
+    identities: Identities
     audit_log: AuditLog
     webhooks: Webhooks
     funds: Funds
@@ -96,6 +98,7 @@ class Services:
         rewrites: bool = True,
         key: str | None = None,
         server_key: ServerKey | None = None,
+        provider: Provider | None = None,
     ) -> Services:
         """Compose the services over a database, whose schema is made or brought up to date.
 
@@ -112,6 +115,8 @@ class Services:
             the order of arrival. Of several processes on one file one does.
         key : str, optional
             Key that an SQLite file is encrypted with, in hexadecimal.
+        provider : Provider, optional
+            OpenID provider by which surveyors may sign in.
         """
         engine = connect(url, key=key)
         # Before anything else reads or writes: no service knows an older schema.
@@ -170,6 +175,9 @@ class Services:
             tokens=tokens,
             passkeys=Passkeys(
                 transactions, today=today, key=lambda: values.secret("challenge_key")
+            ),
+            identities=Identities(
+                transactions, provider, today=today, key=lambda: values.secret("challenge_key")
             ),
             audit_log=AuditLog(transactions, today=today),
             webhooks=Webhooks(transactions, today=today, private=webhook_private, seals=seals),

@@ -89,6 +89,12 @@ class Settings:
     unopened_reservations: _Count = 20
     # What the operator gets on top of what participants get, in percent of it.
     commission_percent: Annotated[_Whole, _whole(100)] = 0
+    # An OpenID provider by which surveyors may sign in: its address, what it knows this server by,
+    # and what people know it by. The secret is not shown.
+    openid_issuer: str = ""
+    openid_client: str = ""
+    openid_client_secret: str = field(default="", repr=False)
+    openid_name: str = ""
     # Whether webhooks may lead to addresses of this computer and of its network.
     webhook_private: _Switch = False
     # Whether helpers of surveys between two parties may be on this computer and its network.

@@ -52,6 +52,8 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/sw.js"): EVERYBODY,
     ("GET", "/sign-in"): EVERYBODY,
     ("GET", "/owner"): 401,
+    ("GET", "/sign-in/openid"): 404,
+    ("GET", "/sign-in/openid/return"): 401,
     ("POST", "/sign-in"): 401,
     ("POST", "/sign-in/passkey"): 422,
     ("POST", "/sign-in/passkey/begin"): EVERYBODY,
@@ -80,6 +82,9 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("POST", "/account/codes"): MEMBER,
     ("POST", "/account/codes/remove"): MEMBER,
     ("POST", "/account/name"): MEMBER,
+    ("POST", "/account/openid"): MEMBER,
+    ("GET", "/account/openid/return"): MEMBER,
+    ("POST", "/account/openid/{digest}/remove"): MEMBER,
     ("POST", "/account/passkeys"): MEMBER,
     ("POST", "/account/passkeys/begin"): MEMBER,
     ("POST", "/account/passkeys/{credential}/remove"): MEMBER,
@@ -322,6 +327,7 @@ def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
             "account": extra,
             "invitation": "0" * 64,
             "credential": "AAAA",
+            "digest": "0" * 64,
             "participation": "0" * 32,
             "run": "0" * 32,
             "webhook": "0" * 32,
@@ -403,7 +409,7 @@ def test_other_sites_can_change_nothing(served: Served) -> None:
     ]
     before = everything(services)
     values = dict.fromkeys(
-        ("invitation", "credential", "run", "kind", "webhook", "helper", "payout"), "0"
+        ("invitation", "credential", "digest", "run", "kind", "webhook", "helper", "payout"), "0"
     )
     for number, (method, path) in enumerate(changing()):
         token = survey.token if "surveys" in path else "0"

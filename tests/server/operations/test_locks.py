@@ -60,7 +60,8 @@ def test_every_locked_package_has_hashes(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "extras"), [("server.txt", ("postgres", "passkeys")), ("test.txt", ("test", "docs"))]
+    ("name", "extras"),
+    [("server.txt", ("postgres", "passkeys", "sso")), ("test.txt", ("test", "docs"))],
 )
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
 def test_the_locks_satisfy_the_project(name: str, extras: tuple[str, ...], python: str) -> None:

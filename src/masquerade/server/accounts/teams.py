@@ -19,6 +19,7 @@ from masquerade.server.accounts.accounts import (
 )
 from masquerade.server.db.account_tables import (
     ACCOUNT,
+    IDENTITY,
     MEMBERSHIP,
     PASSKEY,
     SESSION,
@@ -186,8 +187,8 @@ class Teams(Service):
         query = select(MEMBERSHIP.c.team).where(MEMBERSHIP.c.account == account)
         for team in connection.execute(query).scalars().all():
             _leave(connection, team, account)
-        # Passkeys belong to no team.
-        for table in (SESSION, TOKEN, PASSKEY):
+        # Passkeys and identities belong to no team.
+        for table in (SESSION, TOKEN, PASSKEY, IDENTITY):
             connection.execute(delete(table).where(table.c.account == account))
         gone = {"state": DISABLED, "password": None, "totp_secret": None, "totp_step": None}
         connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == account).values(gone))

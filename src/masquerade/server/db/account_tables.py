@@ -66,6 +66,15 @@ PASSKEY = keyed_table(
     Required("day", String(10)),
 )
 
+#: Somebody at an OpenID provider who may sign in as an account.
+IDENTITY = keyed_table(
+    "identity",
+    # SHA-256 of the provider and of what it calls them.
+    Column("digest", String(64), primary_key=True),
+    Required("account", ForeignKey("account.id"), index=True),
+    Required("day", String(10)),
+)
+
 #: A challenge that was answered; it is never accepted again.
 CHALLENGE = keyed_table(
     "spent_challenge",

@@ -59,6 +59,8 @@ def account_page(
         "account": account,
         "passkeys": services.passkeys.of_account(account.id),
         "passkeys_possible": installed(),
+        "identities": services.identities.of_account(account.id),
+        "provider": services.identities.provider_name,
         "others": [day for digest, day in sessions if digest != actor.session],
         "shortest": SHORTEST,
         "part": part,
@@ -67,7 +69,7 @@ def account_page(
     return actor.page("surveyor/account.html", context, error=error)
 
 
-def _confirm(actor: Actor, password: str) -> None:
+def confirm(actor: Actor, password: str) -> None:
     """Raise unless `password` is the account's, so that an open browser is not enough."""
     if actor.session is None:
         raise Forbidden("the demonstration has no accounts.")
@@ -89,7 +91,7 @@ def rename(actor: Member, login: Text = "", name: Text = "") -> None:
 @form(routes, "/password", then=HERE, refused=partial(account_page, part="password"))
 @audited("changed their password")
 def set_password(actor: Member, current: Text = "", new: Text = "") -> Response:
-    _confirm(actor, current)
+    confirm(actor, current)
     actor.services.accounts.set_password(actor.account.id, new)
     # Whoever else was signed in as this account is not any more, and this browser anew.
     actor.services.sessions.end_others(actor.account.id)
@@ -133,7 +135,7 @@ def set_codes(
     try:
         if not actor.account.has_password:
             raise ParameterError("choose a password first; a code is asked for beside it.")
-        _confirm(actor, password)
+        confirm(actor, password)
         if not actor.services.accounts.ask_for_codes(actor.account.id, secret, code):
             raise ParameterError(
                 "the code is wrong; type the one that is shown now. If it stays wrong, compare "
@@ -147,14 +149,14 @@ def set_codes(
 @form(routes, "/codes/remove", then=HERE, refused=partial(account_page, part="codes"))
 @audited("turned codes off for their account")
 def remove_codes(actor: Member, password: Text = "") -> None:
-    _confirm(actor, password)
+    confirm(actor, password)
     actor.services.accounts.ask_for_no_codes(actor.account.id)
 
 
 @routes.post("/passkeys/begin")
 @audited(None)
 def begin(actor: Member, beginning: Beginning) -> Response:
-    _confirm(actor, beginning.password)
+    confirm(actor, beginning.password)
     site = passkey_site(actor.request)
     return JSONResponse(actor.services.passkeys.begin_registration(actor.account, site))
 

@@ -127,7 +127,7 @@ def enter(services: InServices, request: Request, token: str = "") -> Response:
 def ask(request: Request, next: str = HOME) -> Response:
     if actor_of(request) is not None:
         return RedirectResponse(safe_path(next), 303)
-    return _page(request, path=next)
+    return sign_in_page(request, path=next)
 
 
 @routes.post("/sign-in")
@@ -145,10 +145,12 @@ def sign_in(
     try:
         account = recognise(request, login, password, code)
         if account is None:
-            return _page(request, path=next, login=login, error=_WRONG, status=401)
+            return sign_in_page(request, path=next, login=login, error=_WRONG, status=401)
         begin_session(request, response, account)
     except (TooManyAttempts, Forbidden) as error:
-        response = _page(request, path=next, login=login, error=str(error), status=error.status)
+        response = sign_in_page(
+            request, path=next, login=login, error=str(error), status=error.status
+        )
         if isinstance(error, TooManyAttempts):
             response.headers["Retry-After"] = str(error.seconds)
     return response
@@ -182,8 +184,16 @@ def sign_out(actor: Member) -> Response:
     return response
 
 
-def _page(
+def sign_in_page(
     request: Request, *, path: str, login: str = "", error: str = "", status: int = 200
 ) -> Response:
-    context = {"next": safe_path(path), "login": login, "error": error, "passkeys": installed()}
+    """Return the page on which somebody signs in; `path` is where they go on."""
+    services: Services = request.app.state.services
+    context = {
+        "next": safe_path(path),
+        "login": login,
+        "error": error,
+        "passkeys": installed(),
+        "provider": services.identities.provider_name,
+    }
     return render(request, "surveyor/sign_in.html", context, status=status)
