@@ -9,8 +9,8 @@ from masquerade.answers import Claims, Truths
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy
-from masquerade.truth.expectation_maximization import Split
 from masquerade.truth.numeric.auto import halves_by_worker, held_out_sparing
+from masquerade.truth.samples import Split
 from masquerade.truth.ties import uniform_by_claim
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,20 @@ from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.confusions import Prediction
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import NOT_FITTED, check_positive
-from masquerade.truth.expectation_maximization import ClaimBlocks, Split, VoteBlock
+from masquerade.truth.expectation_maximization import ClaimBlocks, Crowd, VoteBlock
 from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.samples import Split, TaskSample
 from masquerade.truth.subtypes import Subtypes
 
 Candidate = BayesianCombination | Subtypes
+
+
+class _Remarked(Protocol):
+    @property
+    def remarks(self) -> tuple[Remark, ...]: ...
+
+
+S = TypeVar("S", bound=_Remarked)
 
 _SPLITS = 5  # at most
 _ENOUGH = 10_000  # held-out claims, after which no further split is made
@@ -52,10 +61,18 @@ class Auto(CategoricalEstimator):
     follow from the names of tasks and workers. Each held-out claim is scored by the log of its
     predictive probability. Behind a mask claims are reports, and models predict these through it.
 
+    From 400,000 claims on, models are compared on a sample of whole tasks that follows from the
+    tasks' names: some 200,000 claims, but at least 1000 for the mean worker, and 40 for each pair
+    of a truth and a label. With fewer claims a worker than that, a model with many numbers a worker
+    seems worse than it is with all claims; so the sample is taken only where it is less than half
+    of them. Then the model chosen alone is fitted to all claims. `selection_` has the size of the
+    sample.
+
     With more than 10 million confusions, with known truths (`gold`), and where
     `BayesianCombination` itself falls back, nothing is compared.
 
-    **Cost**: three to six times `BayesianCombination`, most where the crowd is soon at rest.
+    **Cost**: three to six times `BayesianCombination`, most where the crowd is soon at rest; little
+    more than once where the sample is a small share of the claims.
 
     Examples
     --------
@@ -77,30 +94,42 @@ class Auto(CategoricalEstimator):
 
     def solve(self, problem: Problem) -> Solution:
         """Return the solution of the model chosen; see `CategoricalEstimator.solve`."""
-        first = BayesianCombination(ties=self.ties, seed=self.seed)
-        solution = first.solve(problem)
-        self._choice = self.choose(first, problem, solution.remarks)
-        if self._choice.chosen is first:
-            return solution
-        solution = self._choice.chosen.solve(problem)
-        return replace(solution, remarks=(*solution.remarks, self._choice.remark()))
+        self._choice, solution = self.choose(problem, lambda method: method.solve(problem))
+        remarks = (*solution.remarks, *self._choice.remarks())
+        return replace(solution, remarks=remarks)
 
-    def choose(
-        self, first: BayesianCombination, claims: ClaimBlocks, remarks: Sequence[Remark]
-    ) -> Choice:
-        """Return the choice for claims wherever they are; `remarks` are those of the first."""
-        fallen_back = any(remark.code in _FALLBACKS for remark in remarks)
-        candidates: tuple[Candidate, ...] = (first,)
+    def choose(self, claims: ClaimBlocks, solve: Callable[[Candidate], S]) -> tuple[Choice, S]:
+        """Return the choice for claims wherever they are, and the solution of the model chosen.
+
+        `solve` returns the solution of a model for all claims.
+        """
+        first = BayesianCombination(ties=self.ties, seed=self.seed)
         crowd = claims.numbers
+        candidates = (first,) if claims.has_known else self._candidates(first, crowd)
+        sample = TaskSample.of(crowd.answers, crowd.n_options)
+        part = None if sample.is_whole or len(candidates) == 1 else claims.sample(sample)
+        if part is not None:
+            found = first.conclude(part)
+            remarks = (found,) if isinstance(found, Remark) else found.remarks
+            choice = Choice.of(candidates, part, remarks, self.threshold)
+            tasks, n_claims = part.fold(_size)
+            choice = replace(choice, sample=(int(tasks), int(n_claims)))
+            return choice, solve(choice.chosen)
+        solution = solve(first)
+        if len(candidates) > 1:
+            claims = claims.sample(TaskSample.whole(crowd.answers)) or claims
+        choice = Choice.of(candidates, claims, solution.remarks, self.threshold)
+        return choice, solution if choice.chosen is first else solve(choice.chosen)
+
+    def _candidates(self, first: BayesianCombination, crowd: Crowd) -> tuple[Candidate, ...]:
         s = crowd.n_options
-        compared = not fallen_back and not claims.has_known and s > 1
         # Two subtypes of each truth: a worker has 2 s rows of s labels.
-        if compared and 2 * len(crowd.answers) * s**2 <= _MOST_CELLS:
-            candidates = (first, Subtypes(ties=self.ties, seed=self.seed))
-            # With two options the errors of a coin are all the errors there are.
-            if s > 2:
-                candidates = (*candidates, replace(first, shrink="one-coin"))
-        return Choice.of(candidates, claims, self.threshold)
+        if s == 1 or 2 * len(crowd.answers) * s**2 > _MOST_CELLS:
+            return (first,)
+        subtypes = Subtypes(ties=self.ties, seed=self.seed)
+        # With two options the errors of a coin are all the errors there are.
+        own = () if s == 2 else (replace(first, shrink="one-coin"),)
+        return first, subtypes, *own
 
     @property
     def chosen_(self) -> Candidate:
@@ -109,10 +138,14 @@ class Auto(CategoricalEstimator):
 
     @property
     def selection_(self) -> pa.Table:
-        """``candidate``, ``score``, ``t``, ``chosen``: why the model was chosen.
+        """Why the model was chosen: a row a candidate.
+
+        ``candidate``, ``score``, ``t``, ``chosen``, ``sample_tasks``, ``sample_claims``.
 
         The score is the mean log predictive probability of a held-out claim, in nats; ``t`` is how
-        many standard errors it is above the first candidate's. Null where nothing was compared.
+        many standard errors it is above the first candidate's. Null where nothing was compared. The
+        last two columns count the tasks of the sample that they were compared on, with the answers
+        on these; null where that was all claims.
         """
         return self._chosen().table()
 
@@ -130,10 +163,22 @@ class Choice:
     score: Floats  # mean log predictive probability of a held-out claim; NaN where not compared
     t: Floats  # standard errors above the first candidate's
     chosen: Candidate
+    sample: tuple[int, int] | None = None  # tasks and claims compared on, where not on all
 
     @classmethod
-    def of(cls, candidates: tuple[Candidate, ...], claims: ClaimBlocks, threshold: float) -> Choice:
-        """Choose by held-out claims; the first candidate unless another is clearly better."""
+    def of(
+        cls,
+        candidates: tuple[Candidate, ...],
+        claims: ClaimBlocks,
+        remarks: Sequence[Remark],
+        threshold: float,
+    ) -> Choice:
+        """Choose by held-out claims; the first candidate unless another is clearly better.
+
+        Nothing is compared where the first candidate's `remarks` say that it fell back.
+        """
+        if any(remark.code in _FALLBACKS for remark in remarks):
+            candidates = candidates[:1]
         nothing = np.full(len(candidates), np.nan)
         gains = _held_out_gains(candidates, claims) if len(candidates) > 1 else None
         if gains is None or gains.claims < 2:
@@ -147,21 +192,29 @@ class Choice:
 
     def table(self) -> pa.Table:
         """Return the choice as a table; see `Auto.selection_`."""
+        n = len(self.candidates)
+        tasks, claims = (None, None) if self.sample is None else self.sample
         return pa.table(
             {
                 "candidate": [label(one) for one in self.candidates],
                 "score": pa.array(self.score, from_pandas=True),
                 "t": pa.array(self.t, from_pandas=True),
                 "chosen": [one is self.chosen for one in self.candidates],
+                "sample_tasks": pa.array([tasks] * n, pa.int64()),
+                "sample_claims": pa.array([claims] * n, pa.int64()),
             }
         )
 
-    def remark(self) -> Remark:
-        """Return that another model than the first was chosen, and by how much it is better."""
-        t = self.t[self.candidates.index(self.chosen)]
-        text = f"{label(self.chosen)} predicts held-out claims better (t = {t:.1f})"
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return that another model than the first was chosen, if so, and how much better it is."""
+        place = self.candidates.index(self.chosen)
+        if place == 0:
+            return ()
+        text = f"{label(self.chosen)} predicts held-out claims better (t = {self.t[place]:.1f}"
+        if self.sample is not None:
+            text += ", on a sample of {:,} tasks with {:,} claims".format(*self.sample)
         code = "SUBTYPES" if isinstance(self.chosen, Subtypes) else "OWN_ACCURACY"
-        return Remark(code, text)
+        return (Remark(code, f"{text})"),)
 
 
 def label(candidate: Candidate) -> str:
@@ -218,6 +271,12 @@ def _held_out_gains(candidates: Sequence[Candidate], claims: ClaimBlocks) -> Gai
         if gains is not None and gains.claims >= _ENOUGH:
             break
     return gains
+
+
+def _size(block: VoteBlock) -> Floats:
+    """Return the number of tasks and of claims."""
+    votes = block.sorted_votes
+    return np.array([votes.n_tasks, votes.of_task.sum()])
 
 
 def _unseen(block: VoteBlock) -> int:

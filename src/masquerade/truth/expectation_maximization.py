@@ -25,6 +25,7 @@ from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
 from masquerade.truth.channel_view import Levels, OptionChannel
 from masquerade.truth.diagnostics import Components
+from masquerade.truth.samples import Split, TaskSample, UnseenClaims
 from masquerade.truth.votes import LabelVotes, UnsortedVotes, Votes, row_blocks, row_max, row_sum
 
 _LOGGER = logging.getLogger(__name__)
@@ -71,36 +72,6 @@ def is_symmetric(mixture: FlipMixture | None) -> bool:
     # Odd central moments of a symmetric distribution are 0; a few tell them from all in use.
     off = mixture.flip_probability - 0.5
     return all(abs(float(mixture.weight @ off**k)) < 1e-9 for k in (1, 3, 5))
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A split of claims into those that are kept and a fold that is held out."""
-
-    number: int  # of the fold, from 0
-    folds: int
-    least: int  # claims of a task that any of is held out of
-
-    def held_out(self, uniform: Floats, on_task: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which claims are held out.
-
-        `uniform` follows from the names in a claim, so neither the order of rows nor other claims
-        nor partitions move it to another fold; `on_task` counts the claims on the claim's task.
-        """
-        place = (uniform * self.folds).astype(np.int64)
-        return np.asarray((on_task >= self.least) & (place == self.number))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UnseenClaims:
-    """Claims that were held out, as codes of the block's tasks, workers and options."""
-
-    task: NDArray[Any]
-    worker: NDArray[Any]
-    value: NDArray[Any]
-
-    def __len__(self) -> int:
-        return len(self.task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +282,10 @@ class ClaimBlocks(ABC):
     @abstractmethod
     def without(self, split: Split) -> ClaimBlocks:
         """Return the claims less those of one fold, which the blocks have as `unseen`."""
+
+    @abstractmethod
+    def sample(self, sample: TaskSample) -> ClaimBlocks | None:
+        """Return the answers on the tasks of a sample; None where the sample does not fit."""
 
     def fit(self, model: Model) -> FixedPoint:
         """Return what a model's iteration leads to."""

@@ -21,14 +21,11 @@ from masquerade.truth.expectation_maximization import (
     FixedPoint,
     InMemory,
     Model,
-    Split,
-    UnseenClaims,
     VoteBlock,
     fit_blocks,
 )
-from masquerade.truth.report_mechanisms import (
-    Sources,
-)
+from masquerade.truth.report_mechanisms import Sources
+from masquerade.truth.samples import Split, TaskSample, UnseenClaims
 from masquerade.truth.ties import uniform_by_claim
 from masquerade.truth.votes import UnsortedVotes, Votes
 
@@ -93,6 +90,23 @@ class Problem(ClaimBlocks):
         rows = split.held_out(uniform_by_claim(claims, 0), of_task[claims.task])
         kept, unseen = claims.among(~rows), claims.among(rows)
         return replace(self, claims=kept, unseen=unseen, progress=None)
+
+    def sample(self, sample: TaskSample) -> Problem | None:
+        """See `ClaimBlocks.sample`."""
+        if sample.is_whole:
+            return self
+        claims = self.answered
+        chosen = sample.tasks(claims.tasks)
+        rows = chosen[claims.task]
+        if not sample.fits(int(np.count_nonzero(rows))):
+            return None
+        place = np.cumsum(chosen) - 1  # of a task among those chosen
+        part = replace(
+            claims.among(rows),
+            task=place[claims.task[rows]].astype(np.int32),
+            tasks=claims.tasks.filter(pa.array(chosen)),
+        )
+        return replace(self, claims=part, gold=self.gold[chosen], progress=None)
 
     @cached_property
     def answered(self) -> Claims:

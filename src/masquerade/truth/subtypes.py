@@ -230,7 +230,8 @@ class EasinessRanks:
         # near[task, subtype]: bumps over the ranks of easiness, one a subtype, made to add to 1.
         near = np.exp(-((rank[:, None] - middle) ** 2) / (2 * width**2))
         near = _SOFTNESS * near / near.sum(axis=1, keepdims=True) + (1 - _SOFTNESS) / m
-        return np.asarray((truths[:, :, None] * near[:, None, :]).reshape(len(truths), -1))
+        n, s = truths.shape
+        return np.asarray((truths[:, :, None] * near[:, None, :]).reshape(n, s * m))
 
 
 def _shares_and_easiness(block: VoteBlock, channel: OptionChannel) -> tuple[Floats, Floats]:

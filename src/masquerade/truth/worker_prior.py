@@ -59,13 +59,14 @@ class WorkerPrior:
 
     def log_evidence(self, counts: Floats) -> Floats:
         """Return log P(a worker's reports | node), by truth: ``[worker, node, truth]``."""
-        answers = counts.sum(axis=2)
+        answers = np.einsum("wal->wa", counts)
         out = np.empty((len(counts), len(self.channel.flip), counts.shape[1]))
         for node, alpha in enumerate(self.pseudo_counts()):
             # Dirichlet-multinomial: ln G(A) - ln G(n + A) + sum ln G(n_k + a_k) - ln G(a_k)
             total = alpha.sum(axis=-1)
             out[:, node] = gammaln(total) - gammaln(answers + total)
-            out[:, node] += (gammaln(counts + alpha) - gammaln(alpha)).sum(axis=2)
+            # einsum: several times as fast as a sum over short rows, in the loop's hottest line
+            out[:, node] += np.einsum("wal->wa", gammaln(counts + alpha) - gammaln(alpha))
         return out
 
     def nodes(self, counts: Floats) -> tuple[Floats, float]:
@@ -169,7 +170,7 @@ class WorkerPrior:
         for node, alpha in enumerate(self.pseudo_counts()):
             after = counts + alpha
             # E[ln p_k] of a Dirichlet: digamma(a_k) - digamma(sum a)
-            each = digamma(after) - digamma(after.sum(axis=2, keepdims=True))
+            each = digamma(after) - digamma(np.einsum("wal->wa", after))[..., None]
             table += share[:, node, None, None] * each
         return table
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from masquerade.answers import Progress
-from masquerade.exact.arrays import Floats
+from masquerade.answers import Claims, Progress
+from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.diagnostics import Components
 from masquerade.truth.expectation_maximization import (
@@ -21,15 +23,18 @@ from masquerade.truth.expectation_maximization import (
     FixedPoint,
     Model,
     Posterior,
-    Split,
     SufficientStatistics,
     VoteBlock,
 )
 from masquerade.truth.expectation_maximization import entropies as block_entropies
+from masquerade.truth.problem import Problem, gold_codes
+from masquerade.truth.samples import Split, TaskSample
 from masquerade.truth.scale.coded_partition import Names, PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
 from masquerade.truth.scale.partitions import Partition, Partitions
+
+_HERE = 1_000_000  # claims, up to which a sample is held by one process: a partition's worth
 
 
 class PartitionedClaims(ClaimBlocks):
@@ -42,12 +47,14 @@ class PartitionedClaims(ClaimBlocks):
         index: Index,
         mechanism: CategoricalMechanism | None,
         progress: Progress | None = None,
+        *,
+        sample: TaskSample | None = None,
         split: Split | None = None,
     ) -> None:
         self.partitions, self.engine, self.index = partitions, engine, index
-        self.mechanism, self.progress = mechanism, progress
-        self._names = engine.share(replace(index.names, split=split))
-        self._is_whole = split is None
+        self.mechanism, self.progress, self._sample = mechanism, progress, sample
+        self._names = engine.share(replace(index.names, sample=sample, split=split))
+        self._is_whole = sample is None and split is None
 
     @cached_property
     def numbers(self) -> Crowd:
@@ -75,8 +82,45 @@ class PartitionedClaims(ClaimBlocks):
     def without(self, split: Split) -> PartitionedClaims:
         """See `ClaimBlocks.without`."""
         return PartitionedClaims(
-            self.partitions, self.engine, self.index, self.mechanism, split=split
+            self.partitions,
+            self.engine,
+            self.index,
+            self.mechanism,
+            sample=self._sample,
+            split=split,
         )
+
+    def sample(self, sample: TaskSample) -> ClaimBlocks | None:
+        """See `ClaimBlocks.sample`; a small one travels to this process, in one partition's place.
+
+        Rounds cost a message to everyone there and back, which is more than such a sample does.
+        """
+        claims = sample.claims if sample.is_whole else self.fold(_sample_size, sample)
+        if not sample.fits(claims):
+            return None
+        if claims <= _HERE:
+            return self._here(self.fold(_answers_on, sample))
+        if sample.is_whole:
+            return self
+        return PartitionedClaims(
+            self.partitions, self.engine, self.index, self.mechanism, sample=sample
+        )
+
+    def _here(self, parts: list[_Answers]) -> Problem:
+        """Return the answers on some tasks of all partitions as claims in memory."""
+        names, masked = self.index.names, self.index.masked
+        first = np.cumsum([0, *(len(part.tasks) for part in parts)])
+        claims = Claims(
+            np.concatenate([part.task + n for part, n in zip(parts, first, strict=False)]),
+            np.concatenate([part.worker for part in parts]),
+            np.concatenate([part.value for part in parts]),
+            pa.concat_arrays([part.tasks for part in parts]),
+            names.workers,
+            names.options,
+        )
+        levels = None if masked is None else masked.sources.levels
+        gold = gold_codes(names.gold, claims)
+        return Problem(claims, self.mechanism, gold, levels=levels)
 
 
 class OverPartitions(Blocks):
@@ -117,6 +161,38 @@ def _on_block(job: Any, partition: Partition, scratch: Path, names: Names, *argu
 
 def _answers(block: VoteBlock) -> Floats:
     return block.spread(block.sorted_votes.of_worker)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    """The answers of one partition on some of its tasks."""
+
+    # task, worker, value: int32 array, shape (n_claims,). Codes among `tasks`, all workers and all
+    # options.
+    task: Codes
+    worker: Codes
+    value: Codes
+    tasks: pa.Array
+
+
+def _sample_size(block: PartitionBlock, sample: TaskSample) -> int:
+    return int(block.votes.of_task[sample.tasks(block.tasks)].sum())
+
+
+def _answers_on(block: PartitionBlock, sample: TaskSample) -> list[_Answers]:
+    chosen = sample.tasks(block.tasks)
+    votes = block.sorted_votes
+    task, value = votes.cells()
+    rows = chosen[task]
+    place = np.cumsum(chosen) - 1  # of a task among those chosen
+    own = votes.matrix.indices[rows]
+    worker = own if block.workers is None else block.workers[own]
+    rest = block.tasks.filter(pa.array(chosen))
+    return [_Answers(_codes(place[task[rows]]), _codes(worker), _codes(value[rows]), rest)]
+
+
+def _codes(places: NDArray[Any]) -> Codes:
+    return places.astype(np.int32)
 
 
 def _known(block: VoteBlock) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from scipy import sparse
 from masquerade.answers import Claims, Truths
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import Mechanism
-from masquerade.truth.expectation_maximization import Split, UnseenClaims, VoteBlock
+from masquerade.truth.expectation_maximization import VoteBlock
 from masquerade.truth.problem import gold_codes
 from masquerade.truth.report_mechanisms import ReportMechanisms
+from masquerade.truth.samples import Split, TaskSample, UnseenClaims
 from masquerade.truth.scale.partitions import Partition
 from masquerade.truth.scale.report_sources import NamedSources
 from masquerade.truth.ties import uniform_by_names
@@ -36,6 +38,7 @@ class Names:
     workers: pa.Array
     options: pa.Array  # pyarrow.Array. Every label that can be given.
     gold: Truths | None = None  # known truths, also of tasks in other partitions
+    sample: TaskSample | None = None  # outside which tasks are left out
     split: Split | None = None  # whose fold is held out
     # Mechanisms of reports that are numbers, where each has its own.
     mechanisms: tuple[Mechanism, ...] = ()
@@ -53,6 +56,7 @@ class CodedPartition:
     nulls: int  # claims that are "no answer"; they are not in `votes`
     # Where each report has its own mechanism: what `workers` are, a worker with a mechanism each.
     sources: NamedSources | None = None
+    unseen: UnseenClaims | None = None  # held out of `votes`
 
     @property
     def n_claims(self) -> int:
@@ -77,24 +81,39 @@ class CodedPartition:
         The cache takes 4 bytes a claim (12 with repeated claims), 4 bytes a task and option, and
         the tasks' names. Files are read where they lie, so memory holds what is in use.
         """
-        folder = scratch / partition.key
-        if not folder.exists():
-            _write(_coded(*partition.read()), folder)
-        return _read(folder)
+        return _cached(scratch / partition.key, lambda: _coded(*partition.read()))
 
-    def among(self, names: Names) -> Votes:
-        """Return the votes with the options of all partitions."""
-        votes, n_options = self.votes, len(names.options)
+    @classmethod
+    def part(cls, partition: Partition, scratch: Path, names: Names) -> CodedPartition:
+        """Return the partition's part in a sample and less a fold, as `names` say.
+
+        It is kept in `scratch` too: many rounds read it.
+        """
+        part, name = cls.of(partition, scratch), partition.key
+        if names.sample is not None:
+            name = f"{name}-sample-{names.sample.share.hex()}"
+            part = _cached(scratch / name, partial(_sampled, part, names.sample))
+        if names.split is not None:
+            split = names.split
+            name = f"{name}-fold-{split.number}-{split.folds}-{split.least}"
+            part = _cached(scratch / name, partial(_without, part, split))
+        return part
+
+    def among(self, names: Names) -> tuple[Votes, UnseenClaims | None]:
+        """Return the votes, and those held out, with the options of all partitions."""
+        votes, unseen, n_options = self.votes, self.unseen, len(names.options)
         if len(self.options) == n_options:
-            return votes
+            return votes, unseen
         where = pc.index_in(self.options, value_set=names.options).to_numpy()
+        if unseen is not None:
+            unseen = replace(unseen, value=where[unseen.value])
         count = np.diff(votes.matrix.indptr).reshape(votes.n_tasks, votes.n_options)
         # Both lists of options are sorted, so claims keep their places.
         spread = np.zeros((votes.n_tasks, n_options), dtype=np.int32)
         spread[:, where] = count
         pointers = np.concatenate([[0], np.cumsum(spread)])
         matrix = _matrix(votes.matrix.data, votes.matrix.indices, pointers, votes.n_workers)
-        return replace(votes, matrix=matrix, n_options=n_options)
+        return replace(votes, matrix=matrix, n_options=n_options), unseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +128,9 @@ class PartitionBlock(VoteBlock):
     @classmethod
     def of(cls, partition: Partition, scratch: Path, names: Names) -> PartitionBlock:
         """Return the partition among all others, from `scratch` if it was coded before."""
-        local = CodedPartition.of(partition, scratch)
+        local = CodedPartition.part(partition, scratch, names)
         codes = worker_codes(scratch / partition.key, local.workers, names)
-        votes, unseen = local.among(names), None
-        if names.split is not None:
-            votes, unseen = _without(votes, local, names.split)
+        votes, unseen = local.among(names)
         return cls(
             votes,
             gold_codes(names.gold, _named(local.tasks, names.options)),
@@ -147,13 +164,37 @@ def _named(tasks: pa.Array, options: pa.Array) -> Claims:
     return Claims(none, none, none, tasks, pa.array([], pa.string()), options)
 
 
-def _without(votes: Votes, local: CodedPartition, split: Split) -> tuple[Votes, UnseenClaims]:
-    """Return the votes less those of a fold, and these; all claims of a task are here."""
-    task, option = votes.cells()
-    worker = votes.matrix.indices
+def _cached(folder: Path, coded: Callable[[], CodedPartition]) -> CodedPartition:
+    if not folder.exists():
+        _write(coded(), folder)
+    return _read(folder)
+
+
+def _sampled(local: CodedPartition, sample: TaskSample) -> CodedPartition:
+    """Return the answers on the tasks of a sample."""
+    chosen, votes = sample.tasks(local.tasks), local.votes
+    kept = np.repeat(chosen, votes.of_task.astype(np.int64))
+    # The tasks that are left out have no answers now; their rows go too.
+    rows, part = np.repeat(chosen, votes.n_options), votes.among(kept)
+    pointers = np.concatenate([[0], np.cumsum(np.diff(votes.matrix.indptr)[rows])])
+    data, indices = part.matrix.data, part.matrix.indices
+    part = replace(
+        part,
+        matrix=_matrix(data, indices, pointers, votes.n_workers),
+        n_tasks=int(np.count_nonzero(chosen)),
+        of_task=part.of_task[chosen],
+    )
+    return replace(local, votes=part, tasks=local.tasks.filter(pa.array(chosen)), nulls=0)
+
+
+def _without(local: CodedPartition, split: Split) -> CodedPartition:
+    """Return the answers less those of a fold, and these; all claims of a task are here."""
+    task, option = local.votes.cells()
+    worker = local.votes.matrix.indices
     uniform = uniform_by_names(local.tasks, local.workers, task, worker, 0)
-    rows = split.held_out(uniform, votes.of_task[task])
-    return votes.among(~rows), UnseenClaims(task[rows], worker[rows], option[rows])
+    rows = split.held_out(uniform, local.votes.of_task[task])
+    unseen = UnseenClaims(task[rows], worker[rows], option[rows])
+    return replace(local, votes=local.votes.among(~rows), unseen=unseen, nulls=0)
 
 
 def _coded(claims: Claims, masks: ReportMechanisms | None) -> CodedPartition:
@@ -190,6 +231,9 @@ def _write(local: CodedPartition, folder: Path) -> None:
     np.save(draft / "of_task.npy", votes.of_task.astype(np.int32))
     np.save(draft / "of_worker.npy", votes.of_worker.astype(np.int32))
     np.save(draft / "nulls.npy", np.array(local.nulls))
+    if local.unseen is not None:
+        unseen = (local.unseen.task, local.unseen.worker, local.unseen.value)
+        np.save(draft / "unseen.npy", np.stack(unseen).astype(np.int32))
     tables = {
         name: pa.table({name: getattr(local, name)}) for name in ("tasks", "workers", "options")
     }
@@ -223,8 +267,9 @@ def _read(folder: Path) -> CodedPartition:
     sources = None
     if (folder / "sources").exists():
         sources = NamedSources(table_in(folder, "sources"), table_in(folder, "masks"))
-    nulls = int(np.load(folder / "nulls.npy"))
-    return CodedPartition(votes, tasks, workers, options, nulls, sources)
+    nulls, held_out = int(np.load(folder / "nulls.npy")), folder / "unseen.npy"
+    unseen = UnseenClaims(*np.load(held_out)) if held_out.exists() else None
+    return CodedPartition(votes, tasks, workers, options, nulls, sources, unseen)
 
 
 def write_tables(folder: Path, tables: Mapping[str, pa.Table]) -> None:

@@ -155,13 +155,9 @@ def _subtypes(method: Subtypes, claims: PartitionedClaims) -> PartitionSolution:
 
 
 def _auto(method: Auto, claims: PartitionedClaims) -> PartitionSolution:
-    first = BayesianCombination(ties=method.ties, seed=method.seed)
-    solution = _combined(first, claims)
-    choice = method.choose(first, claims, solution.remarks)
-    if choice.chosen is not first:
-        solution = AT_SCALE[type(choice.chosen)](choice.chosen, claims)
-        solution = replace(solution, remarks=(*solution.remarks, choice.remark()))
-    return replace(solution, selection=choice.table())
+    choice, solution = method.choose(claims, lambda one: AT_SCALE[type(one)](one, claims))
+    remarks = (*solution.remarks, *choice.remarks())
+    return replace(solution, remarks=remarks, selection=choice.table())
 
 
 #: The methods that work over partitions.
