@@ -216,14 +216,26 @@ def test_the_fits_at_both_margins_are_the_golden_ones(monkeypatch: pytest.Monkey
     choices = MaskedChoices(oriented, ones, contrast)
     narrow = choices.fit(np.zeros(2), typical / TYPICAL_MARGIN**2)
     assert narrow == pytest.approx([0.467479, 0.686576], abs=1e-5)
+    monkeypatch.setattr(masked_choices, "_FEW_VOTERS", 0)
+    voter = np.repeat(np.arange(4), 2)
+    # At the narrow margin too, where errors are too small: the values that tell why two are fitted.
+    ridge = typical / TYPICAL_MARGIN**2
+    assert ridge == pytest.approx(0.671875)
+    bread = choices.bread(narrow, ridge)
+    sandwich = bread @ choices.spread_of_scores(narrow, voter) @ bread
+    expected = [[0.118701, 0.123106], [0.123106, 0.539942]]
+    assert sandwich == pytest.approx(np.array(expected), abs=1e-6)
+    expected = [[0.219285, 0.212258], [0.212258, 0.682928]]
+    assert sandwich + ridge * bread @ bread == pytest.approx(np.array(expected), abs=1e-6)
     wide = choices.fit(narrow, typical / WIDE_MARGIN**2)
     assert wide == pytest.approx([1.817029, 2.491485], abs=1e-5)
     bread = choices.bread(wide, typical / WIDE_MARGIN**2)
-    voter = np.repeat(np.arange(4), 2)
-    monkeypatch.setattr(masked_choices, "_FEW_VOTERS", 0)
     spread = choices.spread_of_scores(wide, voter)
-    sandwich = [[0.063801, -0.060144], [-0.060144, 0.288942]]
-    assert bread @ spread @ bread == pytest.approx(np.array(sandwich), abs=1e-6)
+    expected = [[0.063801, -0.060144], [-0.060144, 0.288942]]
+    assert bread @ spread @ bread == pytest.approx(np.array(expected), abs=1e-6)
+    with_ridge = bread @ spread @ bread + typical / WIDE_MARGIN**2 * bread @ bread
+    expected = [[0.780080, 1.021869], [1.021869, 2.001650]]
+    assert with_ridge == pytest.approx(np.array(expected), abs=2e-6)
     fit = fit_masked_choices(signs, rows, ones, contrast, voter=voter)
     assert np.array_equal(fit.weights, narrow)
     assert (np.diag(fit.shrinkage) >= (wide - narrow) ** 2).all()

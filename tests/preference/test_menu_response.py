@@ -55,6 +55,35 @@ def test_the_channel_has_the_specified_probabilities(k: int, keep: float, other:
     assert float(kept / ((1 - kept) / (k - 1))) <= math.e
 
 
+@pytest.mark.parametrize(
+    ("k", "worth"),
+    [
+        (2, (0.0600, 0.2136, 0.5800, 0.9293)),
+        (3, (0.0316, 0.1326, 0.4631, 0.8968)),
+        (5, (0.0132, 0.0654, 0.3147, 0.8366)),
+        (10, (0.0037, 0.0215, 0.1520, 0.7102)),
+    ],
+)
+def test_a_masked_choice_is_worth_the_specified_part_of_a_plain_one(
+    k: int, worth: tuple[float, ...]
+) -> None:
+    """Information at indifference, at epsilon .5, 1, 2 and 4, over that without a mask."""
+    values = np.random.default_rng(k).normal(size=(20 * k, 3))
+    offsets, reports, one = np.arange(0, 20 * k + 1, k), np.zeros(20, dtype=int), np.ones(20)
+
+    def information(keep: float) -> np.ndarray:
+        other = one * (1 - keep) / (k - 1)
+        masked = MaskedMenus(values, offsets, reports, one * keep, other)
+        return np.asarray(masked.at(np.zeros(3)).information)
+
+    for epsilon, part in zip((0.5, 1, 2, 4), worth, strict=True):
+        kept = float(RandomizedResponse(k, epsilon=epsilon).keep_probability)
+        np.testing.assert_allclose(
+            information(kept), part * information(1.0), rtol=0.02, atol=1e-12
+        )
+        assert (kept - (1 - kept) / (k - 1)) ** 2 == pytest.approx(part, abs=5e-5)
+
+
 def test_the_likelihood_has_the_specified_values() -> None:
     """Value, score and information at 0 and at (1, -.5), to 1e-6."""
     for weights, value, score, information in (

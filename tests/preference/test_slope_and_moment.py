@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss, SimulatedCoins
@@ -54,6 +55,34 @@ def test_exact_no_two_directions_have_moments_further_apart(features: int) -> No
     if features <= 2:
         assert apart > 0.99 * moment_sensitivity(features)
     assert np.array_equal(each, moments(-rows))  # a choice turned round does not move it
+
+
+@pytest.mark.parametrize(
+    ("features", "furthest"), [(2, 2.2361), (3, 2.872), (5, 4.272), (10, 7.810)]
+)
+def test_the_furthest_moments_that_a_search_finds(features: int, furthest: float) -> None:
+    """Climbing from many pairs of directions ends at the specified distance, below the bound."""
+    rng = np.random.default_rng(features)
+    first, second = upper_triangle(features)
+
+    def distance(pair: np.ndarray) -> tuple[float, np.ndarray]:
+        lengths = np.linalg.norm(pair.reshape(2, features), axis=1, keepdims=True)
+        u, v = pair.reshape(2, features) / lengths
+        side = np.sign(u[first] * u[second] - v[first] * v[second])
+        matrix = np.zeros((features, features))
+        matrix[first, second] = side
+        matrix += matrix.T  # the gradient of a product with itself, on the diagonal too
+        slope = np.stack([matrix @ u, -(matrix @ v)])
+        slope -= (slope * (u, v)).sum(axis=1, keepdims=True) * np.stack([u, v])
+        moved = np.abs(u[first] * u[second] - v[first] * v[second]).sum()
+        return -float(moved), -(slope / lengths).ravel()
+
+    found = max(
+        -minimize(distance, rng.normal(size=2 * features), jac=True, method="BFGS").fun
+        for _ in range(60)
+    )
+    assert found == pytest.approx(furthest, abs=0.02)
+    assert found * UNIT**2 <= moment_sensitivity(features) + 1
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(7, 10)])
