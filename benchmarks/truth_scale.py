@@ -3,10 +3,10 @@
 Run with ``python benchmarks/truth_scale.py`` (1e6 and 1e7 claims) or ``--claims 1e7,1e8``. Each
 size is made up on disk as Parquet partitions of a million claims (20 000 workers, 5 labels, 10
 claims a task), then fitted with ten rounds of truth discovery on a Dask cluster of two processes of
-2 GiB. Sizes that memory holds are fitted there too, and compared. Then `auto` is fitted to
-``--auto`` claims of the same kind (1e6; 1e7 in full size, 0 leaves it out), beside majority vote
-and Dawid-Skene in the same run, in one process too with ``--stream``, and compared with memory up
-to 1e6.
+2 GiB. Sizes that memory holds are fitted there too, and compared; 0 leaves them out. Then `auto` is
+fitted to ``--auto`` claims of the same kind (1e6; 1e7 in full size, several separated by commas, 0
+leaves it out), beside majority vote and up to 1e7 Dawid-Skene in the same run, in one process too
+with ``--stream``, and compared with memory up to 1e6.
 
 Traffic is what the loopback device sent, all processes of the machine together; run it with
 ``unshare -n sh -c 'ip link set lo up; exec python benchmarks/truth_scale.py'`` to have it alone.
@@ -43,6 +43,7 @@ PROCESSES = 2
 MEMORY = "2GiB"
 LARGEST_IN_MEMORY = 10_000_000
 LARGEST_AUTO_IN_MEMORY = 1_000_000
+LARGEST_DAWID_SKENE = 10_000_000
 MEBIBYTES = 2048  # of `MEMORY`
 
 
@@ -86,17 +87,17 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None, help="where partitions are made")
     parser.add_argument("--stream", action="store_true", help="measure one process too")
     given = parser.parse_args()
-    for size in given.claims.split(","):
+    for size in _sizes(given.claims):
         with tempfile.TemporaryDirectory(dir=given.folder, prefix="truth-scale-") as folder:
-            measure(int(float(size)), int(given.partition), Path(folder), stream=given.stream)
-    if float(given.auto):
+            measure(size, int(given.partition), Path(folder), stream=given.stream)
+    for size in _sizes(given.auto):
         with tempfile.TemporaryDirectory(dir=given.folder, prefix="truth-scale-") as folder:
-            measure_auto(
-                int(float(given.auto)),
-                sized(200_000, 1_000_000),
-                Path(folder),
-                stream=given.stream,
-            )
+            partition = min(1_000_000, size // 5)
+            measure_auto(size, partition, Path(folder), stream=given.stream)
+
+
+def _sizes(given: str) -> list[int]:
+    return [int(float(size)) for size in given.split(",") if float(size)]
 
 
 def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
@@ -143,20 +144,23 @@ def measure_auto(claims: int, partition: int, folder: Path, *, stream: bool) -> 
         streamed(partitions, claims, folder.parent)
     with DaskCluster(workers=PROCESSES, memory_limit=MEMORY) as engine:
         seconds = {}
-        for method in ("majority-vote", "dawid-skene", "auto"):
+        others = ("majority-vote", *(("dawid-skene",) if claims <= LARGEST_DAWID_SKENE else ()))
+        for method in (*others, "auto"):
             started, before = time.perf_counter(), processor_seconds(engine)
             fit = fit_partitions(partitions, method, engine=engine)
             seconds[method] = time.perf_counter() - started
             what = f"{method}, two processes, {claims:,} claims"
             CARDS.add(f"{what}, in all", seconds[method], "s")
             CARDS.add(f"{what}, processor time", processor_seconds(engine) - before, "s")
-        for method in ("majority-vote", "dawid-skene"):
+        for method in others:
             ratio = seconds["auto"] / seconds[method]
             CARDS.add(f"{name}, times {method}", ratio, "")
         peak = max(engine.client.run(_peak_memory).values())
         CARDS.add(f"{name}, peak memory of a process", peak, "MiB", at_most=MEBIBYTES)
         chosen = fit.selection_.filter(fit.selection_["chosen"])["candidate"][0]
-        print(f"    chosen {chosen}, rounds {fit.iterations_}, converged {fit.converged_}")
+        sample = fit.selection_["sample_claims"][0].as_py()
+        on = "all claims" if sample is None else f"a sample of {sample:,} claims"
+        print(f"    chosen {chosen} on {on}, rounds {fit.iterations_}, converged {fit.converged_}")
         if claims > LARGEST_AUTO_IN_MEMORY:
             return
         truths = fit.truths_

@@ -129,14 +129,22 @@ class OverPartitions(Blocks):
     def __init__(self, claims: PartitionedClaims, model: Model) -> None:
         self.claims, self.model = claims, model
         self._shared = claims.engine.share(model)
+        self._latest: tuple[Any, ...] = ()  # handles on the messages of the round before
 
     def expectation_step(
         self, message: Any, earlier: Any
     ) -> tuple[SufficientStatistics, Posterior | None]:
         """See `Blocks.expectation_step`."""
-        # Posteriors stay in the partitions; the message before gives them again where needed.
-        before = earlier if self.model.compares else None
-        return self.claims.fold(_expectation_step, self._shared, message, before), None
+        share = self.claims.engine.share
+        now = share(message)
+        if earlier is None or not self.model.compares:
+            self._latest = (now,)
+            return self.claims.fold(_expectation_step, self._shared, now), None
+        # Posteriors stay in the partitions; the message before gives them again where needed. It
+        # was sent in the round before, whose handle on it is kept until here.
+        before = share(earlier[0])
+        self._latest = (now, before)
+        return self.claims.fold(_compared_step, self._shared, now, before), None
 
     def entropies(self, fit: FixedPoint) -> Floats:
         """See `Blocks.entropies`."""
@@ -199,13 +207,16 @@ def _known(block: VoteBlock) -> int:
     return int(np.count_nonzero(block.gold >= 0))
 
 
-def _expectation_step(
+def _expectation_step(block: VoteBlock, model: Model, message: Any) -> SufficientStatistics:
+    return model.expectation_step(block, message)[1]
+
+
+def _compared_step(
     block: VoteBlock, model: Model, message: Any, earlier: Any
 ) -> SufficientStatistics:
     # The earlier posteriors are worked out again: a job depends on nothing but its arguments, so
     # any process can take it over at any time.
-    before = None if earlier is None else model.posterior(block, earlier[0])
-    return model.expectation_step(block, message, before)[1]
+    return model.expectation_step(block, message, model.posterior(block, earlier))[1]
 
 
 def _entropies(block: VoteBlock, model: Model, message: Any, components: tuple[Any, int]) -> Floats:

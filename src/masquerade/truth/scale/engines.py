@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -45,7 +46,10 @@ class Engine(ABC):
 
     @abstractmethod
     def share(self, value: Any) -> Any:
-        """Return a handle on a value that many folds need; it is sent to everyone once."""
+        """Return a handle on a value that many folds need; it is sent to everyone once.
+
+        The value is let go with the handle.
+        """
 
     @abstractmethod
     def fold(
@@ -196,14 +200,18 @@ class DaskCluster(Engine):
             ) from error
         self._shares = sum(self.client.nthreads().values())
         self._homes: dict[int, str] = {}
-        self._handles: dict[int, Shared] = {}
+        # Values that nobody holds a handle on any more are let go, here and by the workers.
+        self._handles: WeakValueDictionary[int, Shared] = WeakValueDictionary()
         # A folder of its own on the workers' disks, which other engines may use too.
         self._token = f"masquerade-{secrets.token_hex(8)}"
 
     def share(self, value: Any) -> Shared:
         """Return a handle on the value; it is sent to every worker at its first use."""
         # `Shared` keeps the value alive, so its id cannot be that of another one later.
-        return self._handles.setdefault(id(value), Shared(value))
+        handle = self._handles.get(id(value))
+        if handle is None:
+            handle = self._handles[id(value)] = Shared(value)
+        return handle
 
     def fold(
         self, partitions: Sequence[Partition], task: Task, combine: Combine, *shared: Any
