@@ -138,6 +138,8 @@ def test_the_sample_is_of_names_and_of_about_the_size_aimed_at() -> None:
     assert TaskSample.of(np.full(2000, 10_000.0), 2).claims == 2_000_000
     assert TaskSample.of(np.full(100, 100_000.0), 10).claims == 400_000
     assert TaskSample.of(np.full(20_000, 10_000.0), 5).share == pytest.approx(0.1)
+    # Behind a mask that leaves half of a difference, a report says a quarter of an answer.
+    assert TaskSample.of(np.full(200, 10_000.0), 5, 0.5).claims == 800_000
 
 
 @pytest.mark.parametrize(("workers", "claims"), [(100, 4000), (20_000, 500), (1_000_000, 10)])

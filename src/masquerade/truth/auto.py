@@ -63,10 +63,10 @@ class Auto(CategoricalEstimator):
 
     From 400,000 claims on, models are compared on a sample of whole tasks that follows from the
     tasks' names: some 200,000 claims, but at least 1000 for the mean worker, and 40 for each pair
-    of a truth and a label. With fewer claims a worker than that, a model with many numbers a worker
-    seems worse than it is with all claims; so the sample is taken only where it is less than half
-    of them. Then the model chosen alone is fitted to all claims. `selection_` has the size of the
-    sample.
+    of a truth and a label; behind a mask so many more as a report says less. With fewer claims a
+    worker than that, a model with many numbers a worker seems worse than it is with all claims; so
+    the sample is taken only where it is less than half of them. Then the model chosen alone is
+    fitted to all claims. `selection_` has the size of the sample.
 
     With more than 10 million confusions, with known truths (`gold`), and where
     `BayesianCombination` itself falls back, nothing is compared.
@@ -106,7 +106,9 @@ class Auto(CategoricalEstimator):
         first = BayesianCombination(ties=self.ties, seed=self.seed)
         crowd = claims.numbers
         candidates = (first,) if claims.has_known else self._candidates(first, crowd)
-        sample = TaskSample.of(crowd.answers, crowd.n_options)
+        channel = crowd.channel
+        signal = float(np.sqrt(channel.signal() ** 2 @ channel.mean_weight))
+        sample = TaskSample.of(crowd.answers, crowd.n_options, signal)
         part = None if sample.is_whole or len(candidates) == 1 else claims.sample(sample)
         if part is not None:
             found = first.conclude(part)

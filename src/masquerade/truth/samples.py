@@ -25,21 +25,23 @@ class TaskSample:
     So it is the same sample wherever the claims are and in whatever order. Tasks are taken whole,
     for it is agreement on a task that tells models apart. Workers keep but a share of their claims,
     and models with many numbers a worker seem worse than they are where that is little: of
-    simulated crowds, 400 to 800 claims a worker chose as 4000 did. So with few claims a worker all
-    tasks are taken.
+    simulated crowds, 400 to 800 claims a worker chose as 4000 did, and behind masks it took as many
+    more as a report says less. So with few claims a worker all tasks are taken.
     """
 
     share: float  # of the tasks, above 0 and at most 1
     claims: int  # aimed at
 
     @classmethod
-    def of(cls, answers: Floats, n_options: int) -> TaskSample:
+    def of(cls, answers: Floats, n_options: int, signal: float = 1.0) -> TaskSample:
         """Return the sample of a crowd's claims: all tasks if it would not be less than half.
 
-        `answers` counts those of each worker.
+        `answers` counts those of each worker; `signal` is the root mean square of what masks leave
+        of a difference between answers.
         """
-        a_worker = max(_A_WORKER, _A_CELL * n_options**2)
-        claims = max(_CLAIMS, int(np.count_nonzero(answers)) * a_worker)
+        # A report tells signal squared as much as an answer: variances grow by that.
+        a_worker = max(_A_WORKER, _A_CELL * n_options**2) / max(signal**2, 1e-9)
+        claims = max(_CLAIMS, int(np.count_nonzero(answers) * a_worker))
         whole = cls.whole(answers)
         return cls(claims / whole.claims, claims) if 2 * claims < whole.claims else whole
 
