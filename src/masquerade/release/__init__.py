@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from masquerade.release.attributes import Cells, synthesize_with_attributes
     from masquerade.release.bandwidth import bandwidths
     from masquerade.release.density import DensityModel, fit_density
     from masquerade.release.domain import Domain
@@ -41,6 +42,7 @@ else:
 __all__ = [
     "ENGINES",
     "STATUSES",
+    "Cells",
     "DensityModel",
     "Domain",
     "Engine",
@@ -74,4 +76,5 @@ __all__ = [
     "report_page",
     "simulate",
     "synthesize",
+    "synthesize_with_attributes",
 ]

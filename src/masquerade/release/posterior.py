@@ -240,7 +240,7 @@ class PosteriorHistogram(Histogram):
         bandwidth = None if self.bandwidth is None else float(self.bandwidth)
         densities = finish(noisy, plan, self.target, bandwidth, progress)
         factor = spread_factor(noisy, plan.grid, densities) if self.keep_spread else 1.0
-        return self.release(
+        release = self.release(
             claims,
             plan.grid,
             densities,
@@ -249,6 +249,8 @@ class PosteriorHistogram(Histogram):
             densities if factor == 1.0 else drawn_together(densities, factor),
             **self._settings(plan, factor),
         )
+        # where it is private, this is the noisy number
+        return replace(release, noisy_claims=noisy.claims) if self.hides_participation else release
 
     def _settings(self, plan: Plan, factor: float) -> dict[str, Any]:
         """Return what the codebook says of the plan: functions of public numbers and counts."""

@@ -51,6 +51,10 @@ class Release(Result):
     collector : mapping
         Counts for whoever holds the claims. They are computed from the claims, are not covered by
         the guarantee, and are in none of the files.
+    noisy_claims : int array, shape (n_objects,), at least 1, or None
+        Noisy number of claims about each object, where it is private who took part.
+    columns : mapping of str to pyarrow.Array
+        What stands in the table in place of the objects' names; see `synthesize_with_attributes`.
 
     Examples
     --------
@@ -71,6 +75,8 @@ class Release(Result):
     guarantee: Guarantee
     parameters: Mapping[str, Any]
     collector: Mapping[str, int] = field(default_factory=dict, metadata=UNPUBLISHED)
+    noisy_claims: Integers | None = None
+    columns: Mapping[str, pa.Array] = field(default_factory=dict)
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -83,7 +89,7 @@ class Release(Result):
         return self.points[self.offset[index] : self.offset[index + 1]]
 
     def to_arrow(self) -> pa.Table:
-        """Return the points as a table of claims: ``task``, ``worker``, ``value``.
+        """Return the points as a table of claims: ``task``, ``worker``, ``value``, and attributes.
 
         The workers are made up, ``s1``, ``s2``, ...: they stand for nobody.
         """
@@ -94,11 +100,16 @@ class Release(Result):
         names = pa.array([f"s{i + 1}" for i in range(int(count.max(initial=0)))], pa.string())
         return pa.table(
             {
-                "task": self.objects.take(pa.array(of)),
+                **self._named(of),
                 "worker": names.take(pa.array(number - 1)),
                 "value": self.points,
             }
         )
+
+    def _named(self, of: Integers) -> dict[str, pa.Array]:
+        """Return the columns that say what each row is about."""
+        columns = self.columns or {"task": self.objects}
+        return {name: column.take(pa.array(of)) for name, column in columns.items()}
 
     def csv(self) -> bytes:
         """Return the points as the content of a CSV file."""
@@ -109,7 +120,7 @@ class Release(Result):
         of = np.repeat(np.arange(len(self.objects)), np.diff(self.densities.offset))
         return pa.table(
             {
-                "task": self.objects.take(pa.array(of)),
+                **self._named(of),
                 "location": self.densities.location,
                 "weight": self.densities.weight,
                 "width": self.densities.width,
@@ -122,6 +133,7 @@ class Release(Result):
             "engine": self.engine,
             "columns": {
                 "task": "the object the value is about",
+                **{name: "an attribute" for name in self.columns if name != "task"},
                 "worker": "a made-up name: values are drawn from a density and stand for nobody",
                 "value": "a synthetic claim",
             },
