@@ -50,6 +50,10 @@ demo: $(VENV)/.demo
 # compile whatever it imports anew.
 test test-all test-lowest: export PYTHONDONTWRITEBYTECODE :=
 
+# Each processor has a process of tests. Sums in numpy that take threads of their own besides wait
+# for one another: a convolution then takes up to ten times as long.
+test test-all test-lowest: export OPENBLAS_NUM_THREADS := 1
+
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 # Types and the browser's modules take one processor each, the rest all there are.

@@ -240,7 +240,7 @@ def exchange(
         async with asyncio.timeout(seconds):
             # No proxy or certificate is taken from the environment.
             async with httpx.AsyncClient(
-                verify=ssl.create_default_context(),
+                verify=_certificates(target),
                 trust_env=False,
                 follow_redirects=False,
                 timeout=seconds,
@@ -256,6 +256,15 @@ def exchange(
     # In a thread of its own, for the caller's may have an event loop that runs already.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, send()).result()
+
+
+def _certificates(target: Target) -> ssl.SSLContext:
+    """Return the certificates that a request to a target trusts."""
+    if target.https:
+        return ssl.create_default_context()
+    # Read from the disk they take longer than a request, and without TLS none is asked for: this
+    # context trusts nobody.
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 async def _read(response: httpx.Response, most: int) -> bytes:
