@@ -16,6 +16,7 @@ from masquerade.errors import NotFound, ParameterError, ServerUnavailable, Unaut
 from masquerade.server import Services
 from masquerade.server.accounts import openid
 from masquerade.server.accounts.openid import Identities, Provider, Ticket
+from masquerade.server.http import rate_limit
 from masquerade.server.http.security import COOKIE, csrf_token
 
 pytest.importorskip("joserfc")
@@ -325,6 +326,27 @@ def test_a_browser_joins_signs_out_and_comes_back(
 
 def _team(services: Services) -> str:
     return services.teams.first().id
+
+
+def test_one_address_cannot_have_the_provider_asked_without_end(
+    live_server: LiveServers, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so many sign-ins from one address the provider is asked no more."""
+    settings: dict[str, Any] = {
+        "openid_issuer": provider.issuer,
+        "openid_client": CLIENT,
+        "openid_client_secret": SECRET,
+    }
+    monkeypatch.setattr(rate_limit, "FROM_ONE_ADDRESS", 3)
+    server = live_server(**settings)
+    with httpx.Client(base_url=server.url, verify=CERTIFICATES, trust_env=False) as browser:
+        found = []
+        for _ in range(4):
+            went = browser.get("/sign-in/openid")
+            answer = provider.come(went.headers["location"], "nobody")
+            found.append(browser.get(openid.RETURN_PATH, params=answer).status_code)
+    assert found == [401, 401, 401, 429]
+    assert provider.requests.count("/token") == 3
 
 
 def test_without_a_provider_there_is_nothing_to_see(live_server: LiveServers) -> None:

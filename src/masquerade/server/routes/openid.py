@@ -13,6 +13,7 @@ from masquerade.errors import (
     MasqueradeError,
     ParameterError,
     ServerUnavailable,
+    TooManyAttempts,
     Unauthenticated,
 )
 from masquerade.server.accounts.openid import RETURN_PATH, TICKET_SECONDS
@@ -21,7 +22,13 @@ from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Member, actor_of, base_address, is_https
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.forms import Text, form
-from masquerade.server.routes.sign_in import HOME, begin_session, safe_path, sign_in_page
+from masquerade.server.routes.sign_in import (
+    HOME,
+    begin_session,
+    count_attempt,
+    safe_path,
+    sign_in_page,
+)
 
 _JOINED_PATH = f"{HERE}/openid/return"
 _COOKIE, _SECURE_COOKIE = "masquerade-openid", "__Host-masquerade-openid"
@@ -54,11 +61,13 @@ def come_back(services: InServices, request: Request, state: str = "") -> Respon
         path = safe_path(ticket.next)
         if ticket.account:
             return RedirectResponse(f"{_JOINED_PATH}?{request.url.query}", 303)
+        # Each asks the provider; by the address alone, for nobody has said a login.
+        count_attempt(request, ticket.state)
         site, answer = base_address(request), dict(request.query_params)
         account = services.identities.sign_in(site, ticket, answer)
         response = RedirectResponse(path, 303)
         begin_session(request, response, account)
-    except (Unauthenticated, Forbidden) as error:
+    except (Unauthenticated, Forbidden, TooManyAttempts) as error:
         response = sign_in_page(request, path=path, error=str(error), status=error.status)
     except ServerUnavailable as error:
         response = sign_in_page(request, path=path, error=str(error), status=503)
