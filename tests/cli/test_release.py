@@ -75,6 +75,25 @@ def test_a_list_of_objects_is_released_whole(run: Run, numbers: Path) -> None:
     assert set(pa_csv.read_csv(out).to_pydict()["task"]) == {"b", "nobody"}
 
 
+def test_attributes_are_released_with_values(run: Run, tmp_path: Path) -> None:
+    """Categories that were named are a column of the file; without a list they are refused."""
+    claims, listed, out = (tmp_path / name for name in ("c.csv", "listed.csv", "out.csv"))
+    rows = [f"a,u{n},{2 if n % 2 else 8},{'day' if n % 2 else 'night'}" for n in range(40)]
+    claims.write_text("task,worker,value,shift\n" + "\n".join(rows))
+    listed.write_text("task\na\n")
+    words = ("release", claims, "--epsilon", "8", "--domain", "0", "10", "--out", out, "--json")
+    named = ("--attribute", "shift=day,night", "--engine", "claims:expected=40")
+    result = run(*words, *named, "--listed", listed).json
+    assert result["released"] == 30
+    assert "categories of shift" in json.dumps(result["guarantee"])
+    table = pa_csv.read_csv(out).to_pydict()
+    assert list(table) == ["task", "shift", "worker", "value"]
+    assert set(table["task"]) == {"a"}
+    assert "needs --listed" in run(*words, *named).err
+    wrong = run(*words, "--attribute", "shift", "--listed", listed)
+    assert "expected a column as in shift=day,night" in wrong.err
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -14,7 +14,15 @@ from masquerade.cli.terminal import ask_back, progress_bar, show
 
 if TYPE_CHECKING:
     from masquerade.answers import Progress
-    from masquerade.release import DensityModel, Domain, Engine, GroupedClaims, Release
+    from masquerade.release import (
+        Cells,
+        DensityModel,
+        Domain,
+        Engine,
+        GroupedClaims,
+        PosteriorHistogram,
+        Release,
+    )
     from masquerade.release.grouped_claims import Duplicates, Missing
     from masquerade.release.guarantee import Unit
 
@@ -56,6 +64,14 @@ def release(
         typer.Option(
             help="A table (task) of the public objects: hides who claimed anything about which; "
             "all of them are released. With claims:expected=20, the expected claims about each."
+        ),
+    ] = None,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B",
+            help="With --listed: keep how values go with a column of the claims, by the categories "
+            "named here, such as shift=day,night. Can be given several times.",
         ),
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Points of each object.")] = 30,
@@ -118,8 +134,9 @@ def release(
         raise ParameterError("--out - has no place for the codebook; name a file.")
     started = time.perf_counter()
     # once, for the release and the comparison: both speak of the same claims
-    grouped = _grouped(claims, missing, duplicates)
     public = _domain(domain, domains, step)
+    cells = _cells(attribute, listed, compare)
+    grouped = _grouped(claims, missing, duplicates, cells)
     made = parse_engine(
         engine,
         epsilon=epsilon,
@@ -129,10 +146,20 @@ def release(
         delta=delta,
         bandwidth=bandwidth,
         bins=bins,
-        objects=None if listed is None else _listed(listed, grouped),
+        objects=(
+            None
+            if listed is None
+            else list(cells.objects)
+            if cells is not None
+            else _listed(listed, grouped)
+        ),
     )
+    if cells is not None:
+        made = cells.split(cast("PosteriorHistogram", made))
     with progress_bar("releasing") as tell:
         published = synthesize(grouped, engine=made, samples=samples, progress=tell)
+    if cells is not None:
+        published = cells.shared_out(published, samples)
     ask_back(published.guarantee)
     reference: DensityModel | None = None
     errors: dict[str, Any] = {}
@@ -217,11 +244,43 @@ def _listed(path: Path, grouped: GroupedClaims) -> list[Any]:
     return [str(name) for name in names] if pa.types.is_string(grouped.objects.type) else names
 
 
-def _grouped(path: Path, missing: str, duplicates: str) -> GroupedClaims:
+def _cells(attributes: list[str] | None, listed: Path | None, compare: bool) -> Cells | None:
+    """Return the cells of ``--attribute``; their objects are texts, as those of a CSV file."""
+    from masquerade.answers.frames import read_table
+    from masquerade.errors import ParameterError, SchemaError
+    from masquerade.release import Cells
+
+    if not attributes:
+        return None
+    if listed is None or compare:
+        raise ParameterError(
+            "--attribute needs --listed, a list of objects that is not read off the claims, and "
+            "goes without --compare."
+        )
+    lists = {}
+    for text in attributes:
+        name, mark, categories = text.partition("=")
+        if not name or not mark:
+            raise ParameterError(
+                f"--attribute is {text!r}, expected a column as in shift=day,night."
+            )
+        lists[name] = [one.strip() for one in categories.split(",") if one.strip()]
+    table = read_table(listed)
+    if "task" not in table.column_names:
+        raise SchemaError(f"{listed} lacks the column task, the names of the public objects.")
+    return Cells(table["task"].to_pylist(), lists)
+
+
+def _grouped(path: Path, missing: str, duplicates: str, cells: Cells | None) -> GroupedClaims:
     from masquerade.answers import Claims
+    from masquerade.answers.frames import read_table
     from masquerade.release import GroupedClaims
 
-    claims = Claims.read(path, kind="numeric", null=True, duplicates="all")
+    if cells is None:
+        claims = Claims.read(path, kind="numeric", null=True, duplicates="all")
+    else:
+        table = cells.claims(read_table(path))
+        claims = Claims.from_frame(table, kind="numeric", null=True, duplicates="all")
     return GroupedClaims.of(
         claims, missing=cast("Missing", missing), duplicates=cast("Duplicates", duplicates)
     )

@@ -18,7 +18,7 @@ from masquerade.answers.frames import missing_column, plain_column
 from masquerade.errors import ParameterError
 from masquerade.exact import Coins
 from masquerade.exact.arrays import Integers
-from masquerade.exact.number import NumberLike, whole
+from masquerade.exact.number import NumberLike
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import Duplicates, Missing
 from masquerade.release.guarantee import Unit
@@ -107,7 +107,7 @@ class Cells:
                     zip(place.tolist(), listed_all.tolist(), strict=True)
                 )
             ],
-            **{name: plain_column(table, name) for name in ("worker", "value")},
+            **{name: plain_column(table, name) for name in _kept(table)},
         }
 
     def engine(
@@ -122,13 +122,23 @@ class Cells:
         epsilon, domain, parameters
             See `PosteriorHistogram`; its `cap` counts cells.
         """
-        share = max(whole(expected, "expected", low=1) // self.each, 1)
-        return PosteriorHistogram(
-            epsilon=epsilon,
-            domain=self._domain(Domain.of(domain)),
+        return self.split(
+            PosteriorHistogram(
+                epsilon=epsilon,
+                domain=domain,
+                objects=self.objects,
+                expected=expected,
+                **parameters,
+            )
+        )
+
+    def split(self, engine: PosteriorHistogram) -> PosteriorHistogram:
+        """Return the engine of cells from that of their objects."""
+        return replace(
+            engine,
+            domain=self._domain(Domain.of(engine.domain)),
             objects=self.names,
-            expected=share,
-            **parameters,
+            expected=max((engine.expected or 1) // self.each, 1),
         )
 
     def _domain(self, domain: Domain) -> Domain:
@@ -175,6 +185,17 @@ class Cells:
             },
             guarantee=replace(promised, assumptions=promised.assumptions + given),
         )
+
+
+def _kept(table: pa.Table) -> list[str]:
+    """Return the columns of claims that stay: whose each is, and what it says."""
+    names: list[str] = table.column_names
+    if "worker" not in names:
+        raise missing_column("worker", names)
+    said = [name for name in ("value", "label", "answer") if name in names]
+    if not said:
+        raise missing_column("value", names)
+    return ["worker", said[0]]
 
 
 def _places(table: pa.Table, name: str, listed: Sequence[Any]) -> Integers:
