@@ -126,7 +126,7 @@ MechanismText = Annotated[
 ClaimsFile = Annotated[
     Path,
     typer.Argument(
-        help="Claims: columns task, worker and label (or answer, or value); CSV, CSV.gz, Parquet; "
+        help="Claims: columns task, worker and label (or answer, or value); CSV, CSV.gz, Parquet, .xlsx; "
         "- is standard input.",
         metavar="CLAIMS",
         show_default=False,
