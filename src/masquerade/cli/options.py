@@ -126,8 +126,8 @@ MechanismText = Annotated[
 ClaimsFile = Annotated[
     Path,
     typer.Argument(
-        help="Claims: columns task, worker and label (or answer, or value); CSV, CSV.gz, Parquet, .xlsx; "
-        "- is standard input.",
+        help="Claims: columns task, worker and label (or answer, or value); CSV, CSV.gz, Parquet "
+        "or .xlsx; - is standard input.",
         metavar="CLAIMS",
         show_default=False,
     ),
