@@ -127,6 +127,7 @@ def test_the_guarantee_is_that_of_listed_objects() -> None:
         ({"attributes": {"shift": [1, 2]}}, ParameterError, "is not of string"),
         ({"attributes": {"site": ["north"]}}, SchemaError, "column 'site' is missing"),
         ({"objects": []}, ParameterError, "task is given the list"),
+        ({"attributes": {"worker": [1]}}, ParameterError, "worker is a column of every table"),
         ({"samples": 0}, ParameterError, "samples"),
     ],
 )

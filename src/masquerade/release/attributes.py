@@ -28,6 +28,7 @@ from masquerade.release.synthesis import synthesize
 
 _BETWEEN = " · "
 _UNLISTED = "\0"  # begins no name of a cell; with the row, as none of these is a duplicate
+_SAID = {"task", "worker", "value", "label", "answer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Cells:
     Raises
     ------
     ParameterError
-        A list is empty or has a name twice, or two cells have one name.
+        A list is empty or has a name twice, two cells have one name, or an attribute is called as
+        a column that every table of claims has.
 
     Examples
     --------
@@ -56,6 +58,8 @@ class Cells:
     attributes: Mapping[str, Sequence[Any]]
 
     def __post_init__(self) -> None:
+        for name in _SAID & self.attributes.keys():
+            raise ParameterError(f"{name} is a column of every table of claims, and no attribute.")
         for name, listed in self._lists.items():
             if not listed or len(set(listed)) < len(listed):
                 raise ParameterError(
