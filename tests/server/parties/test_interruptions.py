@@ -19,8 +19,8 @@ from masquerade.server.keys import ServerKey
 from masquerade.server.parties import leader_jobs
 from masquerade.server.parties.helper_services import HelperServices
 
-PEOPLE, IN_JOB = 8, 3
-TRUTH = [[3, 3, 2], [0, 0, 0, PEOPLE, 0, 0]]
+PEOPLE, IN_JOB = 5, 2  # three jobs, the last of them not full
+TRUTH = [[2, 2, 1], [0, 0, 0, PEOPLE, 0, 0]]
 
 
 class Killed(Exception):

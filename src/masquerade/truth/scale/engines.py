@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import secrets
 import shutil
 import tempfile
@@ -22,6 +23,7 @@ from masquerade.errors import ClusterError, MissingExtra, ParameterError
 from masquerade.truth.scale.partitions import Partition
 
 _ATTEMPTS = 4  # at a fold, before workers are said to keep dying
+_SMALL = 1 << 12  # bytes of a value that is sent with every share
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 
 Combine = Callable[[Any, Any], Any]
@@ -227,7 +229,12 @@ class DaskCluster(Engine):
         shares = [
             [partitions[i] for i in part] for part in np.array_split(range(len(partitions)), count)
         ]
-        handles = [value if isinstance(value, Shared) else Shared(value) for value in shared]
+        # What is small goes with each share: a task of its own takes longer than to send it twice.
+        given = [
+            value if isinstance(value, Shared) or _is_small(value) else Shared(value)
+            for value in shared
+        ]
+        handles = [value for value in given if isinstance(value, Shared)]
         lost = (
             CancelledError,
             TimeoutError,
@@ -238,7 +245,10 @@ class DaskCluster(Engine):
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self.client.wait_for_workers(1, timeout=self._timeout)
-                sent = [handle.sent(self.client) for handle in handles]
+                sent = [
+                    value.sent(self.client) if isinstance(value, Shared) else value
+                    for value in given
+                ]
                 return reduce(combine, self._gathered(shares, task, combine, sent))
             except lost as error:
                 # A task may run again: nothing is changed by it. Shared values may be lost too.
@@ -325,6 +335,13 @@ def _run_share(
     scratch = Path(worker.local_directory) / token
     scratch.mkdir(parents=True, exist_ok=True)
     return run_here(partitions, task, combine, scratch, *shared)
+
+
+def _is_small(value: Any) -> bool:
+    try:
+        return len(pickle.dumps(value)) <= _SMALL
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False  # Dask may send it nevertheless
 
 
 def _the_same(value: Any) -> Any:
