@@ -108,14 +108,14 @@ def own_bandwidth(share: Floats, width: Floats, n: Floats) -> Floats:
     Shapes: `share` (n_objects, bins), sums to 1. `width` (n_objects,): of a bin. `n` (n_objects,):
     number of claims.
     """
-    bins = share.shape[1]
+    bins, rows = share.shape[1], np.arange(len(share))
     cumulative = np.concatenate((np.zeros((len(share), 1)), np.cumsum(share, axis=1)), axis=1)
 
     def mass_below(at: Floats) -> Floats:
-        bin_of = np.clip(np.floor(at), 0, bins - 1).astype(np.int64)[:, None]
-        inside = np.clip(at, 0, bins) - bin_of[:, 0]
-        below = np.take_along_axis(cumulative, bin_of, axis=1)[:, 0]
-        return np.asarray(below + inside * np.take_along_axis(share, bin_of, axis=1)[:, 0])
+        # minimum and maximum, for `clip` and `take_along_axis` take most of the time of few objects
+        bin_of = np.minimum(np.maximum(np.floor(at), 0), bins - 1).astype(np.int64)
+        inside = np.minimum(np.maximum(at, 0), bins) - bin_of
+        return np.asarray(cumulative[rows, bin_of] + inside * share[rows, bin_of])
 
     # in bins: the least value with half of the mass below, then the least radius with half inside
     median = _halved(mass_below, len(share), bins)
