@@ -7,7 +7,6 @@ import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,15 +88,17 @@ class CodedPartition:
 
         It is kept in `scratch` too: many rounds read it.
         """
-        part, name = cls.of(partition, scratch), partition.key
-        if names.sample is not None:
-            name = f"{name}-sample-{names.sample.share.hex()}"
-            part = _cached(scratch / name, partial(_sampled, part, names.sample))
-        if names.split is not None:
-            split = names.split
-            name = f"{name}-fold-{split.number}-{split.folds}-{split.least}"
-            part = _cached(scratch / name, partial(_without, part, split))
-        return part
+        key, sample, split = partition.key, names.sample, names.split
+        if sample is not None:
+            key = f"{key}-sample-{sample.share.hex()}"
+        # What a part is made of is not even opened where the part is there.
+        if split is not None:
+            rest = replace(names, split=None)
+            folder = scratch / f"{key}-fold-{split.number}-{split.folds}-{split.least}"
+            return _cached(folder, lambda: _without(cls.part(partition, scratch, rest), split))
+        if sample is not None:
+            return _cached(scratch / key, lambda: _sampled(cls.of(partition, scratch), sample))
+        return cls.of(partition, scratch)
 
     def among(self, names: Names) -> tuple[Votes, UnseenClaims | None]:
         """Return the votes, and those held out, with the options of all partitions."""
