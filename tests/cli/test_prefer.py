@@ -125,8 +125,11 @@ def test_a_mechanism_must_be_named(run: Run, choices: Path) -> None:
 
 def test_prefer_protects_and_says_whom(run: Run, choices: Path) -> None:
     """A private result names its unit, trust, epsilon and the epsilon of a whole voter."""
-    outcome = run("prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5", "--json")
-    guarantee = outcome.json["guarantee"]
+    words = ("prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5")
+    unsaid = run(*words)
+    assert (unsaid.code, "--public-menus" in unsaid.err, unsaid.out) == (1, True, "")
+    guarantee = run(*words, "--public-menus", "--json").json["guarantee"]
+    assert any("public_menus" in each for each in guarantee["assumptions"])
     assert (guarantee["unit"], guarantee["trust"], guarantee["status"]) == (
         "choice",
         "local",
@@ -134,10 +137,7 @@ def test_prefer_protects_and_says_whom(run: Run, choices: Path) -> None:
     )
     assert guarantee["epsilon"] == pytest.approx(0.5, abs=1e-6)
     assert guarantee["voter_level_epsilon"] == pytest.approx(10, abs=1e-4)
-    assert (
-        "each choice"
-        in run("prefer", choices, "--mechanism", "choice-response", "--epsilon", "0.5").out
-    )
+    assert "each choice" in run(*words, "--public-menus").out
 
 
 def test_prefer_takes_personal_epsilons(run: Run, tmp_path: Path) -> None:
@@ -220,6 +220,7 @@ def test_what_is_scored_on_raw_choices_says_so(run: Run, choices: Path) -> None:
         "choice-response",
         "--epsilon",
         1,
+        "--public-menus",
         "--json",
         "--test",
         choices.with_name("test.csv"),
@@ -253,7 +254,8 @@ def test_menus_and_rankings_are_read(run: Run, tmp_path: Path) -> None:
     rows = "".join(f"{i % 6},{i},{int(p == 1)},{p}\n" for i in range(60) for p in (1, 3, 4))
     menus.write_text(f"voter,choice,chosen,price\n{rows}", encoding="utf-8")
     how = ("--menus", "--ranges", "price=0:10", "--json")
-    masked = run("prefer", str(menus), *how, "--epsilon", "2")
+    assert "--public-menus" in run("prefer", str(menus), *how, "--epsilon", "2").err
+    masked = run("prefer", str(menus), *how, "--epsilon", "2", "--public-menus")
     assert masked.json["guarantee"]["trust"] == "local"
     plain = run("prefer", str(menus), *how, "--mechanism", "none").json
     assert plain["weights"][0] < 0

@@ -42,7 +42,7 @@ def learned(
     if mechanism == "none":
         return SocialPreference.learn(table, mechanism=f"none:groups={groups}")
     if drawn:
-        return SocialPreference.learn(table, mechanism=mechanism, epsilon=1)
+        return SocialPreference.learn(table, mechanism=mechanism, epsilon=1, public_menus=True)
     return SocialPreference.simulate(table, rng, mechanism=mechanism, epsilon=1)
 
 

@@ -58,6 +58,15 @@ def of_items(pairs: Pairs) -> Comparisons:
     )
 
 
+def of_item_menus(taken: str) -> Comparisons:
+    """Return four choices of three voters from menus of items; the first took this one."""
+    shown = [(0, "abc", taken), (0, "bcd", "d"), (1, "abcd", "b"), (2, "ad", "a")]
+    rows = [(v, n, item, item == own) for n, (v, menu, own) in enumerate(shown) for item in menu]
+    voter, choice, item, chosen = zip(*rows, strict=True)
+    frame = {"voter": voter, "choice": choice, "item": item, "chosen": np.array(chosen) * 1}
+    return MenuChoices.from_frame(frame, items=ITEMS, voters=range(3)).comparisons()
+
+
 @dataclass(frozen=True)
 class Path:
     """A private path, and two crowds that it must not tell apart by more than epsilon."""
@@ -97,8 +106,10 @@ def paths() -> list[Path]:
         found.append(Path(name, "choice", base, by_record[0]))
     turned, apart = of_items(PAIR_TURNED), of_items(PAIR_APART)
     found.append(Path("choice-response:estimator=bradley-terry", "choice", items, turned))
+    first, second = (of_item_menus(taken) for taken in "ac")
     for trust in ("local", "aggregator"):
         found.append(Path(f"item-wins:trust={trust}", "choice", items, turned))
+        found.append(Path(f"item-wins:trust={trust}", "choice", first, second))
         found += [
             Path(f"item-net-wins:trust={trust}", "record", items, each) for each in (turned, apart)
         ]
@@ -218,7 +229,7 @@ def test_public_parts_are_the_same_on_neighbours(path: Path) -> None:
     mechanism = preference_mechanism(path.mechanism, epsilon=path.epsilon, unit=path.unit)
     shown = []
     for crowd in (path.one, path.other):
-        learned = SocialPreference.learn(crowd, mechanism=mechanism)
+        learned = SocialPreference.learn(crowd, mechanism=mechanism, public_menus=True)
         public: dict[str, Any] = learned.to_json()
         kept = ("mechanism", "features", "direction_only", "voters", "records", "guarantee")
         ranges = [(each.name, each.low, each.high) for each in learned.features]

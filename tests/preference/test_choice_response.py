@@ -48,7 +48,7 @@ def test_the_promise_is_never_above_the_epsilon_asked_for() -> None:
     """What is printed is the loss that is drawn, rounded up: epsilon itself."""
     rng = np.random.default_rng(0)
     data = made_up_voters(rng, voters=4, features=2).choose(rng, 5)
-    released = ChoiceResponse(epsilon="0.7").release(data)
+    released = ChoiceResponse(epsilon="0.7").release(data, public_menus=True)
     promise = released.guarantee
     assert promise.epsilon == Loss(700_000)
     assert promise.epsilon_user == Loss(3_500_000)
@@ -90,8 +90,8 @@ def test_the_server_does_not_read_which_was_chosen() -> None:
         reports = [
             VoterReport(Fraction(1), 8, tuple(signs[8 * i : 8 * i + 8].tolist())) for i in range(6)
         ]
-        first = mechanism.collect(reports, pairs=data)
-        second = mechanism.collect(reports, pairs=turned)
+        first = mechanism.collect(reports, pairs=data, public_menus=True)
+        second = mechanism.collect(reports, pairs=turned, public_menus=True)
         assert np.array_equal(first.weights, second.weights)
 
 
@@ -157,7 +157,7 @@ def test_voters_may_have_epsilons_of_their_own() -> None:
     data = made_up_voters(rng, voters=4, features=2).choose(rng, 10)
     for weights in ("equal", "inverse-variance", "capped"):
         mechanism = ChoiceResponse(epsilon=[0.1, 1, 1, 2], weights=weights)
-        released = mechanism.release(data)
+        released = mechanism.release(data, public_menus=True)
         assert released.guarantee.epsilon == Loss(2_000_000)
         assert released.guarantee.epsilon_user == Loss(20_000_000)
         assert set(released.details["share_by_epsilon"]) == {"0.1", "1", "2"}
@@ -173,7 +173,7 @@ def test_devices_and_server_together_do_what_release_does() -> None:
     reports = [VoterReport.from_json(report.to_json()) for report in reports]
     sent = np.array([value for report in reports for value in report.values])
     assert np.mean(sent == orientation(data.difference)) == 1
-    collected = mechanism.collect(reports, pairs=data)
+    collected = mechanism.collect(reports, pairs=data, public_menus=True)
     assert np.allclose(collected.weights, mechanism.simulate(data, rng).weights)
 
 
@@ -189,7 +189,7 @@ def test_reports_that_do_not_fit_the_pairs_are_refused() -> None:
         [good, VoterReport(Fraction(1), 2, (1, 0))],
     ):
         with pytest.raises(InvalidRecord):
-            mechanism.collect(reports, pairs=data)
+            mechanism.collect(reports, pairs=data, public_menus=True)
     with pytest.raises(ParameterError, match="estimator"):
         ChoiceResponse(epsilon=1, estimator="best")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="unit"):
@@ -202,7 +202,7 @@ def test_choices_between_equal_alternatives_give_weights_of_zero() -> None:
     data = made_up_voters(rng, voters=2, features=2).choose(rng, 2)
     equal = replace(data, difference=np.zeros_like(data.difference))
     for estimator in ("likelihood", "linear"):
-        learned = ChoiceResponse(epsilon=1, estimator=estimator).release(equal)
+        learned = ChoiceResponse(epsilon=1, estimator=estimator).release(equal, public_menus=True)
         assert np.array_equal(learned.weights, [0, 0])
 
 

@@ -244,7 +244,7 @@ def test_private_and_simulated_results_differ_in_status() -> None:
     comparisons = made_up_voters(rng, voters=10, features=2).choose(rng, 5)
     # Those of named items take other records; they have the same test of their own.
     for name in sorted(n for n in set(MECHANISMS) - {"none"} if not n.startswith("item-")):
-        real = SocialPreference.learn(comparisons, mechanism=name, epsilon=1)
+        real = SocialPreference.learn(comparisons, mechanism=name, epsilon=1, public_menus=True)
         assert real.guarantee.status == "proven", name
         made_up = SocialPreference.simulate(comparisons, rng, mechanism=name, epsilon=1)
         assert made_up.guarantee.status == "none", name

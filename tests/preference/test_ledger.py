@@ -39,7 +39,9 @@ def spent(book: Ledger, person: str) -> float:
 def learn(mechanism: str, book: Ledger, *, epsilon: Any = 1, **options: Any) -> SocialPreference:
     """Learn from the table of three voters."""
     text = f"{mechanism}:candidates=32" if mechanism == "direction-selection" else mechanism
-    return SocialPreference.learn(TABLE, mechanism=text, epsilon=epsilon, ledger=book, **options)
+    return SocialPreference.learn(
+        TABLE, mechanism=text, epsilon=epsilon, ledger=book, public_menus=True, **options
+    )
 
 
 @pytest.mark.parametrize("name", PURE)
@@ -130,5 +132,5 @@ def test_voters_without_records_pay_where_their_number_is_hidden() -> None:
     table = Comparisons.from_frame({"voter": ["a", "b"], "f": [1.0, -1.0]}, voters=["a", "b", "c"])
     for name, paid in (("local-laplace", 1), ("linear-knorm", 0), ("choice-response", 0)):
         book = ledger()
-        SocialPreference.learn(table, mechanism=name, epsilon=1, ledger=book)
+        SocialPreference.learn(table, mechanism=name, epsilon=1, ledger=book, public_menus=True)
         assert spent(book, "c") == paid

@@ -159,7 +159,7 @@ def test_no_records_at_all_give_noise_alone() -> None:
 
     nothing = replace(data, difference=np.zeros((0, 3)), offsets=np.zeros(5, dtype=np.int64))
     for unit in ("record", "choice"):
-        released = LinearKNorm(epsilon=1, unit=unit).release(nothing)
+        released = LinearKNorm(epsilon=1, unit=unit).release(nothing, public_menus=True)
         assert np.linalg.norm(released.weights) == pytest.approx(1)
         assert released.guarantee.epsilon_user == Loss(0)
 

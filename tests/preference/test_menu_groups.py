@@ -141,7 +141,7 @@ def test_groups_are_planned_without_the_choices() -> None:
 def test_reports_of_one_voter_carry_their_groups() -> None:
     """A device's report is read by its own groups; weights of other features are refused."""
     reported = MenuResponse(8).report(choices(2))
-    learned = MenuResponse(8).collect(reported)
+    learned = MenuResponse(8).collect(reported, public_menus=True)
     assert learned.weights.shape == (3,)
     assert 0 < learned.details["worth"] <= 1
     with pytest.raises(ParameterError, match="expected 3 finite numbers"):

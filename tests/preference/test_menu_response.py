@@ -218,7 +218,7 @@ def test_a_release_says_whom_it_protects_and_each_voter_pays_for_each_choice() -
     """Unit choice, nobody trusted, 5 choices at epsilon 1 cost a voter 5; seeds are refused."""
     menus = menus_of(np.random.default_rng(0), voters=30, each=5, k=3, weights=WEIGHTS)
     book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(7_000_000)))
-    learned = MenuResponse(1).learn(menus, ledger=book)
+    learned = MenuResponse(1).learn(menus, ledger=book, public_menus=True)
     promise = learned.guarantee
     assert (promise.unit, promise.trust, promise.status) == ("choice", "local", "proven")
     assert (promise.epsilon, promise.epsilon_user) == (Loss(1_000_000), Loss(5_000_000))
@@ -242,7 +242,9 @@ def test_menus_may_differ_in_size_and_voters_in_epsilon() -> None:
     menus = MenuChoices.from_frame(table, ranges={"x": (0, 10)}, voters=["a", "b", "c"])
     assert menus.sizes.tolist() == [2, 3, 3]
     assert menus.chosen.tolist() == [0, 2, 0]
-    released = MenuResponse([1, 2, 3]).collect(MenuResponse([1, 2, 3]).report(menus))
+    released = MenuResponse([1, 2, 3]).collect(
+        MenuResponse([1, 2, 3]).report(menus), public_menus=True
+    )
     assert released.guarantee.epsilon_user == Loss(2_000_000)
     assert released.guarantee.epsilon_single <= Loss(2_000_000)
 
@@ -287,4 +289,4 @@ def test_a_table_without_the_columns_of_menus_is_refused() -> None:
     from dataclasses import replace
 
     with pytest.raises(InvalidRecord, match="outside its menu"):
-        MenuResponse(1).collect(replace(menus, chosen=np.array([3])))
+        MenuResponse(1).collect(replace(menus, chosen=np.array([3])), public_menus=True)

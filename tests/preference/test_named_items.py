@@ -292,7 +292,7 @@ def test_every_release_says_whom_it_protects(
     """Unit, trust, the voter's epsilon, exact noise and what is assumed; seeds are refused."""
     _, data = crowd(1, items=5, voters=6, records=4)
     mechanism = kind(epsilon=1, **options)
-    released = mechanism.release(data)
+    released = mechanism.release(data, public_menus=True)
     promise = released.guarantee
     assert (promise.unit, promise.trust, promise.status) == (kind.units[0], "aggregator", "proven")
     assert promise.epsilon == Loss(1_000_000)
@@ -339,9 +339,9 @@ def test_each_device_masks_its_own_counts() -> None:
     _, data = crowd(1, items=3, voters=40, records=5)
     device = mechanism.device(data.features)
     reports = [device.report(data.of_voter(voter)) for voter in range(40)]
-    collected = mechanism.collect(reports, pairs=data)
+    collected = mechanism.collect(reports, pairs=data, public_menus=True)
     assert collected.guarantee.trust == "local"
-    plain = ItemWins(20).release(data)
+    plain = ItemWins(20).release(data, public_menus=True)
     np.testing.assert_allclose(collected.weights, plain.weights, atol=0.3)
     with pytest.raises(InvalidRecord):
         device.report([[1, 1, -1]])
@@ -352,7 +352,7 @@ def test_each_voter_pays_for_all_records_or_once_where_whole_voters_are_protecte
     data = table([[(0, 1), (1, 2), (0, 2)], [(2, 0)]], 3)
     for kind, cost in ((ItemWins, 3), (ItemNetWins, 3), (ItemVotes, 1)):
         book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(5_000_000)))
-        SocialPreference.learn(data, mechanism=kind(1), ledger=book)
+        SocialPreference.learn(data, mechanism=kind(1), ledger=book, public_menus=True)
         assert book.balance("0").residual_epsilon == Loss((5 - cost) * 10**6)
 
 

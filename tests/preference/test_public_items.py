@@ -83,7 +83,7 @@ def test_what_one_record_names_is_not_seen_in_the_shape_of_the_result(name: str,
     results = []
     for rows in (ROWS, with_insulin()):
         table = Comparisons.from_frame(rows, items=DRUGS)
-        learned = SocialPreference.learn(table, mechanism=named(name, unit))
+        learned = SocialPreference.learn(table, mechanism=named(name, unit), public_menus=True)
         assert learned.to_arrow()["item"].to_pylist() == DRUGS
         assert learned.guarantee.status == "proven"
         assert any("items" in each for each in learned.guarantee.assumptions)
@@ -233,7 +233,7 @@ def test_choices_among_three_are_refused_where_reports_are_collected() -> None:
     mechanism = ChoiceResponse(epsilon=1)
     reports = [VoterReport(mechanism.epsilons(), 2, (1, -1))] * table.n_voters  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="among 3 alternatives"):
-        mechanism.collect(reports, pairs=table)
+        mechanism.collect(reports, pairs=table, public_menus=True)
     public = {"mechanism": "choice-response:epsilon=1", "features": [], "records_a_choice": 2}
     with pytest.raises(ParameterError, match="among 3 alternatives"):
         read_voter_device(public)
@@ -251,6 +251,6 @@ def test_turning_one_choice_round_changes_nothing_but_its_masked_sign(estimator:
         mechanism = ChoiceResponse(epsilon=1, estimator=estimator)  # type: ignore[arg-type]
         epsilon = mechanism.epsilons()
         reports = [VoterReport(epsilon, 2, (1, 1)), VoterReport(epsilon, 1, (-1,))]  # type: ignore[arg-type]
-        made = mechanism.collect(reports, pairs=table)
+        made = mechanism.collect(reports, pairs=table, public_menus=True)
         results.append((made.weights.tobytes(), made.noise_covariance.tobytes()))
     assert results[0] == results[1]

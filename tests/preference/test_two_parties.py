@@ -130,7 +130,7 @@ def test_a_release_between_two_parties_says_so(unit: str) -> None:
     data = made_up_voters(rng, voters=6, features=3).choose(rng, 4)
     both = LinearGaussian(2, unit=unit, trust="two-parties")  # type: ignore[arg-type]
     alone = LinearGaussian(2, unit=unit, trust="aggregator")  # type: ignore[arg-type]
-    released, other = both.release(data), alone.release(data)
+    released, other = both.release(data, public_menus=True), alone.release(data, public_menus=True)
     promise = released.guarantee
     assert (promise.trust, promise.unit, promise.status) == ("two-parties", unit, "proven")
     assert promise.epsilon_user == other.guarantee.epsilon_user

@@ -121,7 +121,7 @@ def encode_items(
         items = pc.unique(pa.concat_arrays(columns))
         items = items.take(pc.sort_indices(items))
     else:
-        items = _listed(declared)
+        items = listed_items(declared)
     codes = [pc.index_in(values, value_set=items) for values in columns]
     for name, values, found in zip(ITEM_COLUMNS, columns, codes, strict=True):
         row = first_missing(found)
@@ -135,7 +135,7 @@ def encode_items(
     return items, chosen, rejected
 
 
-def _listed(declared: Sequence[Any]) -> pa.Array:
+def listed_items(declared: Sequence[Any]) -> pa.Array:
     """Return a public list of items, each once, in its order."""
     if isinstance(declared, str):
         raise ParameterError(f"items is {declared!r}, expected a sequence of names.")

@@ -93,7 +93,16 @@ def prefer(
         typer.Option(
             "--menus",
             help="Choices among several: one row an alternative that was shown, with the columns "
-            "voter, choice, chosen (1 or 0) and the features.",
+            "voter, choice, chosen (1 or 0) and the features, or item for its name (with --items). "
+            "auto is menu-response, or item-wins for named items.",
+        ),
+    ] = False,
+    public_menus: Annotated[
+        bool,
+        typer.Option(
+            "--public-menus",
+            help="Say that which alternatives each voter was shown is public, and that none was "
+            "picked by looking at raw answers; the unit choice needs it.",
         ),
     ] = False,
     rankings: Annotated[
@@ -156,8 +165,11 @@ def prefer(
                 "--menus and --rankings exclude each other, --test, --most-records and --one-each."
             )
         if menus:
+            if unlisted != "error":
+                raise ParameterError("--menus takes no --unlisted: list every item in --items.")
             fields = {"features": names, "ranges": public_ranges, "voters": voters}
-            learned = _from_menus(comparisons, mechanism, losses, unit, fields)
+            fields["items"] = item_names
+            learned = _from_menus(comparisons, mechanism, losses, unit, fields, public_menus)
         else:
             asked = {"voters": voters, "unlisted": unlisted}
             learned = _from_rankings(comparisons, mechanism, losses, unit, item_names, asked)
@@ -168,7 +180,7 @@ def prefer(
             table = table.at_most(most_records)
         if test is not None:
             held_out = Comparisons.read(test, **columns)
-        learned = SocialPreference.learn(table, mechanism=method)
+        learned = SocialPreference.learn(table, mechanism=method, public_menus=public_menus)
     result = learned.to_json()
     if _scales_matter(learned):
         sys.stderr.write(
@@ -200,22 +212,42 @@ def prefer(
 
 
 def _from_menus(
-    path: Path, mechanism: str, epsilon: Any, unit: str | None, fields: dict[str, Any]
+    path: Path,
+    mechanism: str,
+    epsilon: Any,
+    unit: str | None,
+    fields: dict[str, Any],
+    public_menus: bool,
 ) -> SocialPreference:
-    """Return what choices among several say; auto is menu-response."""
+    """Return what choices among several say; auto is item-wins for names, else menu-response."""
     from masquerade.answers.frames import read_table
-    from masquerade.preference import MenuChoices, MenuResponse, fit_menus
+    from masquerade.preference import (
+        ItemWins,
+        MenuChoices,
+        MenuResponse,
+        SocialPreference,
+        fit_menus,
+        preference_mechanism,
+    )
 
     name, _, rest = mechanism.partition(":")
-    if name not in ("auto", "none", MenuResponse.name) or rest or unit not in (None, "choice"):
+    known = ("auto", "none", MenuResponse.name, ItemWins.name)
+    if name not in known or (rest and name in known[1:3]) or unit not in (None, "choice"):
         raise ParameterError(
-            f"--menus goes with --mechanism auto, menu-response or none and --unit choice, not "
-            f"{mechanism!r}."
+            f"--menus goes with --mechanism auto, none, menu-response (each choice is masked on "
+            "its voter's device) or, for named items, item-wins (an aggregator sees the choices), "
+            f"and with --unit choice; not with {mechanism!r} and the unit {unit or 'choice'!r}."
         )
     if name != "none" and epsilon is None:
         raise ParameterError("give --epsilon, the loss of one choice, or --mechanism none.")
     table = MenuChoices.from_frame(read_table(path), **fields)
-    return fit_menus(table) if name == "none" else MenuResponse(epsilon).learn(table)
+    if name == "none":
+        return fit_menus(table)
+    local = name == MenuResponse.name or (rest == "trust=local" and name == "auto")
+    if local or (name == "auto" and not rest and not table.named_items):
+        return MenuResponse(epsilon).learn(table, public_menus=public_menus)
+    method = preference_mechanism(mechanism, epsilon=epsilon, unit="choice")
+    return SocialPreference.learn(table, mechanism=method, public_menus=public_menus)
 
 
 def _from_rankings(

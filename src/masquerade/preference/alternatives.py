@@ -178,7 +178,7 @@ def share_of_choices(learned: SocialPreference, margin: Floats) -> Floats | None
     model = learned.release.details.get("model")
     if model == "probit":
         return np.asarray(ndtr(margin))
-    if model in ("logit", "bradley-terry"):
+    if model in ("logit", "bradley-terry", "plackett-luce"):
         return np.asarray(expit(margin))
     return None
 

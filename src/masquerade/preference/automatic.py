@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from masquerade.answers import Comparisons, Frame
+from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins
 from masquerade.exact.number import one_of, whole
 from masquerade.mechanisms.text import text_form
@@ -18,6 +19,7 @@ from masquerade.preference.bounded_fits import CentralLaplace
 from masquerade.preference.choice_response import ChoiceResponse
 from masquerade.preference.composition import Unit
 from masquerade.preference.direction_selection import DirectionSelection
+from masquerade.preference.item_menus import largest_menu
 from masquerade.preference.linear import LinearKNorm, LinearLaplace
 from masquerade.preference.mechanism import Release
 from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
@@ -83,10 +85,17 @@ class Automatic:
         chosen = (self._for_items if named else self._for_features)[self.unit](self, comparisons)
         return replace(chosen, epsilon=self.epsilon)
 
-    def release(self, comparisons: Comparisons | Frame, *, coins: Coins | None = None) -> Release:
-        """Return what the chosen mechanism releases."""
+    def release(
+        self,
+        comparisons: Comparisons | Frame,
+        *,
+        coins: Coins | None = None,
+        public_menus: bool = False,
+    ) -> Release:
+        """Return what the chosen mechanism releases; see `PrivateMechanism.release`."""
         comparisons = Comparisons.of(comparisons)
-        return self.choose(comparisons).release(comparisons, coins=coins)
+        chosen = self.choose(comparisons)
+        return chosen.release(comparisons, coins=coins, public_menus=public_menus)
 
     def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
         """Return what the chosen mechanism releases with seeded noise; it protects nobody."""
@@ -105,6 +114,12 @@ class Automatic:
 
     def _choices_of_items(self, comparisons: Comparisons) -> PrivateMechanism:
         epsilon = float(self._smallest)
+        if self.trust == "local" and largest_menu(comparisons.difference) > 2:
+            raise ParameterError(
+                "where nobody is trusted, choices from menus are masked one by one: take "
+                "MenuResponse(epsilon).learn(menus, public_menus=True), --menus --mechanism "
+                "menu-response on the command line."
+            )
         # The variances of one voter's masked wins (the specification of items, 5): randomized
         # response of n choices among K items, or Laplace noise on their counts.
         each = len(comparisons) / max(comparisons.n_voters, 1)

@@ -30,7 +30,12 @@ Epsilons = Sequence[Fraction]
 
 RECORDS_ARE_PUBLIC = "how many records each voter has is public"
 PAIRS_ARE_PUBLIC = (
-    "which two alternatives each voter was shown is public, and none was picked by raw answers"
+    "which two alternatives each voter was shown is public, and none was picked by raw answers: "
+    "the caller said so (public_menus)"
+)
+MENUS_ARE_PUBLIC = (
+    "which alternatives each voter was shown is public, and no menu was made by looking at raw "
+    "answers: the caller said so (public_menus)"
 )
 
 

@@ -23,6 +23,7 @@ from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
 from masquerade.preference.automatic import Automatic
 from masquerade.preference.mechanism import NEIGHBOURS, PreferenceMechanism, Release
+from masquerade.preference.menus import MenuChoices
 from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.rankings import ItemStrengths
@@ -111,7 +112,7 @@ class SocialPreference(Result):
     @classmethod
     def learn(
         cls,
-        comparisons: Comparisons | Frame,
+        comparisons: Comparisons | MenuChoices | Frame,
         *,
         mechanism: str | PreferenceMechanism = "auto",
         epsilon: Any = None,
@@ -119,21 +120,21 @@ class SocialPreference(Result):
         ledger: Ledger | None = None,
         name: str = "preference",
         coins: Coins | None = None,
+        public_menus: bool = False,
     ) -> SocialPreference:
         """Learn what the voters prefer, and publish it under a guarantee.
 
         Parameters
         ----------
         comparisons : Comparisons, or a table as `Comparisons.from_frame` reads it
-            Features of different units need their `ranges`, declared there. Where items are only
-            named, each item becomes a feature with a weight of its own; a private mechanism then
-            needs the public list of items (``items=`` of
-            `Comparisons.from_frame`).
+            Or `MenuChoices` of named items, for the unit ``"choice"``. Features of different units
+            need their `ranges`, declared there. Where items are only named, each becomes a feature
+            with a weight of its own; a private mechanism then needs the public list of items
+            (``items=`` of `Comparisons.from_frame`).
         mechanism : str or PreferenceMechanism
             ``"auto"``, the default, for the most accurate by public numbers (see `Automatic`); it
             needs `epsilon`. ``"none"`` for a result without privacy, or a name (with parameters,
-            ``"central-laplace:bound=2"``); see
-            `masquerade.preference.MECHANISMS`.
+            ``"central-laplace:bound=2"``); see `masquerade.preference.MECHANISMS`.
         epsilon : number, or one number a voter, optional
             Privacy loss per unit, for a mechanism given by name.
         unit : {"voter", "record", "choice"}, optional
@@ -146,6 +147,9 @@ class SocialPreference(Result):
             What the ledger calls the result. Each call is charged, also under a name used before.
         coins : Coins, optional
             Randomness of the operating system.
+        public_menus : bool
+            The unit ``"choice"`` needs True: which alternatives each voter was shown is public, and
+            none was picked by looking at raw answers.
 
         Returns
         -------
@@ -155,25 +159,30 @@ class SocialPreference(Result):
         Raises
         ------
         ParameterError
-            The mechanism is unknown or cannot do what is asked.
+            The mechanism is unknown or cannot do what is asked, or its guarantee rests on public
+            menus, and `public_menus` is not True.
         InsufficientBudget
             A voter has too little left; nobody was charged and nothing was drawn.
         NoGuarantee
             There is a ledger, and the mechanism protects nobody.
         """
         mechanism, table = _prepare(comparisons, mechanism, epsilon, unit)
+        said = {}
+        if isinstance(mechanism, PrivateMechanism):
+            mechanism.require_consent(public_menus)  # before anybody is charged
+            said = {"public_menus": public_menus}
         source = require_coins(coins)
         paid = nullcontext() if ledger is None else charge_voters(ledger, mechanism, table, name)
         # Charged before anything is drawn: a draw that nobody paid for could be looked at.
         with paid:
-            release = mechanism.release(table, coins=source)
+            release = mechanism.release(table, coins=source, **said)
         records, named = _public_records(mechanism, table), table.items is not None
         return cls(release, table.features, table.n_voters, records, named)
 
     @classmethod
     def simulate(
         cls,
-        comparisons: Comparisons | Frame,
+        comparisons: Comparisons | MenuChoices | Frame,
         rng: np.random.Generator,
         *,
         mechanism: str | PreferenceMechanism = "auto",
@@ -407,7 +416,7 @@ class SocialPreference(Result):
 
 
 def _prepare(
-    data: Comparisons | Frame,
+    data: Comparisons | MenuChoices | Frame,
     mechanism: str | PreferenceMechanism,
     epsilon: Any,
     unit: str | None,
@@ -419,7 +428,7 @@ def _prepare(
             "the mechanism has its epsilon and unit already; give them there, or name the "
             "mechanism by a text."
         )
-    comparisons = Comparisons.of(data)
+    comparisons = Comparisons.of(data.comparisons() if isinstance(data, MenuChoices) else data)
     table = comparisons if comparisons.features else comparisons.by_items()
     if isinstance(mechanism, Automatic):
         mechanism = mechanism.choose(table)
@@ -430,7 +439,6 @@ def _prepare(
 
 def _public_records(mechanism: PreferenceMechanism, table: Comparisons) -> int | None:
     """Return how many records there are, or None where that number is protected."""
-    # Of whole voters the number of records is among what is protected.
     hidden = isinstance(mechanism, PrivateMechanism) and mechanism.unit == "voter"
     return None if hidden else len(table)
 
@@ -439,9 +447,7 @@ def _public_records(mechanism: PreferenceMechanism, table: Comparisons) -> int |
 def charge_voters(
     ledger: Ledger, mechanism: PreferenceMechanism, comparisons: Comparisons, name: str
 ) -> Iterator[None]:
-    """Charge every voter whose records are used, all or nobody, for what is drawn inside.
-
-    See `masquerade.accounting.charge_all`.
+    """Charge every voter whose records are used, all or nobody; see `charge_all`.
 
     Each pays for all of their records, at their own epsilon: what the guarantee calls voter level.
     Who has no record pays nothing where numbers of records are public. Gaussian noise has no

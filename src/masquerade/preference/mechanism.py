@@ -22,6 +22,8 @@ NEIGHBOURS: Mapping[str, str] = {
 }
 
 
+NEIGHBOURS_OF_MENUS = "one choice of one voter is another alternative of the same public menu"
+
 #: Names of Wang et al. (2019), section 3, and ours for choices, by unit and trust.
 PARADIGMS: Mapping[tuple[str, str], str] = {
     ("voter", "aggregator"): "VLCP",

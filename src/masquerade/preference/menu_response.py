@@ -20,28 +20,24 @@ from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_co
 from masquerade.exact.number import one_of
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.mechanisms.text import text_form
+from masquerade.preference.composition import MENUS_ARE_PUBLIC
 from masquerade.preference.learn import SocialPreference
 from masquerade.preference.masked_menus import MaskedMenus, fit_masked_menus
-from masquerade.preference.mechanism import Release
+from masquerade.preference.mechanism import NEIGHBOURS_OF_MENUS, Release
 from masquerade.preference.menu_groups import plan_groups
 from masquerade.preference.menus import MenuChoices
 from masquerade.preference.personal_epsilon import Epsilon, epsilons_of, read_epsilon
 from masquerade.preference.private_mechanism import (
     EPSILON_IS_PUBLIC,
     RANGES_ARE_PUBLIC,
+    require_public_menus,
     text_of_value,
 )
 
-MENUS_ARE_PUBLIC = (
-    "which alternatives each voter was shown is public, and no menu was made by looking at raw "
-    "answers"
-)
 CHOICES_ARE_PUBLIC = "how many choices each voter made is public"
 Grouping = Literal["planned", "single"]
 
 _FEWEST_IN_WAVES = 64  # choices below which reports say too little to plan by
-
-NEIGHBOURS_OF_MENUS = "one choice of one voter is another alternative of the same public menu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,7 @@ class MenuResponse:
     ...     ranges={"price": (0, 10)})
     >>> mechanism = MenuResponse(2)
     >>> reported = mechanism.report(menus)          # on each voter's device
-    >>> mechanism.collect(reported).guarantee.epsilon.epsilon
+    >>> mechanism.collect(reported, public_menus=True).guarantee.epsilon.epsilon
     2.0
     """
 
@@ -122,16 +118,26 @@ class MenuResponse:
             )
         return self._mask(menus, source, given)
 
-    def collect(self, reported: MenuChoices) -> Release:
+    def collect(self, reported: MenuChoices, *, public_menus: bool = False) -> Release:
         """Return what masked choices say together: the server's half, which costs nothing more.
+
+        Parameters
+        ----------
+        public_menus : bool
+            Say True: which alternatives each voter was shown is public, and no menu was made by
+            looking at raw answers. The guarantee holds for such menus alone.
 
         Raises
         ------
         ParameterError
-            There is no choice.
+            There is no choice, or it was not said that menus are public.
         InvalidRecord
             A report is no place in its menu.
         """
+        require_public_menus(public_menus, self.name)
+        return self._collect(reported)
+
+    def _collect(self, reported: MenuChoices) -> Release:
         if len(reported) == 0:
             raise ParameterError("there are no choices, so there is nothing to learn.")
         group = _groups_of(reported)
@@ -180,6 +186,7 @@ class MenuResponse:
         ledger: Ledger | None = None,
         name: str = "preference",
         coins: Coins | None = None,
+        public_menus: bool = False,
     ) -> SocialPreference:
         """Mask every choice and learn what the voters prefer.
 
@@ -190,12 +197,17 @@ class MenuResponse:
             Every voter is charged, all or nobody, the voter's epsilon times number of choices.
         name : str
             What the ledger calls the result.
+        public_menus : bool
+            As for `collect`.
 
         Raises
         ------
+        ParameterError
+            It was not said that menus are public; nobody was charged.
         InsufficientBudget
             A voter has too little left; nobody was charged and nothing was drawn.
         """
+        require_public_menus(public_menus, self.name)
         source = require_coins(coins)
         menus = MenuChoices.of(menus)
         counts, epsilons = menus.choices_per_voter().tolist(), self._epsilons(menus)
@@ -212,12 +224,12 @@ class MenuResponse:
         )
         with paid:
             reported = self._in_waves(menus, source)
-        return self._learned(self.collect(reported), menus)
+        return self._learned(self._collect(reported), menus)
 
     def simulate(self, menus: MenuChoices | Frame, rng: np.random.Generator) -> SocialPreference:
         """Learn with masks of a seeded generator, for studies; it protects nobody."""
         menus = MenuChoices.of(menus)
-        release = self.collect(self._in_waves(menus, SimulatedCoins(rng)))
+        release = self._collect(self._in_waves(menus, SimulatedCoins(rng)))
         guarantee = replace(
             release.guarantee,
             status="none",
@@ -281,6 +293,13 @@ class MenuResponse:
     def _mask(
         self, menus: MenuChoices, source: WordSource, weights: Floats | None = None
     ) -> MenuChoices:
+        # A name that one voter alone was shown would stand in the result for all to see.
+        if not menus.items_given:
+            raise ParameterError(
+                f"the items were read off the menus, and {self.name} would publish them. Give the "
+                "public list of all items that could be shown, items=[...] (--items FILE on the "
+                "command line)."
+            )
         epsilons = self._epsilons(menus)
         # The plan reads menus, epsilons and earlier reports, never what was chosen.
         group = _groups_of(menus)
@@ -297,7 +316,8 @@ class MenuResponse:
         return replace(menus, chosen=reports, groups=group)
 
     def _learned(self, release: Release, menus: MenuChoices) -> SocialPreference:
-        return SocialPreference(release, menus.features, menus.n_voters, len(menus))
+        named = menus.named_items
+        return SocialPreference(release, menus.features, menus.n_voters, len(menus), named)
 
 
 def fit_menus(menus: MenuChoices | Frame) -> SocialPreference:
@@ -336,7 +356,8 @@ def fit_menus(menus: MenuChoices | Frame) -> SocialPreference:
         shrinkage_covariance=fit.shrinkage,
         details={"model": "logit"},
     )
-    return SocialPreference(release, menus.features, menus.n_voters, len(menus))
+    named = menus.named_items
+    return SocialPreference(release, menus.features, menus.n_voters, len(menus), named)
 
 
 def _choices(menus: MenuChoices, start: int, end: int) -> MenuChoices:

@@ -23,6 +23,13 @@ from masquerade.preference.composition import (
     Unit,
 )
 from masquerade.preference.directions import UNIT, integer_root, sums_by_voter
+from masquerade.preference.item_menus import (
+    NEVER_MET,
+    estimate_of_strengths,
+    largest_menu,
+    menu_strengths,
+    require_menu_records,
+)
 from masquerade.preference.masked_choices import at_least_zero
 from masquerade.preference.other_voters import reports_show_spread, spread_of_reports
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
@@ -35,7 +42,6 @@ Design = Literal["unknown", "balanced"]
 BALANCED = "the questions were planned so that each pair of items is asked about equally often"
 
 _CLOSE = 1e-10  # derivative a record at which a fit ends
-_NEVER_MET = 1e-9  # information an item that stands for none
 _MOST_NET_WINS = 1 << 16
 
 
@@ -100,30 +106,23 @@ def perturbed_strengths(
     Wang, 2025). The ridge ``1 + V / h``, with h the mean information an item at indifference, is a
     prior of variance 1 for the strengths, widened by the noise.
 
-    With H the information, P the projection on sum 0 and R = P (H + ridge)^-1 P, the covariance is
-    ``R (H + V P + ridge**2 P) R``: sampling, noise, and the bias of the ridge under its prior.
+    For the errors see `estimate_of_strengths`: sampling, noise, and the bias of the ridge under its
+    prior.
     """
     k = len(wins)
-    information_an_item = max(float(met.sum()) / (4 * k), _NEVER_MET)
+    information_an_item = max(float(met.sum()) / (4 * k), NEVER_MET)
     ridge = 1 + variance / information_an_item
     records = max(float(met.sum()) / 2, 1.0)
     found = maximise_strengths(wins, met, ridge=ridge, tolerance=_CLOSE * records)
-    centre = np.eye(k) - 1 / k
-    lift = centre @ np.linalg.inv(found.information + ridge * np.eye(k)) @ centre
-    return Estimate(
-        found.strengths,
-        lift @ (variance * centre if noise is None else noise) @ lift,
-        lift @ found.information @ lift,
-        ridge**2 * lift @ lift,
-        details={"model": "bradley-terry", "ridge": ridge},
-    )
+    noise = variance * (np.eye(k) - 1 / k) if noise is None else noise
+    return estimate_of_strengths(found.strengths, found.information, ridge, noise, "bradley-terry")
 
 
 @dataclass(frozen=True, slots=True)
 class Wins:
-    """How often each item was chosen, where which pairs were shown is public.
+    """How often each item was chosen, where which pairs or menus were shown is public.
 
-    Turning a choice round takes one win from an item and gives it to another.
+    Another choice from the same menu takes one win from an item and gives it to another.
     """
 
     units: ClassVar[tuple[Unit, ...]] = ("choice",)
@@ -132,7 +131,7 @@ class Wins:
 
     def rows(self, records: Comparisons) -> Integers:
         """Return each voter's wins: of each item, or of the first of two."""
-        require_item_records(records.difference)
+        require_menu_records(records.difference)
         chosen = (records.difference > 0).astype(np.int64)
         return published_counts(sums_by_voter(chosen, records.offsets))
 
@@ -146,14 +145,23 @@ class Wins:
         return np.full(len(variance), 1 / (2 * features)), variance / np.maximum(records, 1)
 
     def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
-        """Return the strengths that the noisy wins and the public pairs give."""
+        """Return the strengths that the noisy wins and the public pairs or menus give."""
         assert pairs is not None
         # Reports of devices are averaged by share, the pairs with them: back to a sum of records.
         share = reports.shares if len(reports.shares) > 1 else np.ones(pairs.n_voters)
         scale = len(pairs) / max(float(share @ pairs.records_per_voter()), 1e-12)
-        met = pairs_met(pairs, scale * share[pairs.voter])
+        emphasis = scale * share[pairs.voter]
         factor = scale if len(reports.shares) > 1 else 1.0
-        k, records = reports.features, float(met.sum()) / 2
+        k = reports.features
+        if largest_menu(pairs.difference) > 2:
+            shown = pairs.difference != 0  # which of them was chosen is not read
+            counts, variance = on_all_items(
+                factor * reports.total, factor**2 * reports.total_variance, items=k
+            )
+            choices = float(emphasis @ shown.any(axis=1))
+            return menu_strengths(counts + choices / k, shown, emphasis, variance)
+        met = pairs_met(pairs, emphasis)
+        records = float(met.sum()) / 2
         counts = factor * reports.total - (records / 2 if k == 2 else 0.0)
         noisy, variance = on_all_items(counts, factor**2 * reports.total_variance, items=k)
         return perturbed_strengths(noisy + records / k, met, variance)
@@ -322,7 +330,10 @@ class ItemMechanism(PrivateMechanism):
     def check(self, comparisons: Comparisons) -> None:
         """Raise where the mechanism cannot protect these comparisons; nothing is drawn."""
         super().check(comparisons)
-        require_item_records(comparisons.difference)
+        if self.takes_menus:
+            require_menu_records(comparisons.difference)
+        else:
+            require_item_records(comparisons.difference)
 
     def with_noise(self, statistic: Statistic, noise: Noise = LAPLACE) -> Composition:
         """Return the statistic with this noise."""
@@ -333,8 +344,9 @@ class ItemMechanism(PrivateMechanism):
 class ItemWins(ItemMechanism):
     """Publish how often each named item was chosen, with noise, and the strengths that this gives.
 
-    Of public pairs the wins say all that the Bradley-Terry model needs, so its whole fit runs on
-    published numbers.
+    Of public pairs the wins say all that the Bradley-Terry model needs, and of public menus all
+    that Luce's does, so the whole fit runs on published numbers. Menus are given as
+    `MenuChoices.comparisons` makes them.
 
     Parameters
     ----------
@@ -348,15 +360,17 @@ class ItemWins(ItemMechanism):
 
     Privacy
     -------
-    Protects each choice. Neighbours: one choice is turned round; which pairs were shown is public,
-    and no pair was picked by looking at raw answers. It moves two counts by one each, so
-    independent discrete Laplace noise of scale ``2 / epsilon`` costs epsilon exactly, for any
-    number of items (of two items one count is published, with scale ``1 / epsilon``). A voter with
-    n choices is protected at n times epsilon.
+    Protects each choice. Neighbours: one choice is another of the same menu (a pair is a menu of
+    two); which menus were shown is public, and none was picked by looking at raw answers, which
+    ``public_menus=True`` says. It moves two counts by one each, so independent discrete Laplace
+    noise of scale ``2 / epsilon`` costs epsilon exactly, for any number of items and any menu (of
+    two items one count is published, with scale ``1 / epsilon``). A voter with n choices is
+    protected at n times epsilon. A record with its menu is not protected: menus are visible.
 
     References
     ----------
     Cai, Chakraborty and Wang (2025), arXiv 2507.09388, whose perturbed likelihood this is.
+    Plackett (1975) and Luce (1959) for menus.
 
     Examples
     --------
@@ -368,6 +382,7 @@ class ItemWins(ItemMechanism):
 
     name = "item-wins"
     units = Wins.units
+    takes_menus = True
 
     def compose(self) -> Composition:
         """Return wins with Laplace noise."""

@@ -15,6 +15,7 @@ from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
 from masquerade.exact.number import one_of, whole
 from masquerade.preference.composition import Unit
+from masquerade.preference.item_menus import largest_menu
 from masquerade.preference.linear import fit_linear
 from masquerade.preference.masked_choices import MaskedChoices
 from masquerade.preference.mechanism import NEIGHBOURS, Release
@@ -96,6 +97,11 @@ class NoMechanism:
         return f"{self.name}:fit={self.fit}"
 
     def _learn(self, comparisons: Comparisons) -> Release:
+        if comparisons.items is not None and largest_menu(comparisons.difference) > 2:
+            raise ParameterError(
+                f"records are choices from menus, and {self.name} fits pairs; fit_menus (--menus "
+                "--mechanism none) fits menus without privacy."
+            )
         weights, covariance, details = self._fitted(comparisons)
         return Release(
             weights=weights,

@@ -20,6 +20,7 @@ from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_co
 from masquerade.exact.number import text_of
 from masquerade.mechanisms.text import text_form
 from masquerade.preference.composition import (
+    MENUS_ARE_PUBLIC,
     PAIRS_ARE_PUBLIC,
     RECORDS_ARE_PUBLIC,
     Composition,
@@ -28,7 +29,8 @@ from masquerade.preference.composition import (
     Rows,
     Unit,
 )
-from masquerade.preference.mechanism import NEIGHBOURS, Release
+from masquerade.preference.item_menus import largest_menu, require_pairs_of_items
+from masquerade.preference.mechanism import NEIGHBOURS, NEIGHBOURS_OF_MENUS, Release
 from masquerade.preference.personal_epsilon import Epsilon, epsilons_of, read_epsilon
 from masquerade.preference.thurstone import require_features
 from masquerade.preference.trust import Device, mask_rows
@@ -67,6 +69,8 @@ class PrivateMechanism(ABC):
 
     name: ClassVar[str]
     units: ClassVar[tuple[Unit, ...]]
+    #: Whether a record may be a choice from a public menu of three or more named items.
+    takes_menus: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
@@ -95,19 +99,33 @@ class PrivateMechanism(ABC):
     def compose(self) -> Composition:
         """Return the statistic, the noise and the trust that the parameters name."""
 
-    def release(self, comparisons: Comparisons | Frame, *, coins: Coins | None = None) -> Release:
+    def release(
+        self,
+        comparisons: Comparisons | Frame,
+        *,
+        coins: Coins | None = None,
+        public_menus: bool = False,
+    ) -> Release:
         """Return private weights; noise from the operating system.
+
+        Parameters
+        ----------
+        public_menus : bool
+            The unit ``"choice"`` needs True: which alternatives each voter was shown is public, and
+            none was picked by looking at raw answers. Other units do not rest on it.
 
         Raises
         ------
         InsecureRandomness
             `coins` is anything but `Coins`.
         ParameterError
-            The comparisons have no features, or do not suit the mechanism.
+            The comparisons have no features, or do not suit the mechanism; or the guarantee rests
+            on public menus, and nobody said that they are.
         """
         source = require_coins(coins)
         comparisons = Comparisons.of(comparisons)
         self.check(comparisons)
+        self.require_consent(public_menus)
         return self._release(comparisons, source)
 
     def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
@@ -128,6 +146,11 @@ class PrivateMechanism(ABC):
         )
         return replace(release, guarantee=guarantee)
 
+    def require_consent(self, public_menus: bool) -> None:
+        """Raise `ParameterError` where the guarantee rests on public menus that nobody stated."""
+        if self.unit == "choice":
+            require_public_menus(public_menus, self.name)
+
     def check(self, comparisons: Comparisons) -> None:
         """Raise where the mechanism cannot protect these comparisons; nothing is drawn.
 
@@ -135,7 +158,8 @@ class PrivateMechanism(ABC):
         ------
         ParameterError
             There are no features or voters, the list of items was read off the records, or a choice
-            to be protected was made among more than two alternatives.
+            to be protected was made among more than two alternatives and the mechanism does not
+            take menus.
         """
         require_features(comparisons)
         # A name that one voter alone wrote would stand in the result for all to see.
@@ -146,6 +170,8 @@ class PrivateMechanism(ABC):
                 "public list of all items that could be compared, items=[...] (--items FILE on "
                 "the command line)."
             )
+        if not self.takes_menus:
+            require_pairs_of_items(comparisons, self.name)
         if self.unit == "choice":
             require_pairs(comparisons.most_records_of_a_choice())
         if comparisons.n_voters == 0:
@@ -218,6 +244,7 @@ class PrivateMechanism(ABC):
         *,
         features: int | None = None,
         pairs: Comparisons | None = None,
+        public_menus: bool = False,
     ) -> Release:
         """Return what the reports of many devices say together; the server's half.
 
@@ -230,11 +257,14 @@ class PrivateMechanism(ABC):
         pairs : Comparisons, optional
             What each voter was shown, in either order, where that is public (the unit
             ``"choice"``): which alternative was chosen is not read from it.
+        public_menus : bool
+            As for `release`.
 
         Raises
         ------
         ParameterError
-            There is no report, or a choice has several pairs, which tell it.
+            There is no report, a choice has several pairs, which tell it, or the guarantee rests on
+            public menus, and nobody said that they are.
         InvalidRecord
             A report does not fit the features, or its voter's pairs.
         """
@@ -246,11 +276,14 @@ class PrivateMechanism(ABC):
         if pairs is not None:
             features = pairs.n_features
             require_pairs(pairs.most_records_of_a_choice())
+            if not self.takes_menus:
+                require_pairs_of_items(pairs, self.name)
             if len(reports) != pairs.n_voters:
                 raise InvalidRecord(
                     f"there are {len(reports)} reports for {pairs.n_voters} voters."
                 )
             records = pairs.records_per_voter()
+        self.require_consent(public_menus)
         if features is None or (pairs is None and parts.statistic.row_a_record):
             raise ParameterError(
                 "give the number of features, or the pairs that were shown if these are public."
@@ -292,6 +325,8 @@ class PrivateMechanism(ABC):
         for epsilon, count in set(zip(epsilons, records.tolist(), strict=True)):
             most[epsilon] = max(most[epsilon], self.units_of_a_voter(count))
         features = reports.features
+        menus = self.takes_menus and pairs is not None and largest_menu(pairs.difference) > 2
+        shown = (MENUS_ARE_PUBLIC if menus else PAIRS_ARE_PUBLIC,)
         # One unit of whoever has the largest epsilon.
         single = max(parts.loss(each, features=features, units=1) for each in most)
         guarantee = Guarantee(
@@ -306,14 +341,14 @@ class PrivateMechanism(ABC):
                 *EPSILON_IS_PUBLIC,
                 RANGES_ARE_PUBLIC,
                 *(() if self.hides_records else (RECORDS_ARE_PUBLIC,)),
-                *((PAIRS_ARE_PUBLIC,) if self.unit == "choice" else ()),
+                *(shown if self.unit == "choice" else ()),
                 *estimate.assumptions,
                 *reports.assumptions,
             ),
             delta=parts.noise.delta,
             unit=self.unit,
             trust=parts.trust.name,
-            neighbours=NEIGHBOURS[self.unit],
+            neighbours=NEIGHBOURS_OF_MENUS if menus else NEIGHBOURS[self.unit],
         )
         return Release(
             weights=estimate.weights,
@@ -359,8 +394,26 @@ def require_pairs(records_of_a_choice: int) -> None:
         raise ParameterError(
             f"a choice has {records_of_a_choice} records, so it was made among "
             f"{records_of_a_choice + 1} alternatives: which pairs stand in the table then tells "
-            "what was chosen, and the unit 'choice' takes the pairs for public. Ask for choices "
-            "between two, or protect the unit 'record' or 'voter', which hides the pairs."
+            "what was chosen, and the unit 'choice' takes the pairs for public. Give each choice "
+            "as its menu (MenuChoices, --menus): MenuResponse masks it on the voter's device, and "
+            "item-wins takes menus of named items where an aggregator may see the choices. Or ask "
+            "for choices between two, or protect the unit 'record' or 'voter', which hides the "
+            "pairs."
+        )
+
+
+def require_public_menus(public_menus: bool, name: str) -> None:
+    """Refuse to rest a guarantee on public menus where nobody said that they are public.
+
+    Raises `ParameterError`: menus that were made from answers tell them, and no noise hides that.
+    """
+    if public_menus is not True:
+        raise ParameterError(
+            f"{name} hides which alternative was chosen and nothing else: its guarantee holds only "
+            "if which alternatives each voter was shown is public, and none was picked by looking "
+            "at raw answers. If that is so, say it with public_menus=True (--public-menus on the "
+            "command line); if not, protect the unit 'record' or 'voter', which hides what was "
+            "shown too."
         )
 
 
