@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from masquerade.errors import ParameterError
 from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import Automatic, LinearMoment, expected_agreement, made_up_voters
-from masquerade.preference.composition import Reports
+from masquerade.preference.composition import Estimate, Reports
 from masquerade.preference.directions import UNIT, direction_sensitivity, whole_directions
 from masquerade.preference.slope_and_moment import (
     SlopeAndMoment,
@@ -159,7 +159,72 @@ def test_the_stated_noise_is_that_of_releases() -> None:
     np.testing.assert_allclose(measured / stated, 1, atol=0.34)
 
 
-@pytest.mark.parametrize(("epsilon", "wanted"), [(0.1, 0.92), (1, 0.97)])
+def test_the_formula_of_the_noise_holds_draw_by_draw() -> None:
+    """1,000 voters of 50 correlated records, ten features, epsilon 1: 1,500 draws of noise alone.
+
+    A deviation of 1,500 draws has a relative error of .018, and is within five of these of the
+    formula; the mean is within a sixth of a deviation of the answer without noise.
+    """
+    # The specification's own numbers, .0072 to .0152, are those of noise by length on the moment,
+    # 1.5 times smaller than the exact Laplace noise that it chooses and that is released.
+    rng = np.random.default_rng(6)
+    data = made_up_voters(rng, voters=1000, features=10, kind="correlated").choose(rng, 50)
+    statistic, noise, one = SlopeAndMoment(), SlopeAndMomentNoise(), Fraction(1)
+    exact, moved = statistic.rows(data).sum(axis=0), direction_sensitivity(10)
+    coins = SimulatedCoins(np.random.default_rng(7))
+    masked = noise.mask(np.tile(exact, (1500, 1)), one, moved, coins)
+
+    def estimate(row: np.ndarray, variance: float) -> Estimate:
+        total = row[None].astype(float)
+        every = np.array([len(data)])
+        return statistic.estimate(
+            Reports(total, np.array([variance]), every, 10, voters=1000), None
+        )
+
+    variance = noise.fidelity(one, moved, len(exact)).variance
+    drawn = np.array([estimate(row, variance).weights for row in masked])
+    stated = np.sqrt(np.diag(estimate(exact, variance).noise))
+    np.testing.assert_allclose(drawn.std(axis=0) / stated, 1, atol=5 * 0.018)
+    bias = np.abs(drawn.mean(axis=0) - estimate(exact, 1e-9).weights)
+    assert (bias < stated / 6).all()
+    assert 0.005 < stated.min() < stated.max() < 0.025
+
+
+def test_a_search_finds_no_two_directions_further_apart_than_euclid_allows() -> None:
+    """Slopes 2 apart for opposites, moments sqrt 2 for right angles; both together still 2."""
+    rng = np.random.default_rng(8)
+    u, v = rng.normal(size=(2, 100_000, 3))
+    for rows in (u, v):
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    u[0], v[0] = (1, 0, 0), (-1, 0, 0)
+    u[1], v[1] = (1, 0, 0), (0, 1, 0)
+    slope = ((u - v) ** 2).sum(axis=1)
+    products = [rows[:, :, None] * rows[:, None, :] for rows in (u, v)]
+    moment = ((products[0] - products[1]) ** 2).sum(axis=(1, 2))
+    assert slope.max() == pytest.approx(4)
+    assert moment.max() == pytest.approx(2)
+    assert (slope + moment / 2).max() == slope[0] + moment[0] / 2 == pytest.approx(4)
+
+
+def test_one_record_of_one_feature_is_released() -> None:
+    """The smallest study: a moment of one number between 0 and 1, and a direction of length 1."""
+    data = made_up_voters(np.random.default_rng(0), voters=1, features=1).choose(
+        np.random.default_rng(1), 1
+    )
+    with pytest.warns(UserWarning, match="one voter"):
+        released = LinearMoment(1, trust="aggregator").simulate(data, np.random.default_rng(2))
+    assert abs(released.weights[0]) == 1
+
+
+def test_a_slope_of_nothing_decides_nothing() -> None:
+    """Sums that noise made zero: all weights 0, with finite errors."""
+    reports = Reports(np.zeros((1, 5)), np.array([1e9]), np.zeros(1, np.int64), 2)
+    estimate = SlopeAndMoment().estimate(reports, None)
+    assert estimate.weights.tolist() == [0, 0]
+    assert np.isfinite(estimate.noise).all()
+
+
+@pytest.mark.parametrize(("epsilon", "wanted"), [(0.1, 0.94), (0.3, 0.97), (1, 0.98), (3, 0.985)])
 def test_uneven_features_are_learned_as_well_as_promised(epsilon: float, wanted: float) -> None:
     """1,000 voters with 50 records, correlations of .85, 3 crowds; auto takes it there."""
     found = []
@@ -172,7 +237,7 @@ def test_uneven_features_are_learned_as_well_as_promised(epsilon: float, wanted:
         weights = mechanism.simulate(data, np.random.default_rng([seed, 2])).weights
         held = voters.choose(np.random.default_rng([seed, 3]), 20).difference
         found.append(np.mean(np.sign(held @ weights) == np.sign(held @ voters.mean_weights)))
-    assert np.mean(found) >= wanted
+    assert np.mean(found) >= wanted - 0.01  # 3 crowds: a standard error of .005
 
 
 def test_few_records_keep_the_round_moment() -> None:

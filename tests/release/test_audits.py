@@ -25,8 +25,10 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.noise import scale_rounded_up
 from masquerade.release import (
     ENGINES,
+    Cells,
     Engine,
     GroupedClaims,
+    PosteriorHistogram,
     PrivateEngine,
     Release,
     TwoPassHistogram,
@@ -45,8 +47,8 @@ FALSE_ALARM = 1e-6  # of all comparisons of one audit together
 MODES = {"plain": None, "weighted": "reliability", "listed": "objects"}
 """What is public: participation; also weights of users; or a list of objects in its place."""
 
-Cell = tuple[int, int, float]  # object, user, value
-Cells = list[Cell]
+Claim = tuple[int, int, float]  # object, user, value
+World = list[Claim]
 U = 0  # the user whose values are replaced, or who is removed
 FEW, MANY = 4, 17  # claims of others about an object; weights are used from 70 / epsilon
 
@@ -91,7 +93,7 @@ class Path:
         """High end of the domain, of which the low one is 0."""
         return 40.0 if self.kind is proven_test.ProvenTest else 3.0
 
-    def world(self, ours: float | None) -> Cells:
+    def world(self, ours: float | None) -> World:
         """Return the claims of one copy; `ours`: all values of user `U`, who is not there at None.
 
         The other users stand at the low end, each with one claim.
@@ -101,20 +103,29 @@ class Path:
             others = FEW
         if self.kind in (local_noise.LocalNoise, TwoPassHistogram):
             others = 0  # every claim is shown by itself; who stands alone has the largest weight
-        cells: Cells = []
+        cells: World = []
         for at in range(self.objects):
             if ours is not None:
                 cells.append((at, U, ours))
             cells += [(at, 1 + at * others + i, 0.0) for i in range(others)]
         return cells
 
-    def worlds(self) -> tuple[Cells, Cells]:
+    def worlds(self) -> tuple[World, World]:
         """Return the worst neighbours: from one end to the other, or gone."""
         if self.mode == "listed":
             return self.world(0.0), self.world(None)
         return self.world(self.high), self.world(0.0)
 
-    def claims(self, world: Cells, copies: int) -> GroupedClaims:
+    @property
+    def times(self) -> int:
+        """How many times epsilon the two worlds may be told apart by."""
+        return 1
+
+    def shown(self, release: Release) -> Release:
+        """Return what is published of a release."""
+        return release
+
+    def claims(self, world: World, copies: int) -> GroupedClaims:
         """Return so many copies of a world, each with objects and users of its own."""
         at, user, value = (np.array(each) for each in zip(*world, strict=True))
         copy = np.arange(copies)[:, None]
@@ -151,6 +162,91 @@ class Path:
         return self.kind(**words)
 
 
+ATTRIBUTES = {"shift": ("day", "night"), "site": ("north", "south")}
+CHANGES = ("gone", "value", "categories")
+
+
+@dataclass(frozen=True)
+class CellsPath(Path):
+    """Listed objects in the cells of several attributes at once; what user `U` does differs.
+
+    `change`: the claims of `U` are gone, have other values, or stand in other categories. Cells of
+    a copy are numbered object by object, by day before those by night.
+    """
+
+    change: str
+
+    def __str__(self) -> str:
+        return f"attributes {self.unit} {self.change}"
+
+    @property
+    def times(self) -> int:
+        """How many times epsilon: what is replaced is removed and added."""
+        return 1 if self.change == "gone" else 2
+
+    @property
+    def epsilon(self) -> int:
+        """Epsilon of a claim, or of a user."""
+        return 2 // self.times
+
+    @property
+    def copies(self) -> int:
+        """Copies of each neighbour that are drawn at once."""
+        return 3000 if self.unit == "claim" else 8000
+
+    @property
+    def cap(self) -> int:
+        """Most cells of a user that are used."""
+        return 3 - self.times  # one where something is replaced, so that a fault shows
+
+    @property
+    def objects(self) -> int:
+        """Cells of one copy: of one object, or of two."""
+        return 4 if self.unit == "claim" else 4 * self.cap
+
+    def worlds(self) -> tuple[World, World]:
+        """Return the worst neighbours; a user who is gone had one claim more than the cap uses."""
+        day = [0, 1, 4] if self.unit == "user" and self.change == "gone" else [0]
+        others: World = [(at, 1 + at, 0.0) for at in range(self.objects)]
+        one: World = [(at, U, self.high) for at in day]
+        far, value = (2, self.high) if self.change == "categories" else (0, 0.0)
+        other = [] if self.change == "gone" else [(at + far, U, value) for at in day]
+        return others + one, others + other
+
+    def cells(self, copies: int) -> Cells:
+        """Return the cells of so many copies, whose names are in the order of their numbers."""
+        return Cells([f"{i:06}" for i in range(copies * self.objects // 4)], ATTRIBUTES)
+
+    def claims(self, world: World, copies: int) -> GroupedClaims:
+        """Return so many copies of a world, with a column for each attribute."""
+        at, user, value = (np.array(each) for each in zip(*world, strict=True))
+        copy = np.arange(copies)[:, None]
+        cell = (copy * self.objects + at).ravel()
+        table = {
+            "task": [f"{i:06}" for i in cell // 4],
+            "worker": (copy * 1000 + user).ravel(),
+            "value": np.tile(value, copies),
+            "shift": [ATTRIBUTES["shift"][i] for i in cell // 2 % 2],
+            "site": [ATTRIBUTES["site"][i] for i in cell % 2],
+        }
+        return GroupedClaims.of(self.cells(copies).claims(table))
+
+    def engine(self, copies: int = 1) -> Engine:
+        """Return the engine for so many copies of a world."""
+        return self.cells(copies).engine(
+            expected=4,
+            epsilon=self.epsilon,
+            domain=(0, self.high),
+            unit=self.unit,
+            cap=self.cap,
+            bins=3,
+        )
+
+    def shown(self, release: Release) -> Release:
+        """Return the release with the points that each cell gets."""
+        return self.cells(len(release.objects) // self.objects).shared_out(release, 1)
+
+
 def is_offered(path: Path) -> bool:
     """Return whether the engine can be made so; a combination that is refused promises nothing."""
     parameter = MODES[path.mode]
@@ -171,6 +267,20 @@ PATHS = [
     for mode in MODES
     if is_offered(path := Path(kind, unit, mode))
 ]
+
+CELLS = [
+    CellsPath(PosteriorHistogram, unit, "listed", change) for unit in UNITS for change in CHANGES
+]
+
+
+def test_several_attributes_are_listed_objects_and_take_no_other_mode() -> None:
+    """The engine of cells is the one that is audited; weights of users are refused."""
+    for path in CELLS:
+        assert type(path.engine()) is path.kind
+    with pytest.raises(ParameterError, match="reliab"):
+        Cells(["a"], ATTRIBUTES).engine(
+            expected=4, epsilon=1, domain=(0, 3), reliability={"ann": 0.5}
+        )
 
 
 def test_every_private_engine_is_audited_at_every_unit_and_mode() -> None:
@@ -230,7 +340,7 @@ def of_points(path: Path, release: Release) -> Floats:
     return np.stack(parts, axis=1).reshape(objects // path.objects, -1)
 
 
-def told(path: Path, world: Cells, copies: int, seed: int) -> Floats:
+def told(path: Path, world: World, copies: int, seed: int) -> Floats:
     """Return what is computed from values and noise, shape (copies, numbers).
 
     Where participation is public, objects of a copy for which the cap used user `U` stand first:
@@ -294,10 +404,11 @@ def bound(path: Path) -> tuple[float, float]:
     """Return the sampled lower bound on epsilon, and the epsilon that is claimed."""
     one, other = (told(path, world, path.copies, seed) for seed, world in enumerate(path.worlds()))
     promise = path.engine().guarantee()
-    return sampled_epsilon(one, other, float(promise.delta)), promise.epsilon.epsilon
+    lower = sampled_epsilon(one, other, float(promise.delta))
+    return lower, path.times * promise.epsilon.epsilon
 
 
-@pytest.mark.parametrize("path", PATHS, ids=str)
+@pytest.mark.parametrize("path", [*PATHS, *CELLS], ids=str)
 def test_audit_no_event_betrays_more_than_is_claimed(path: Path) -> None:
     """4,000 to 16,000 draws of each of two worst neighbours, false alarm 1e-6: it is below.
 
@@ -326,7 +437,7 @@ def pass_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(proven_test, "holds", lambda *values, **words: True)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=str)
+@pytest.mark.parametrize("path", [*PATHS, *CELLS], ids=str)
 def test_audit_a_planted_fault_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same draws with half of the noise, or a test that all pass: every path is refuted."""
     (pass_alone if path.kind is proven_test.ProvenTest else halve)(monkeypatch)
@@ -338,7 +449,9 @@ GIVEN = np.array([2, -1, 5, 0, 3])
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in PATHS if issubclass(path.kind, histogram.Histogram)], ids=str
+    "path",
+    [path for path in [*PATHS, *CELLS] if issubclass(path.kind, histogram.Histogram)],
+    ids=str,
 )
 def test_all_but_the_noisy_counts_is_the_same_on_neighbours(
     path: Path, monkeypatch: pytest.MonkeyPatch
@@ -350,7 +463,7 @@ def test_all_but_the_noisy_counts_is_the_same_on_neighbours(
         counts.real = lambda claims, grid, *more, **words: np.empty(int(grid.offset[-1]), np.int64)
         release, _ = drawn(path.engine(4), path.claims(world, 4), 7)
         assert len(counts.kept) == (2 if path.kind is TwoPassHistogram else 1)
-        densities = release.densities
+        release, densities = path.shown(release), release.densities
         shown.append(
             (
                 repr(release.codebook()),
@@ -366,7 +479,7 @@ def test_all_but_the_noisy_counts_is_the_same_on_neighbours(
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PATHS, ids=str)
+@pytest.mark.parametrize("path", [*PATHS, *CELLS[::3]], ids=str)
 def test_audit_no_event_of_whole_releases_betrays_more_than_is_claimed(path: Path) -> None:
     """800 whole releases of each of two worst neighbours, densities and points, one by one."""
     rows: list[Floats] = []
@@ -381,4 +494,5 @@ def test_audit_no_event_of_whole_releases_betrays_more_than_is_claimed(path: Pat
             found.append(np.concatenate([*density, of_points(path, release).ravel()]))
         rows.append(np.array(found))
     promise = engine.guarantee()
-    assert sampled_epsilon(rows[0], rows[1], float(promise.delta)) <= promise.epsilon.epsilon
+    lower = sampled_epsilon(rows[0], rows[1], float(promise.delta))
+    assert lower <= path.times * promise.epsilon.epsilon

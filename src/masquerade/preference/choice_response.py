@@ -24,6 +24,7 @@ from masquerade.preference.composition import (
     Unit,
 )
 from masquerade.preference.masked_choices import (
+    FEW_VOTERS,
     MaskedChoices,
     MaskedChoicesFit,
     at_least_zero,
@@ -109,7 +110,7 @@ class Choices:
         if self.estimator == "bradley-terry":
             return _strengths(signs, pairs, emphasis, contrast)
         fit = fit_masked_choices(signs, differences, emphasis, contrast, voter=voter)
-        details = _on_shrinkage(fit)
+        details = _on_shrinkage(fit, voters=len(np.unique(voter)))
         if self.groups > 1:
             masked = MaskedChoices(differences * signs[:, None], emphasis, contrast)
             details["groups"] = find_voter_groups(masked, voter, most=self.groups).to_json()
@@ -192,18 +193,26 @@ def _strengths(signs: Integers, pairs: Comparisons, emphasis: Floats, contrast: 
     return perturbed_strengths(wins, met, float(np.diag(noise).mean()), noise)
 
 
-def _on_shrinkage(fit: MaskedChoicesFit) -> dict[str, Any]:
-    """Return how much of the errors is the ridge's, and a remark where that is more than half."""
+def _on_shrinkage(fit: MaskedChoicesFit, *, voters: int) -> dict[str, Any]:
+    """Return how much of the errors is the ridge's, and remarks: more than half, or few voters."""
     bias = np.diag(fit.shrinkage)
     every = np.diag(fit.noise) + np.diag(fit.sampling) + bias
     share = float((bias / np.where(every > 0, every, 1)).max(initial=0))
     details: dict[str, Any] = {"model": "probit", "shrinkage_share": share}
-    # The remark of the specification's page on intervals, section 3.5.
+    # The remarks of the specification's page on intervals, sections 3.5 and 3.6.
+    remarks = []
     if share > 0.5:
-        details["remark"] = (
+        remarks.append(
             "these choices say little: the weights are pulled towards 0, and their directions are "
             "safer than their sizes"
         )
+    if voters < FEW_VOTERS:
+        remarks.append(
+            "fewer than ten voters do not show how voters differ: the errors are those of "
+            "like-minded ones"
+        )
+    if remarks:
+        details["remark"] = "; ".join(remarks)
     return details
 
 

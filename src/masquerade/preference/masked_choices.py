@@ -19,7 +19,7 @@ _LONGEST_STEP = 1.0
 #: Of the fit that is published, and of the one that its errors are taken from.
 TYPICAL_MARGIN, WIDE_MARGIN = 2.0, 6.0
 
-_FEW_VOTERS = 10
+FEW_VOTERS = 10  # fewer have too few scores to estimate a covariance from
 _CLOSE = 1e-10  # length of a step, relative to the weights, at which the fit ends
 _ROOT_TWO_PI = float(np.sqrt(2 * np.pi))
 
@@ -170,7 +170,7 @@ class MaskedChoices:
     def spread_of_scores(self, weights: Floats, voter: Integers) -> Floats:
         """Return the covariance of the score under other voters and masking."""
         point = self.at(weights)
-        if len(np.unique(voter)) < _FEW_VOTERS:
+        if len(np.unique(voter)) < FEW_VOTERS:
             # Too few to estimate a covariance from: the expected information stands in.
             rate = (self.emphasis * point.density) ** 2 / (point.probability * point.other)
             return self._products(rate)
