@@ -162,15 +162,15 @@ class Cells:
         cells, order = self._cells, pc.sort_indices(pa.array(self.names)).to_numpy()
         counts = release.noisy_claims
         assert counts is not None  # of listed objects
+        # own[object, cell]: places of an object's cells
+        own = np.argsort(order // self.each, kind="stable").reshape(len(self.objects), self.each)
+        exact = samples * counts[own] / counts[own].sum(axis=1, keepdims=True)
+        shared = np.floor(exact).astype(np.int64)
+        left = samples - shared.sum(axis=1, keepdims=True)
+        # the largest remainders get what is left, the first of equals first
+        rank = np.argsort(np.argsort(shared - exact, axis=1, kind="stable"), axis=1)
         number = np.zeros(len(counts), dtype=np.int64)
-        object_of = order // self.each
-        for one in range(len(self.objects)):
-            own = np.flatnonzero(object_of == one)
-            exact = samples * counts[own] / counts[own].sum()
-            number[own] = np.floor(exact)
-            # the largest remainders get what is left, the first of equals first
-            left = samples - int(number[own].sum())
-            number[own[np.argsort(number[own] - exact, kind="stable")[:left]]] += 1
+        number[own] = shared + (rank < left)
         # Points of a cell are drawn independently, so the first ones are as good as any.
         drawn = np.diff(release.offset)
         place = np.arange(len(release.points)) - np.repeat(release.offset[:-1], drawn)
