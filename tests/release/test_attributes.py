@@ -115,6 +115,7 @@ def test_the_guarantee_is_that_of_listed_objects() -> None:
     assert promised.epsilon == Loss(500_000)
     assert "added or removed" in str(promised.neighbours)
     assert any("categories of shift, day, night" in one for one in promised.assumptions)
+    assert any("objects are cells here, 2 of each object" in one for one in promised.assumptions)
     whole = drawn(data, unit="user", cap=3, objects=[0]).guarantee
     assert "at most 3 objects" in str(whole.neighbours)
 

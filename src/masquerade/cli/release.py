@@ -137,6 +137,9 @@ def release(
     public = _domain(domain, domains, step)
     cells = _cells(attribute, listed, compare)
     grouped = _grouped(claims, missing, duplicates, cells)
+    public_objects: list[Any] | None = None
+    if listed is not None:
+        public_objects = _listed(listed, grouped) if cells is None else list(cells.objects)
     made = parse_engine(
         engine,
         epsilon=epsilon,
@@ -146,13 +149,7 @@ def release(
         delta=delta,
         bandwidth=bandwidth,
         bins=bins,
-        objects=(
-            None
-            if listed is None
-            else list(cells.objects)
-            if cells is not None
-            else _listed(listed, grouped)
-        ),
+        objects=public_objects,
     )
     if cells is not None:
         made = cells.split(cast("PosteriorHistogram", made))

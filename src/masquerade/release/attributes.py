@@ -178,6 +178,11 @@ class Cells:
             f"the categories of {name}, {', '.join(map(str, listed))}, which were given"
             for name, listed in self.attributes.items()
         )
+        # The engine's own words are of cells.
+        given += (
+            f"objects are cells here, {self.each} of each object that was given, and the number of "
+            "claims expected of it is shared evenly among them",
+        )
         promised = release.guarantee
         return replace(
             release,

@@ -51,11 +51,6 @@ def identities_of(services: Services, issuer: str) -> Identities:
     return Identities(services.transactions, known, today=lambda: "2026-03-14", key=lambda: "a key")
 
 
-def led(identities: Identities, address: str, ticket: str, answer: dict[str, str]) -> Ticket:
-    """Return the ticket of a browser that comes back."""
-    return identities.ticket(ticket, answer["state"])
-
-
 def come(
     identities: Identities, provider: FakeProvider, subject: str, *, account: str = ""
 ) -> tuple[Ticket, dict[str, str]]:
