@@ -23,14 +23,13 @@ drawn again, and "expired" frees only what was reserved and not opened.
 from __future__ import annotations
 
 import base64
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.client.agreement import Agreement
 from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import DeviceLedger
+from masquerade.client.drawing import masked_content, split_content
 from masquerade.client.offer import Offer, read_survey
 from masquerade.client.questions import Answer, MaskedQuestion, codes_of, masked_questions
 from masquerade.client.records import (
@@ -56,10 +55,9 @@ from masquerade.errors import (
     TooManyReservations,
     WrongState,
 )
-from masquerade.mechanisms import mask_response
 from masquerade.surveys import Question
 from masquerade.surveys.levels import OfferedLevel
-from masquerade.surveys.survey import AFTER_SEND, commitment_of, split_commitment
+from masquerade.surveys.survey import AFTER_SEND
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,44 +398,20 @@ class Participation:
                 raise MissingValue("nothing is drawn yet; give your answers.")
             questions = self.questions
             codes = codes_of(questions, answers)
-            if (agreement := self._offer(record).agreement) is not None:
-                drawn = True
-                return {**record, "step": "drawn", **self._split(record, agreement, codes)}
+            offer = self._offer(record)
             # Under the record's lock: of two processes one draws, and the other finds it drawn.
-            masks = [one.mechanism for one in questions if one.mechanism is not None]
-            reports = mask_response(codes, masks)
-            # Without a salt, the few possible reports could be tried out against the commitment.
-            salt = secrets.token_hex(16)
-            commitment = commitment_of(record["id"], reports, salt)
+            if offer.agreement is None:
+                content = masked_content(questions, codes, participation=record["id"])
+            else:
+                split = offer.agreement.task(survey=self.survey, hash_=offer.covered["hash"])
+                survey = read_survey(record["survey_text"])
+                split.check(survey)
+                content = split_content(survey, split, questions, codes, participation=record["id"])
             drawn = True
-            return {
-                **record,
-                "step": "drawn",
-                "reports": reports,
-                "salt": salt,
-                "commitment": commitment,
-            }
+            return {**record, "step": "drawn", **content}
 
         self._records.change(self.survey, draw)
         return drawn
-
-    def _split(self, record: Record, agreement: Agreement, codes: Sequence[int]) -> dict[str, Any]:
-        """Return the answers as a sealed report with its commitment, for the disk."""
-        split = agreement.task(survey=self.survey, hash_=self._offer(record).covered["hash"])
-        survey = read_survey(record["survey_text"])
-        split.check(survey)
-        # As they were understood: what is typed in another way would be refused, and repeated.
-        answers = {q.question.id: q.answer(c) for q, c in zip(self.questions, codes, strict=True)}
-        measurement = survey.encoding.measurement(answers)
-        report = split.task.report(
-            measurement, leader=split.terms.leader, helper=split.terms.helper
-        ).encode()
-        salt = secrets.token_hex(16)
-        return {
-            "report": base64.b64encode(report).decode(),
-            "salt": salt,
-            "commitment": split_commitment(record["id"], report, salt),
-        }
 
     @property
     def _server(self) -> str:

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from masquerade.accounting import Cost, Ledger, charge_all
+from masquerade.accounting import Ledger
 from masquerade.answers import Comparisons, Feature, Frame
 from masquerade.answers.features import widths
 from masquerade.answers.result import Result
-from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
 from masquerade.preference.automatic import Automatic
+from masquerade.preference.charging import charge_voters
 from masquerade.preference.mechanism import NEIGHBOURS, PreferenceMechanism, Release
 from masquerade.preference.menus import MenuChoices
-from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.rankings import ItemStrengths
 from masquerade.preference.registry import preference_mechanism
-from masquerade.preference.vector_noise import rho_of_gaussian
 
 #: Features of an alternative: a number for each name, or an array in the order of the features.
 Alternative = Mapping[str, float] | ArrayLike
@@ -441,60 +439,3 @@ def _public_records(mechanism: PreferenceMechanism, table: Comparisons) -> int |
     """Return how many records there are, or None where that number is protected."""
     hidden = isinstance(mechanism, PrivateMechanism) and mechanism.unit == "voter"
     return None if hidden else len(table)
-
-
-@contextmanager
-def charge_voters(
-    ledger: Ledger, mechanism: PreferenceMechanism, comparisons: Comparisons, name: str
-) -> Iterator[None]:
-    """Charge every voter whose records are used, all or nobody; see `charge_all`.
-
-    Each pays for all of their records, at their own epsilon: what the guarantee calls voter level.
-    Who has no record pays nothing where numbers of records are public. Gaussian noise has no
-    epsilon that adds up and is charged as zero-concentrated loss.
-
-    `name`: of the result, as it stands in each voter's account.
-
-    Raises `NoGuarantee` (the mechanism promises nothing that could be counted; nobody was charged)
-    or `InsufficientBudget` (a voter has too little left; what had been reserved was given back).
-    """
-    if not isinstance(mechanism, PrivateMechanism):
-        raise NoGuarantee(
-            f"{mechanism} protects nobody, so there is nothing that a ledger could count; leave "
-            "the ledger out, or choose a mechanism with an epsilon."
-        )
-    costs = voter_costs(mechanism, comparisons, name)
-    with charge_all(ledger, costs, result="preference", name=name):
-        yield
-
-
-def voter_costs(
-    mechanism: PrivateMechanism, comparisons: Comparisons, name: str
-) -> list[tuple[str, Cost]]:
-    """Return each voter who pays, and what would be charged."""
-    epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
-    counts = comparisons.records_per_voter().tolist()
-    # Voters with equal epsilons and numbers of records pay alike; each price is computed once.
-    prices = {
-        (epsilon, count): _cost(
-            mechanism, name, epsilon, features=comparisons.n_features, records=count
-        )
-        for epsilon, count in dict.fromkeys(zip(epsilons, counts, strict=True))
-    }
-    columns = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
-    costs = ((str(voter), prices[epsilon, count]) for voter, epsilon, count in columns)
-    return [(voter, cost) for voter, cost in costs if cost is not None]
-
-
-def _cost(
-    mechanism: PrivateMechanism, name: str, epsilon: Fraction, *, features: int, records: int
-) -> Cost | None:
-    units = mechanism.units_of_a_voter(records)
-    if units == 0:
-        return None
-    parts = mechanism.compose()
-    if parts.noise.delta:  # Gaussian: its epsilons do not add up, its zero-concentrated losses do
-        rho = rho_of_gaussian(epsilon, parts.noise.delta, units=units)
-        return Cost(name, (), event=INFINITE_LOSS, user=INFINITE_LOSS, rho=rho)
-    event, user = (parts.loss(epsilon, features=features, units=each) for each in (1, units))
-    return Cost(name, (), event=event, user=user)
