@@ -164,7 +164,7 @@ def test_the_builder_needs_no_mouse(generous: Any, owner: Any) -> None:
     token = use(page, "pick")
 
     def draft() -> Any:
-        return generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document
+        return generous.services.drafts.draft(token, team=FIRST_TEAM).document
 
     add = page.locator(".add > summary")
     add.focus()
@@ -195,7 +195,7 @@ def test_a_removed_question_comes_back_with_what_followed_on_it(generous: Any, o
     token = use(page, "pulse")
 
     def questions() -> Any:
-        return generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document.questions
+        return generous.services.drafts.draft(token, team=FIRST_TEAM).document.questions
 
     before = questions()
     [follower] = [one for one in before if "show_if" in one]
@@ -221,17 +221,17 @@ def test_nothing_that_cannot_be_undone_takes_one_press(
 ) -> None:
     """To close, publish, cancel or delete, a first press says what follows and changes nothing."""
     visitor = new_visitor(viewport={"width": width, "height": 900})
-    page, lifecycle = visitor.page, generous.services.surveys
+    page, drafts = visitor.page, generous.services.drafts
     page.goto(generous.owner_link)
-    draft, _ = lifecycle.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     page.goto(f"{generous.url}/surveys/{draft.token}/edit")
     page.get_by_text("This draft").click()
     page.locator("summary", has_text="Delete draft").click()
     expect(page.get_by_text("The questions are gone then")).to_be_visible()
-    assert lifecycle.drafts.find(draft.token, team=FIRST_TEAM) is not None
+    assert drafts.find(draft.token, team=FIRST_TEAM) is not None
     page.get_by_role("button", name="Delete it for good").click()
     expect(page).to_have_url(f"{generous.url}/surveys")
-    assert lifecycle.drafts.find(draft.token, team=FIRST_TEAM) is None
+    assert drafts.find(draft.token, team=FIRST_TEAM) is None
 
     survey, other = open_survey(generous), open_survey(generous)
     page.goto(f"{generous.url}/surveys/{survey.token}")
@@ -269,13 +269,13 @@ def test_a_survey_that_nobody_can_take_is_not_opened(
     document = TEMPLATES["rate"].document()
     questions = [{**document.questions[0], "id": f"q{place}"} for place in range(40)]
     changes = {"questions": questions, "levels": ["medium", "low"]}
-    draft, _ = server.services.surveys.drafts.create(changed(document, changes), team=FIRST_TEAM)
+    draft, _ = server.services.drafts.create(changed(document, changes), team=FIRST_TEAM)
     page.goto(f"{server.url}/surveys/{draft.token}/review")
     expect(page.get_by_role("alert")).to_contain_text("Nobody could take part")
     expect(page.get_by_role("alert")).to_contain_text("Ask fewer questions")
     expect(page.get_by_role("button", name="Open it now")).to_have_count(0)
     with pytest.raises(InvalidDocument, match="Nobody could take part"):
-        server.services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
+        server.services.drafts.open(draft.token, team=FIRST_TEAM)
 
 
 def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
@@ -293,21 +293,19 @@ def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
     page.get_by_label("Question", exact=True).fill("Where?")
     saved(page)
     expect(page.locator("#forecast")).to_contain_text("with 400 people")
-    assert generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document.questions[0][
-        "text"
-    ]
+    assert generous.services.drafts.draft(token, team=FIRST_TEAM).document.questions[0]["text"]
 
 
 def test_nobody_overwrites_what_somebody_else_wrote(generous: Any, owner: Any) -> None:
     """A page that does not know the newest version says so and keeps nothing of its own."""
     page = owner.page
     token = use(page, "pick")
-    lifecycle = generous.services.surveys
-    lifecycle.drafts.change(token, {"title": "Theirs"}, team=FIRST_TEAM, version=1)
+    drafts = generous.services.drafts
+    drafts.change(token, {"title": "Theirs"}, team=FIRST_TEAM, version=1)
     page.locator('[data-place="-1"]').click()
     page.get_by_label("Title").fill("Mine")
     expect(page.locator("#saved")).to_contain_text("Changed elsewhere")
-    assert lifecycle.drafts.draft(token, team=FIRST_TEAM).document.title == "Theirs"
+    assert drafts.draft(token, team=FIRST_TEAM).document.title == "Theirs"
     page.reload()
     expect(page.locator(".outline-entry").first).to_contain_text("Theirs")
 
@@ -322,15 +320,13 @@ def test_without_a_network_nothing_typed_is_lost(generous: Any, owner: Any) -> N
     expect(page.locator("#saved")).to_contain_text("Not saved")
     owner.context.set_offline(False)
     saved(page)
-    title = generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document.title
+    title = generous.services.drafts.draft(token, team=FIRST_TEAM).document.title
     assert title == "Written in a tunnel"
 
 
 def test_no_other_site_shows_the_preview(generous: Any, owner: Any) -> None:
     """Our own pages may frame the preview, other sites may not; nothing else may be framed."""
-    draft, _ = generous.services.surveys.drafts.create(
-        TEMPLATES["pick"].document(), team=FIRST_TEAM
-    )
+    draft, _ = generous.services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     policies = {}
     for name in ("preview", "edit"):
         answer = owner.page.goto(f"{generous.url}/surveys/{draft.token}/{name}")
@@ -368,10 +364,8 @@ def test_people_are_told_when_a_level_is_full(
     generous: Any, owner: Any, new_visitor: NewVisitor
 ) -> None:
     """Whoever comes too late for a level reads so before any question, and may choose another."""
-    draft, _ = generous.services.surveys.drafts.create(
-        TEMPLATES["pick"].document(), team=FIRST_TEAM
-    )
-    survey = generous.services.surveys.drafts.open(
+    draft, _ = generous.services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = generous.services.drafts.open(
         draft.token, team=FIRST_TEAM, quotas={"high": 0, "medium": 5, "low": 5}
     )
     phone = new_visitor()
@@ -388,8 +382,8 @@ def test_while_it_closes_only_who_is_answering_goes_on(
 ) -> None:
     """Who has seen the questions can finish; who comes now reads that it is closed."""
     services = generous.services
-    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = services.drafts.open(draft.token, team=FIRST_TEAM)
     link = f"{generous.url}/s/{survey.token}"
     early, late = new_visitor(), new_visitor()
     early.page.goto(link)
@@ -429,11 +423,11 @@ def test_several_questions_at_once(
     page.get_by_label("One on each line").fill(lines)
     page.get_by_role("button", name="Add them").click()
     saved(page)
-    document = generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document
+    document = generous.services.drafts.draft(token, team=FIRST_TEAM).document
     added = document.questions[before:]
     assert len(added) == 2
     assert {name: added[0][name] for name in fields} == fields
-    assert generous.services.surveys.drafts.review(document).issues == []
+    assert generous.services.drafts.review(document).issues == []
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.exhaustive)])

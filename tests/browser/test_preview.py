@@ -33,7 +33,7 @@ def drafted(server: Any, *questions: Question) -> tuple[str, Survey]:
     """Keep a draft of a survey about beasts; return its token and what it opens as."""
     definition = beasts(questions=questions)
     document = document_of(definition, listed=False)
-    draft, _ = server.services.surveys.drafts.create(document, team=FIRST_TEAM)
+    draft, _ = server.services.drafts.create(document, team=FIRST_TEAM)
     return draft.token, definition
 
 
@@ -124,7 +124,7 @@ def test_the_preview_walks_through_the_survey(generous: Any, new_visitor: NewVis
     visitor = new_visitor()
     page = visitor.page
     page.goto(generous.owner_link)
-    draft, _ = generous.services.surveys.drafts.create(
+    draft, _ = generous.services.drafts.create(
         TEMPLATES["pulse"].document(), team=FIRST_TEAM
     )
     page.goto(f"{generous.url}/surveys/{draft.token}/preview", wait_until="networkidle")

@@ -86,5 +86,5 @@ def test_the_builder_makes_one(generous: Any, new_visitor: NewVisitor) -> None:
     expect(preview.get_by_role("checkbox")).to_have_count(5)
     expect(preview.get_by_text("Tick all that apply, at most 2.")).to_be_visible()
     expect(page.locator(".outline-entry").last).to_contain_text("Tick several")
-    kept = generous.services.surveys.drafts.draft(token, team=FIRST_TEAM).document.questions[-1]
+    kept = generous.services.drafts.draft(token, team=FIRST_TEAM).document.questions[-1]
     assert (kept["kind"], kept["most"]) == ("several", 2)

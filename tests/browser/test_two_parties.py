@@ -303,7 +303,7 @@ def test_a_surveyor_chooses_two_parties_and_asks_the_helper(
     leader: Any, helper: HelperProcess, new_visitor: NewVisitor
 ) -> None:
     """Forecasts stand side by side, a helper is added, asked and approves: the survey opens."""
-    drafts = leader.services.surveys.drafts
+    drafts = leader.services.drafts
     desk, operator = new_visitor(viewport={"width": 1280, "height": 900}), new_visitor()
     page = desk.page
     page.goto(leader.owner_link)

@@ -55,7 +55,7 @@ def test_every_page_of_who_asks_is_accessible(
     owner, operator = new_visitor(), new_visitor()
     services, page = leader.services, owner.page
     page.goto(leader.owner_link)
-    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     page.goto(f"{leader.url}/surveys/{draft.token}/audience")
     page.get_by_label("Two parties").check()
     expect(page.locator("#saved")).to_have_text("Saved")

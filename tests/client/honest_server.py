@@ -8,8 +8,7 @@ from typing import Any
 
 from masquerade.accounting import Balance, Caps
 from masquerade.server.participants.privacy_balance import PrivacyAccount, cap_amounts, price
-from masquerade.server.surveys.invitation import invitation, masks_json
-from masquerade.server.surveys.survey_records import FrozenSurvey
+from masquerade.server.surveys.survey_records import FrozenSurvey, invitation, masks_json
 from masquerade.surveys import Choice, Comparison, Number, Rating, ShowIf
 from masquerade.surveys.survey import Survey
 

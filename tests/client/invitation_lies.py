@@ -10,7 +10,7 @@ from tests.client.honest_server import PLAIN, SURVEYS, WORK
 from tests.client.lies import LEVEL, Case, at, case, hashed, raw, without
 
 from masquerade.mechanisms import TwoLayer, parse_mechanism
-from masquerade.server.surveys.invitation import masks_json
+from masquerade.server.surveys.survey_records import masks_json
 from masquerade.surveys.levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 

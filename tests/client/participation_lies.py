@@ -20,7 +20,7 @@ from tests.client.lies import (
     without,
 )
 
-from masquerade.server.surveys.invitation import masks_json
+from masquerade.server.surveys.survey_records import masks_json
 
 ANOTHERS = "fedcba9876543210" * 2
 STATES = ("reserved", "opened", "sealed", "submitted", "withdrawn", "abandoned", "expired")

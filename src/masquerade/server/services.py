@@ -40,6 +40,7 @@ from masquerade.server.payments.funds import Funds
 from masquerade.server.payments.rewards import CompletionCodes
 from masquerade.server.payments.wallets import Wallets
 from masquerade.server.results.cache import ResultCache, StoredReports
+from masquerade.server.surveys.drafts import Drafts
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.lifecycle import Lifecycle
 from masquerade.server.surveys.selection_runs import SelectionRuns
@@ -68,6 +69,7 @@ class Services:
     wallets: Wallets
     completion_codes: CompletionCodes
     surveys: Lifecycle
+    drafts: Drafts
     selection_runs: SelectionRuns
     reports: StoredReports
     results: ResultCache
@@ -144,10 +146,10 @@ class Services:
         proposals = Proposals(transactions, helpers, seals=seals, today=today, clock=clock)
         aggregation = LeaderAggregation(transactions, helpers, seals=seals, today=today)
         endings = SurveyEndings(transactions, today=today, caps=caps)
-        lifecycle = Lifecycle(
+        lifecycle = Lifecycle(transactions, surveys, endings, today=today)
+        drafts = Drafts(
             transactions,
             surveys,
-            endings,
             today=today,
             caps=caps,
             commission_percent=commission_percent,
@@ -185,7 +187,8 @@ class Services:
             wallets=Wallets(transactions, today=today),
             completion_codes=CompletionCodes(transactions),
             surveys=lifecycle,
-            selection_runs=SelectionRuns(transactions, lifecycle, today=today),
+            drafts=drafts,
+            selection_runs=SelectionRuns(transactions, lifecycle, drafts, today=today),
             reports=reports,
             results=ResultCache(reports, values, aggregation),
             helpers=helpers,

@@ -30,10 +30,10 @@ def created(site: Site, template: str, **changes: Any) -> str:
     page = site.owner.post("/surveys/new", data={"template": template})
     assert page.status_code == 200, page.text
     token = page.url.path.split("/")[2]
-    lifecycle = site.services.surveys
+    drafts = site.services.drafts
     if changes:
-        lifecycle.drafts.change(token, changes, team=FIRST_TEAM, version=1)
-    version = lifecycle.drafts.draft(token, team=FIRST_TEAM).version
+        drafts.change(token, changes, team=FIRST_TEAM, version=1)
+    version = drafts.draft(token, team=FIRST_TEAM).version
     opened = site.owner.post(f"/surveys/{token}/open", data={"version": version})
     assert opened.url.path == f"/surveys/{token}", opened.text
     return token
@@ -189,7 +189,7 @@ def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
     file = site.owner.get(f"/api/v1/surveys/{token}/document")
     assert 'filename="imported.json"' in file.headers["content-disposition"]
     page = site.owner.post("/surveys/import", files={"file": ("a.json", file.content)})
-    draft = site.services.surveys.drafts.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
+    draft = site.services.drafts.draft(page.url.path.split("/")[2], team=FIRST_TEAM)
     assert draft.document.text().encode() == file.content
     for content, says in (
         (b"{", "line 1, column 2"),
@@ -207,7 +207,7 @@ def test_a_draft_that_is_not_finished_is_not_opened(site: Site) -> None:
     """Its review says what is missing; so does the attempt to open it."""
     page = site.owner.post("/surveys/new", data={"template": "pick"})
     token = page.url.path.split("/")[2]
-    site.services.surveys.drafts.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
+    site.services.drafts.change(token, {"title": ""}, team=FIRST_TEAM, version=1)
     review = site.owner.get(f"/surveys/{token}/review")
     assert "Give the survey a title." in review.text
     assert "Open it now" not in review.text
@@ -228,7 +228,7 @@ def test_markup_is_shown_and_not_run(site: Site, template: str) -> None:
     if "options" in question:
         poisoned |= {"options": [f"O{POISON}", f"P{POISON}"], "truth": None}
     changes = {"title": f"T{POISON}", "description": f"D{POISON}", "questions": [poisoned]}
-    draft, _ = site.services.surveys.drafts.create(
+    draft, _ = site.services.drafts.create(
         changed(TEMPLATES[template].document(), changes), team=FIRST_TEAM
     )
     drafts = [

@@ -240,7 +240,7 @@ def test_a_selection_is_kept_and_explained(desk: Desk) -> None:
 def test_seats_are_never_taken_twice(desk: Desk) -> None:
     """Of ten people at once at a level with three seats, three begin; the others pay nothing."""
     draft = desk.make(template="pick")
-    survey = desk.lifecycle.drafts.open(
+    survey = desk.services.drafts.open(
         draft["token"], team=desk.team, quotas={"high": 3, "medium": 0, "low": 9}
     )
     devices = [Device() for _ in range(10)]

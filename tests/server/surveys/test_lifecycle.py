@@ -19,10 +19,10 @@ pytestmark = pytest.mark.both_databases
 
 def test_of_two_who_change_a_draft_one_is_told(services: Services) -> None:
     """Several changes of one version at once: one is kept, the others are refused."""
-    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     outcomes = all_at_once(
         *(
-            lambda n=n: services.surveys.drafts.change(
+            lambda n=n: services.drafts.change(
                 draft.token, {"title": f"T{n}"}, team=FIRST_TEAM, version=1
             )
             for n in range(6)
@@ -31,31 +31,31 @@ def test_of_two_who_change_a_draft_one_is_told(services: Services) -> None:
     kept = [one for one in outcomes if not isinstance(one, Exception)]
     assert len(kept) == 1
     assert all(isinstance(one, StaleVersion) for one in outcomes if one is not kept[0])
-    assert services.surveys.drafts.draft(draft.token, team=FIRST_TEAM) == kept[0]
+    assert services.drafts.draft(draft.token, team=FIRST_TEAM) == kept[0]
 
 
 def test_opened_twice_at_once_it_opens_once(services: Services) -> None:
     """Two presses of the button open one survey, under the draft's token."""
-    draft, _ = services.surveys.drafts.create(TEMPLATES["rate"].document(), team=FIRST_TEAM)
+    draft, _ = services.drafts.create(TEMPLATES["rate"].document(), team=FIRST_TEAM)
     outcomes = all_at_once(
-        *(lambda: services.surveys.drafts.open(draft.token, team=FIRST_TEAM) for _ in range(4))
+        *(lambda: services.drafts.open(draft.token, team=FIRST_TEAM) for _ in range(4))
     )
     opened = [one for one in outcomes if not isinstance(one, Exception)]
     assert [one.token for one in opened] == [draft.token]
     assert all(isinstance(one, NotFound) for one in outcomes if one is not opened[0])
-    assert services.surveys.drafts.find(draft.token, team=FIRST_TEAM) is None
+    assert services.drafts.find(draft.token, team=FIRST_TEAM) is None
 
 
 def test_drafts_are_their_teams(services: Services) -> None:
     """Another team finds no draft, whatever it asks for."""
-    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     other = "1" * 32
     for work in (
-        lambda: services.surveys.drafts.draft(draft.token, team=other),
-        lambda: services.surveys.drafts.change(draft.token, {}, team=other, version=1),
-        lambda: services.surveys.drafts.delete(draft.token, team=other),
-        lambda: services.surveys.drafts.open(draft.token, team=other),
-        lambda: services.surveys.drafts.draft("x\0y", team=FIRST_TEAM),
+        lambda: services.drafts.draft(draft.token, team=other),
+        lambda: services.drafts.change(draft.token, {}, team=other, version=1),
+        lambda: services.drafts.delete(draft.token, team=other),
+        lambda: services.drafts.open(draft.token, team=other),
+        lambda: services.drafts.draft("x\0y", team=FIRST_TEAM),
     ):
         with pytest.raises(NotFound):
             work()
@@ -64,8 +64,8 @@ def test_drafts_are_their_teams(services: Services) -> None:
 
 def test_the_last_seat_is_taken_once(services: Services) -> None:
     """Of eight people at once at a level with two seats, two begin; an abandoned one is free."""
-    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM, quotas={"high": 2})
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = services.drafts.open(draft.token, team=FIRST_TEAM, quotas={"high": 2})
     devices = [Device() for _ in range(8)]
     outcomes = all_at_once(
         *(lambda d=d: d.reserve(services, survey, level="high") for d in devices)
@@ -87,8 +87,8 @@ def test_days_end_surveys(database_url: str) -> None:
     document = read_document(
         {**TEMPLATES["pick"].document().to_json(), "plan": {"closes": "2026-03-15"}}
     )
-    draft, _ = services.surveys.drafts.create(document, team=FIRST_TEAM)
-    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
+    draft, _ = services.drafts.create(document, team=FIRST_TEAM)
+    survey = services.drafts.open(draft.token, team=FIRST_TEAM)
     reserved, begun = Device(), Device()
     reserved.reserve(services, survey, level="high")
     answering = begun.open(services, survey, level="high")
@@ -122,8 +122,8 @@ def test_a_crash_after_the_end_loses_no_message(
 ) -> None:
     """A survey has ended with all its messages, whatever fails next, or has not ended at all."""
     services.webhooks.create(FIRST_TEAM, url="https://8.8.8.8/x", events=EVENTS)
-    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
-    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = services.drafts.open(draft.token, team=FIRST_TEAM)
     reserved = Device()
     reserved.reserve(services, survey, level="high")
     finish = getattr(services.surveys, end)
@@ -156,8 +156,8 @@ def test_a_crash_after_the_end_loses_no_message(
 
 def test_a_draft_is_told_to_no_participant(services: Services) -> None:
     """A draft's token is no survey's until it is opened."""
-    draft, _ = services.surveys.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     with pytest.raises(NotFound):
         services.surveys.frozen(draft.token)
-    services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
+    services.drafts.open(draft.token, team=FIRST_TEAM)
     assert services.surveys.frozen(draft.token)[1] == "open"

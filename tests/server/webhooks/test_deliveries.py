@@ -125,8 +125,8 @@ def test_each_event_is_told_once(open_services: Services, receiver: Receiver) ->
         }
     )
     services.funds.pay_in(FIRST_TEAM, amount=10, currency="credits", note="", key="k")
-    draft, _ = services.surveys.drafts.create(document, team=FIRST_TEAM)
-    survey = services.surveys.drafts.open(draft.token, team=FIRST_TEAM)
+    draft, _ = services.drafts.create(document, team=FIRST_TEAM)
+    survey = services.drafts.open(draft.token, team=FIRST_TEAM)
     for _ in range(3):
         Device().send(services, survey)
     services.surveys.close(survey)

@@ -19,6 +19,7 @@ from masquerade.server.accounts.teams import Team
 from masquerade.server.http.pages import render
 from masquerade.server.http.security import COOKIE, csrf_token, same_origin, session_secret
 from masquerade.server.services import Services
+from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.survey_records import SurveyRecord
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
@@ -78,6 +79,10 @@ class Actor:
     def survey(self, token: str) -> SurveyRecord:
         """Return a survey of their team; that of another team is `NotFound`."""
         return self.services.surveys.record(token, team=self.team.id)
+
+    def draft(self, token: str) -> Draft | None:
+        """Return a draft of their team, or None."""
+        return self.services.drafts.find(token, team=self.team.id)
 
     def surveys(self) -> list[SurveyRecord]:
         """Return the surveys of their team, open ones first."""

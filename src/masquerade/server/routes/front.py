@@ -20,7 +20,7 @@ from masquerade.server.http.pages import render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import actor_of
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.routes.survey_views import summary
+from masquerade.server.routes.publication import summary
 
 routes = APIRouter(include_in_schema=False)
 demo_routes = APIRouter(include_in_schema=False)

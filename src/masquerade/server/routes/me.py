@@ -27,8 +27,7 @@ from masquerade.server.payments.wallets import Payout, Wallet
 from masquerade.server.routes.dependencies import InServices, Participant, answers
 from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey, Invitation
 from masquerade.server.services import Services
-from masquerade.server.surveys.invitation import invitation, longest_mechanisms
-from masquerade.server.surveys.survey_records import FrozenSurvey
+from masquerade.server.surveys.survey_records import FrozenSurvey, invitation, longest_mechanisms
 
 LARGEST_CAP = 1000
 LONGEST_CHAIN = 2**31 - 1

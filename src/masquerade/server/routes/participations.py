@@ -25,8 +25,7 @@ from masquerade.server.routes.dependencies import (
     answers,
 )
 from masquerade.server.surveys.document import LevelName
-from masquerade.server.surveys.invitation import invitation, masks_of
-from masquerade.server.surveys.survey_records import participants_state
+from masquerade.server.surveys.survey_records import invitation, masks_of, participants_state
 
 _LONGEST_LEVEL = 64  # room for the longest name of a level
 _LONGEST_PAID = 96

@@ -15,7 +15,6 @@ from masquerade.server.http.pages import render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import base_address
 from masquerade.server.routes.dependencies import InServices
-from masquerade.server.routes.survey_views import summary
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 
@@ -95,3 +94,22 @@ def _kept(request: Request, page: Response) -> Response:
         return Response(status_code=304, headers=headers)
     page.headers.update(headers)
     return page
+
+
+def summary(record: SurveyRecord) -> dict[str, Any]:
+    """Return what pages say of a survey; without right answers and counts."""
+    survey = record.survey
+    return {
+        "token": record.token,
+        "title": survey.title,
+        "answers": len(survey.questions),
+        "levels": [level.to_json() for level in survey.levels],
+        "parties": survey.two_parties,
+        "questions": [
+            {"text": question.text, "labels": _labels(question)} for question in survey.questions
+        ],
+    }
+
+
+def _labels(question: Any) -> list[str]:
+    return list(question.labels) or [f"{question.low} to {question.high} {question.unit}"]

@@ -23,17 +23,18 @@ from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InSettings
 from masquerade.server.routes.forms import Text, form, page
-from masquerade.server.routes.publication import published_context
-from masquerade.server.routes.survey_views import (
+from masquerade.server.routes.publication import published_context, summary
+from masquerade.server.routes.surveys import (
+    cancel,
+    close,
     draft_response,
-    find_draft,
+    publish,
     share_link,
-    summary,
+    unpublish,
 )
 from masquerade.server.settings import Settings
 from masquerade.server.surveys.document import Document, read_document_text
 from masquerade.server.surveys.drafts import DRAFT, Draft, Review
-from masquerade.server.surveys.invitation import introduction
 from masquerade.server.surveys.lifecycle import progress_json
 from masquerade.server.surveys.selection_runs import (
     MOST_WAVES,
@@ -42,6 +43,7 @@ from masquerade.server.surveys.selection_runs import (
     planned_wave,
     timeline,
 )
+from masquerade.server.surveys.survey_records import introduction
 from masquerade.server.surveys.templates import TEMPLATES, template_named
 from masquerade.surveys import Number, Rating
 from masquerade.surveys.levels import ALL_LEVELS
@@ -102,14 +104,14 @@ def copy(actor: Writer, token: str) -> str:
 
 
 def _draft(actor: Actor, document: Document) -> str:
-    draft, _ = actor.services.surveys.drafts.create(document, team=actor.team.id)
+    draft, _ = actor.services.drafts.create(document, team=actor.team.id)
     return draft.token
 
 
 @form(routes, f"{PAGE}/delete", then="/surveys")
 @audited("deleted a draft")
 def remove(actor: Writer, token: str) -> None:
-    actor.services.surveys.drafts.delete(token, team=actor.team.id)
+    actor.services.drafts.delete(token, team=actor.team.id)
 
 
 @routes.get(f"{PAGE}/edit")
@@ -137,7 +139,7 @@ def preview(settings: InSettings, actor: Reader, token: str) -> Response:
 def _review(
     settings: Settings, actor: Actor, token: str, *, error: MasqueradeError, **_: Any
 ) -> Response:
-    if find_draft(actor, token) is not None:
+    if actor.draft(token) is not None:
         return _draft_page(settings, actor, token, "review", error=error)
     actor.survey(token)  # opened in another tab
     return RedirectResponse(f"/surveys/{token}", 303)
@@ -146,12 +148,12 @@ def _review(
 @form(routes, f"{PAGE}/open", then=PAGE, refused=_review)
 @audited("opened a survey")
 def open_(settings: InSettings, actor: Writer, token: str, version: Annotated[int, Form()]) -> None:
-    actor.services.surveys.drafts.open(token, team=actor.team.id, version=version)
+    actor.services.drafts.open(token, team=actor.team.id, version=version)
 
 
 @routes.get(PAGE)
 def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
-    if find_draft(actor, token) is not None:
+    if actor.draft(token) is not None:
         if actor.may("survey:write"):
             return RedirectResponse(f"/surveys/{token}/edit", 303)
         return _draft_page(settings, actor, token, "review")
@@ -196,7 +198,7 @@ def _draft_page(
     *,
     error: MasqueradeError | None = None,
 ) -> Response:
-    draft, drafts = find_draft(actor, token), actor.services.surveys.drafts
+    draft, drafts = actor.draft(token), actor.services.drafts
     if draft is None:
         return RedirectResponse(f"/surveys/{actor.survey(token).token}", 303)
     review = drafts.review(draft.document)
@@ -247,7 +249,7 @@ def live_page(
         "progress": progress,
         "target": sum(record.quotas.values()) if record.quotas else plan.people,
         "summary": summary(record),
-        "today": lifecycle.drafts.today,
+        "today": actor.services.drafts.today,
         "plan": plan,
         "waves": timeline(runs, responses=progress["responses"]),
         "planned": planned_wave(runs),
@@ -257,6 +259,12 @@ def live_page(
         "keys": [secrets.token_hex(16) for _ in range(2)],
     }
     return actor.page("surveyor/live.html", context, error=error, status=422 if error else 200)
+
+
+form(routes, f"{PAGE}/close", then=PAGE, refused=live_page)(close)
+form(routes, f"{PAGE}/cancel", then=PAGE, refused=live_page)(cancel)
+form(routes, f"{PAGE}/publish", then=PAGE)(publish)
+form(routes, f"{PAGE}/unpublish", then=PAGE)(unpublish)
 
 
 @form(routes, f"{PAGE}/extend", then=PAGE, refused=live_page)

@@ -15,30 +15,19 @@ from masquerade.errors import ParameterError, StaleVersion, WrongState
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.routes.audit import audited
-from masquerade.server.routes.authorization import Actor, require
-from masquerade.server.routes.forms import FormBody, Key, form
-from masquerade.server.routes.survey_pages import PAGE, live_page
-from masquerade.server.routes.survey_pages import routes as pages
-from masquerade.server.routes.survey_views import (
-    DraftResponse,
-    SurveyResponse,
-    Verdict,
-    document_of,
-    draft_response,
-    find_draft,
-    survey_response,
-    verdict,
-)
+from masquerade.server.routes.authorization import Actor, base_address, require
+from masquerade.server.routes.forms import FormBody, Key
 from masquerade.server.surveys.document import (
     Document,
     changed,
     plan_fields_schema,
     read_document,
 )
-from masquerade.server.surveys.drafts import Draft
+from masquerade.server.surveys.drafts import Draft, Review
 from masquerade.server.surveys.forecast import error_by_cost
 from masquerade.server.surveys.lifecycle import Listed, progress_json
 from masquerade.server.surveys.selection_runs import SelectionRequest
+from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import template_named
 
 Match = Annotated[str | None, Header(description="The ETag of what was read")]
@@ -89,6 +78,51 @@ class SurveyPage:
     next_cursor: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something that keeps a draft from being opened, and where it is."""
+
+    pointer: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a draft can be opened, and why not."""
+
+    valid: bool
+    errors: list[Issue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftResponse(Verdict):
+    """A draft with what is missing in it, and its forecast where it is finished."""
+
+    token: str
+    state: str
+    version: int
+    changed: str
+    document: dict[str, Any]
+    forecast: dict[str, Any] | None
+    trusts: dict[str, dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyResponse:
+    """A survey that is open or was."""
+
+    token: str
+    state: str
+    hash: str
+    link: str
+    opened: str
+    closes: str | None
+    closed: str | None
+    responses: int
+    seats: dict[str, int] | None
+    document: dict[str, Any]
+
+
 routes = APIRouter(prefix="/api/v1/surveys", tags=["surveys"])
 Reader = Annotated[Actor, Depends(require("survey:read"))]
 Writer = Annotated[Actor, Depends(require("survey:write"))]
@@ -97,7 +131,7 @@ Writer = Annotated[Actor, Depends(require("survey:write"))]
 @routes.post("", status_code=201, summary="Make a draft")
 @audited("made a draft")
 def create(actor: Writer, new: New, idempotency_key: Key, response: Response) -> DraftResponse:
-    drafts = actor.services.surveys.drafts
+    drafts = actor.services.drafts
     # The account is part of the key, so that the keys of two people never meet.
     request = (f"{actor.account.id} {idempotency_key}", body_text(new.model_dump()))
     draft, fresh = drafts.create(_beginning(actor, new), team=actor.team.id, request=request)
@@ -119,7 +153,7 @@ def listing(
 
 @routes.get("/{token}", summary="A survey or draft")
 def read(actor: Reader, token: str, response: Response) -> DraftResponse | SurveyResponse:
-    draft = find_draft(actor, token)
+    draft = actor.draft(token)
     if draft is not None:
         return _draft(actor, draft, response)
     return survey_response(actor, actor.survey(token))
@@ -135,9 +169,9 @@ def change(
     if_match: Match = None,
 ) -> DraftResponse | SurveyResponse:
     surveys = actor.services.surveys
-    if find_draft(actor, token) is not None:
+    if actor.draft(token) is not None:
         version = _version(if_match)
-        draft = surveys.drafts.change(token, changes, team=actor.team.id, version=version)
+        draft = actor.services.drafts.change(token, changes, team=actor.team.id, version=version)
         return _draft(actor, draft, response)
     record = actor.survey(token)
     if set(changes) == {"closes"}:
@@ -160,14 +194,14 @@ def change(
 @routes.delete("/{token}", status_code=204, summary="Delete a draft")
 @audited("deleted a draft")
 def remove(actor: Writer, token: str, if_match: Match = None) -> None:
-    if find_draft(actor, token) is None:
+    if actor.draft(token) is None:
         record = actor.survey(token)
         raise WrongState(
             f"this survey is {record.state}; only a draft can be deleted. Cancel it instead.",
             state=record.state,
         )
     version = None if if_match is None else _version(if_match)
-    actor.services.surveys.drafts.delete(token, team=actor.team.id, version=version)
+    actor.services.drafts.delete(token, team=actor.team.id, version=version)
 
 
 @routes.get("/{token}/document", summary="The survey as a file, to keep or to import")
@@ -185,7 +219,7 @@ def document(actor: Reader, token: str) -> Response:
 @routes.post("/{token}/validate", summary="All that keeps a draft from being opened")
 @audited(None)
 def validate(actor: Reader, token: str) -> Verdict:
-    drafts = actor.services.surveys.drafts
+    drafts = actor.services.drafts
     return verdict(drafts.review(drafts.draft(token, team=actor.team.id).document))
 
 
@@ -193,14 +227,14 @@ def validate(actor: Reader, token: str) -> Verdict:
 @audited(None)
 def preview(actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
     document = changed(document_of(actor, token), {"plan": plan})
-    _, figures = actor.services.surveys.drafts.review(document).require()
+    _, figures = actor.services.drafts.review(document).require()
     return figures
 
 
 @routes.post("/{token}/curve", summary="How the error of the first question falls with cost")
 @audited(None)
 def curve(actor: Reader, token: str, plan: PlanFields) -> dict[Literal["points"], list[Any]]:
-    drafts = actor.services.surveys.drafts
+    drafts = actor.services.drafts
     document = changed(document_of(actor, token), {"plan": plan})
     survey, _ = drafts.review(document).require()
     return {"points": error_by_cost(document, survey, caps=drafts.caps)}
@@ -210,12 +244,11 @@ def curve(actor: Reader, token: str, plan: PlanFields) -> dict[Literal["points"]
 @audited("opened a survey")
 def open_(actor: Writer, token: str, if_match: Match = None) -> SurveyResponse:
     version = None if if_match is None else _version(if_match)
-    drafts, team = actor.services.surveys.drafts, actor.team.id
+    drafts, team = actor.services.drafts, actor.team.id
     return survey_response(actor, drafts.open(token, team=team, version=version))
 
 
 @routes.post("/{token}/close", summary="Let nobody begin it any more")
-@form(pages, PAGE + "/close", then=PAGE, refused=live_page)
 @audited("closed a survey")
 def close(actor: Writer, token: str, closing: Closing) -> SurveyResponse:
     surveys = actor.services.surveys
@@ -224,14 +257,12 @@ def close(actor: Writer, token: str, closing: Closing) -> SurveyResponse:
 
 
 @routes.post("/{token}/cancel", summary="End a survey without results")
-@form(pages, PAGE + "/cancel", then=PAGE, refused=live_page)
 @audited("cancelled a survey")
 def cancel(actor: Writer, token: str) -> SurveyResponse:
     return survey_response(actor, actor.services.surveys.cancel(actor.survey(token)))
 
 
 @routes.post("/{token}/publish", summary="Let everybody see the results")
-@form(pages, PAGE + "/publish", then=PAGE)
 @audited("published results")
 def publish(actor: Writer, token: str) -> SurveyResponse:
     actor.services.surveys.publish(actor.survey(token))
@@ -239,7 +270,6 @@ def publish(actor: Writer, token: str) -> SurveyResponse:
 
 
 @routes.post("/{token}/unpublish", summary="Show the results to the team alone again")
-@form(pages, PAGE + "/unpublish", then=PAGE)
 @audited("took published results back")
 def unpublish(actor: Writer, token: str) -> SurveyResponse:
     actor.services.surveys.unpublish(actor.survey(token))
@@ -285,8 +315,56 @@ def selection(actor: Reader, token: str, run: str) -> dict[str, Any]:
     return actor.services.selection_runs.run(token, run)
 
 
+def draft_response(actor: Actor, draft: Draft, review: Review) -> DraftResponse:
+    """Return an actor's draft as programs read it."""
+    return DraftResponse(
+        token=draft.token,
+        state=draft.state,
+        version=draft.version,
+        changed=draft.day,
+        document=draft.document.to_json(),
+        forecast=review.forecast,
+        trusts=actor.services.drafts.margins_by_trust(draft.document),
+        valid=not review.issues,
+        errors=verdict(review).errors,
+    )
+
+
+def verdict(review: Review) -> Verdict:
+    """Return whether a draft can be opened, and why not."""
+    issues = [Issue(pointer, detail) for pointer, detail in review.issues]
+    return Verdict(valid=not issues, errors=issues)
+
+
+def survey_response(actor: Actor, record: SurveyRecord) -> SurveyResponse:
+    """Return an actor's survey as programs read it."""
+    return SurveyResponse(
+        token=record.token,
+        state=record.state,
+        hash=record.hash,
+        link=share_link(actor, record.token),
+        opened=record.opened,
+        closes=record.closes,
+        closed=record.closed,
+        responses=record.responses,
+        seats=record.quotas,
+        document=actor.services.surveys.document(record).to_json(),
+    )
+
+
+def document_of(actor: Actor, token: str) -> Document:
+    """Return the document of an actor's draft or survey."""
+    draft = actor.draft(token)
+    return draft.document if draft else actor.services.surveys.document(actor.survey(token))
+
+
+def share_link(actor: Actor, token: str) -> str:
+    """Return the address at which people take part."""
+    return f"{base_address(actor.request)}/s/{token}"
+
+
 def _require_own(actor: Actor, token: str) -> None:
-    if find_draft(actor, token) is None:
+    if actor.draft(token) is None:
         actor.survey(token)
 
 
@@ -315,4 +393,4 @@ def _version(if_match: str | None) -> int:
 
 def _draft(actor: Actor, draft: Draft, response: Response) -> DraftResponse:
     response.headers["ETag"] = f'"v{draft.version}"'
-    return draft_response(actor, draft, actor.services.surveys.drafts.review(draft.document))
+    return draft_response(actor, draft, actor.services.drafts.review(draft.document))

@@ -53,7 +53,7 @@ def remove(actor: Owner, helper: HelperId) -> None:
 @audited("asked the helper to approve a survey")
 def ask(request: Request, actor: Writer, token: str, again: bool = False) -> dict[str, Any]:
     """`again` proposes once more what the helper refused."""
-    drafts = actor.services.surveys.drafts
+    drafts = actor.services.drafts
     draft = drafts.draft(token, team=actor.team.id)
     survey, figures = drafts.review(draft.document).require()
     return actor.services.proposals.ask(
@@ -69,7 +69,7 @@ def ask(request: Request, actor: Writer, token: str, again: bool = False) -> dic
 
 @surveys.get("/helper", summary="How the helper's approval of a draft stands")
 def approval(actor: Reader, token: str) -> dict[str, Any]:
-    drafts = actor.services.surveys.drafts
+    drafts = actor.services.drafts
     survey, _ = drafts.review(drafts.draft(token, team=actor.team.id).document).require()
     proposals = actor.services.proposals
     standing = proposals.standing(token, survey)

@@ -17,7 +17,6 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from masquerade.accounting import Caps
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.tables import (
     CANCELLED,
@@ -38,7 +37,7 @@ from masquerade.server.db.tables import (
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.payments.rewards import Reward, SurveyBudget
 from masquerade.server.surveys.document import Document, document_of, read_document
-from masquerade.server.surveys.drafts import DRAFT, Drafts
+from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.quotas import check_quotas
 from masquerade.server.surveys.survey_records import FrozenSurvey, SurveyRecord, Surveys, counts
@@ -77,19 +76,7 @@ class Lifecycle:
         endings: SurveyEndings,
         *,
         today: Callable[[], str],
-        caps: Caps,
-        commission_percent: int,
-        confirm: Callable[..., None],
     ) -> None:
-        # Surveys that are not open yet.
-        self.drafts = Drafts(
-            transactions,
-            surveys,
-            today=today,
-            caps=caps,
-            commission_percent=commission_percent,
-            confirm=confirm,
-        )
         self._transactions = transactions
         self._surveys = surveys
         self._endings = endings

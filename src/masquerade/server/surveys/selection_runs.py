@@ -23,7 +23,7 @@ from masquerade.server.db.tables import OPEN, SELECTION_RUN
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.surveys.document import Document
-from masquerade.server.surveys.drafts import DRAFT
+from masquerade.server.surveys.drafts import DRAFT, Drafts
 from masquerade.server.surveys.forecast import expected_levels, margins, offers_of
 from masquerade.server.surveys.lifecycle import Lifecycle, Progress, progress_json
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -51,21 +51,27 @@ class SelectionRuns:
     """The selection runs of all surveys and drafts."""
 
     def __init__(
-        self, transactions: Transactions, lifecycle: Lifecycle, *, today: Callable[[], str]
+        self,
+        transactions: Transactions,
+        lifecycle: Lifecycle,
+        drafts: Drafts,
+        *,
+        today: Callable[[], str],
     ) -> None:
         self._transactions = transactions
         self._lifecycle = lifecycle
+        self._drafts = drafts
         self._today = today
 
     def decide(
         self, team: str, token: str, selection: SelectionRequest, *, request: tuple[str, str]
     ) -> dict[str, Any]:
         """Decide how many people of each level to ask, store that, and return it."""
-        lifecycle = self._lifecycle
-        draft = lifecycle.drafts.find(token, team=team)
+        lifecycle, drafts = self._lifecycle, self._drafts
+        draft = drafts.find(token, team=team)
         if draft is not None:
             record, state, document = None, DRAFT, draft.document
-            survey, _ = lifecycle.drafts.review(document).require()
+            survey, _ = drafts.review(document).require()
             responded = {level.name: 0 for level in survey.levels}
         else:
             record = lifecycle.record(token, team=team)
@@ -74,7 +80,7 @@ class SelectionRuns:
             responded = known_levels(record, lifecycle.progress(record), document.plan.shares)
         if selection.apply and state != OPEN:
             raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
-        decision = _decision(document, survey, responded, selection, lifecycle.drafts.caps)
+        decision = _decision(document, survey, responded, selection, drafts.caps)
         run = {"state": state, **decision}
         # Stored before it is applied; a repeated request returns the first run.
         stored = self._store(token, run, request=request)

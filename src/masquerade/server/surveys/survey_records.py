@@ -1,4 +1,4 @@
-"""Survey records: opened once, closed once, never changed in between."""
+"""Survey records: opened once, closed once, never changed in between; what an invitation says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
@@ -26,6 +26,7 @@ from masquerade.server.db.tables import (
     SURVEY,
     TAKING,
 )
+from masquerade.server.http.bodies import encoded
 from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
 from masquerade.surveys.split_task import SplitTask
@@ -112,6 +113,100 @@ class FrozenSurvey:
         """The hash of the text, in today's form whatever release opened the survey."""
         # Of the text that is sent now, not the hash in the row: devices compare these two.
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def invitation(frozen: FrozenSurvey, *, state: str) -> dict[str, Any]:
+    """Return what everybody may know of a survey."""
+    return {**_fixed(frozen), "state": state}
+
+
+# By identity of the frozen survey, which never changes; the state does, and is added outside.
+@lru_cache(maxsize=1024)
+def _fixed(frozen: FrozenSurvey) -> dict[str, Any]:
+    return introduction(
+        frozen.survey,
+        token=frozen.token,
+        hash_=frozen.hash,
+        simulated=frozen.simulated,
+        reward=frozen.reward,
+        approval=frozen.approval,
+    )
+
+
+def introduction(
+    survey: Survey,
+    *,
+    token: str,
+    hash_: str,
+    simulated: bool = False,
+    reward: Reward | None = None,
+    approval: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return what everybody may know of a survey whatever its state, open or to be opened."""
+    return {
+        "token": token,
+        "title": survey.title,
+        "description": survey.description,
+        "topic": survey.topic,
+        "hash": hash_,
+        "reveal": survey.reveal,
+        "simulated": simulated,
+        "questions": len(survey.questions),
+        "kinds": survey.kinds,
+        "template": survey.template,
+        "estimator": survey.estimator,
+        "levels": [level.to_json() for level in survey.levels],
+        "masks": masks_json(survey),
+        "linked": [list(group) for group in survey.levels[0].linked],
+        "fixed_level": survey.fixed_level,
+        "reward": _reward(reward),
+        "trust": survey.trust,
+        "two_parties": _parties(survey, approval),
+    }
+
+
+def _parties(survey: Survey, approval: dict[str, str] | None) -> dict[str, Any] | None:
+    """Return who the two parties are, and what shows that the helper agreed; None for masks."""
+    terms = survey.two_parties
+    if terms is None:
+        return None
+    return {
+        "helper": terms.helper,
+        "operator": terms.operator,
+        "fingerprint": terms.fingerprint,
+        "minimum": terms.minimum,
+        "assumptions": list(survey.levels[0].guarantee().assumptions),
+        "approval": approval,
+    }
+
+
+def masks_json(survey: Survey) -> dict[str, dict[str, Any]]:
+    """Return the device form of each mechanism of any level, by its text form.
+
+    All levels together, so that nothing about the level that was chosen shows.
+    """
+    used = {str(m): m for level in survey.levels for m in level.mechanisms}
+    return {text: mechanism.device_form() for text, mechanism in used.items()}
+
+
+def _reward(reward: Reward | None) -> dict[str, Any] | None:
+    if reward is None:
+        return None
+    amounts = {name: reward.paid(name) for name in reward.prices} if reward.pays else {}
+    return {"kind": reward.kind, "currency": reward.currency, "amounts": amounts}
+
+
+@lru_cache(maxsize=1024)
+def masks_of(frozen: FrozenSurvey) -> dict[str, dict[str, Any]]:
+    """Return the device form of each mechanism of a survey; see `masks_json`."""
+    return masks_json(frozen.survey)
+
+
+@lru_cache(maxsize=1024)
+def longest_mechanisms(frozen: FrozenSurvey) -> int:
+    """Return the length in bytes of the mechanisms' names at the level where they are longest."""
+    # Answers are padded to this length, so that their size does not tell the level.
+    return max(len(encoded([str(m) for m in one.mechanisms])) for one in frozen.survey.levels)
 
 
 class Surveys:
