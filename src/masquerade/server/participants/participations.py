@@ -150,8 +150,7 @@ class Participations:
         offered = frozen.survey.level(level)
         pseudonym = who.pseudonym(frozen.pseudonym_key)
         begun = connection.execute(
-            _BEGUN,
-            {"in_survey": token, "by": pseudonym, "request": request},
+            _BEGUN, {"in_survey": token, "by": pseudonym, "request": request}
         ).all()
         if any(
             row.idempotency == request and (row.survey, row.level) != (token, level)
@@ -167,7 +166,7 @@ class Participations:
                 raise AlreadyParticipated(
                     "this device has begun this survey at another level, which cannot change."
                 )
-            return self._with_account(connection, who, row), False
+            return self._with_account(connection, who, row, frozen, row.state), False
         # After the lookup: who began in time gets their answer also once the survey is closed.
         if state != OPEN:
             raise WrongState("this survey is closed; nobody can begin it any more.")
@@ -206,7 +205,7 @@ class Participations:
         self._require_patience(tables, who)
         # Last: everybody who begins a survey locks the same accounts of its team, so for the
         # shortest time.
-        survey_budget = budget_of_survey(connection, token) if _pays(frozen) else None
+        survey_budget = budget_of_survey(connection, token) if frozen.pays else None
         if survey_budget is not None:
             survey_budget.hold(connection, who, level, attempt, day=self._today())
         account = privacy_account_of(tables, who, self._caps)
@@ -314,7 +313,7 @@ class Participations:
             if row.state == SUBMITTED:
                 # Only who knows the sealed reports gets the answer of the first time.
                 _require_sealed(row.commitment, commitment)
-                return self._with_account(connection, who, row), False
+                return self._with_account(connection, who, row, frozen, SUBMITTED), False
             self._require(row, SEALED)
             # Locked here and not in `open`: results are computed once, and must have every response
             # that was accepted.
@@ -328,10 +327,11 @@ class Participations:
                     "these reports are for another version of the survey; reload the page."
                 )
             keep(connection, row, frozen)
+            done = self._with_account(connection, who, row, frozen, SUBMITTED)
             # In the transaction that accepts the reports, so that nobody is paid twice or not at
             # all.
-            self._reward(connection, who, row, frozen)
-            return self._with_account(connection, who, row, SUBMITTED), True
+            self._reward(connection, who, row, done)
+            return done, True
 
         return self._transactions.write(work)
 
@@ -372,33 +372,39 @@ class Participations:
             return EXPIRED
         _step(connection, row, state=ABANDONED, commitment=None)
         if survey_state == CANCELLED:
+            account = privacy_account_of(LedgerTables(connection), who, self._caps)
             # They were ready to answer, and it is not their doing. Too late, there is nothing left.
             with contextlib.suppress(InsufficientFunds):
-                self._pay(connection, who, row, frozen)
+                self._pay(connection, who, row, frozen, account)
         else:
             self._give_back(connection, row, frozen)
         return ABANDONED
 
     def _reward(
-        self, connection: Connection, who: Pseudonyms, row: Row[Any], frozen: FrozenSurvey
+        self, connection: Connection, who: Pseudonyms, row: Row[Any], done: Participation
     ) -> None:
         """Give what the survey gives to those who have answered, whatever they have."""
-        self._pay(connection, who, row, frozen)
-        if frozen.reward is not None and frozen.reward.kind == BY_CODE:
-            give_code(connection, frozen.token, code_of(who, frozen.token))
+        assert done.account is not None
+        self._pay(connection, who, row, done.survey, done.account)
+        if done.completion_code is not None:
+            give_code(connection, done.survey.token, done.completion_code)
 
     def _pay(
-        self, connection: Connection, who: Pseudonyms, row: Row[Any], frozen: FrozenSurvey
+        self,
+        connection: Connection,
+        who: Pseudonyms,
+        row: Row[Any],
+        frozen: FrozenSurvey,
+        account: PrivacyAccount,
     ) -> None:
-        survey_budget = budget_of_survey(connection, frozen.token) if _pays(frozen) else None
+        survey_budget = budget_of_survey(connection, frozen.token) if frozen.pays else None
         if survey_budget is not None:
             # Which attempt was paid is not in the row any more: the person's own ledger says it.
-            account = privacy_account_of(LedgerTables(connection), who, self._caps)
             attempt = attempt_of(row, who, account)
             survey_budget.pay(connection, who, row.level, attempt, day=self._today())
 
     def _give_back(self, connection: Connection, row: Row[Any], frozen: FrozenSurvey) -> None:
-        survey_budget = budget_of_survey(connection, frozen.token) if _pays(frozen) else None
+        survey_budget = budget_of_survey(connection, frozen.token) if frozen.pays else None
         if survey_budget is not None:
             survey_budget.release(connection, row.level, 1, day=self._today())
 
@@ -453,26 +459,25 @@ class Participations:
             )
 
     def _with_account(
-        self, connection: Connection, who: Pseudonyms, row: Row[Any], state: str | None = None
+        self,
+        connection: Connection,
+        who: Pseudonyms,
+        row: Row[Any],
+        frozen: FrozenSurvey,
+        state: str,
     ) -> Participation:
-        frozen = self._surveys.frozen(connection, row.survey)
+        """Return a participation with the person's account, and with the code it is due."""
         account = privacy_account_of(LedgerTables(connection), who, self._caps)
         key = who.ledger_key(frozen.token, attempt_of(row, who, account))
-        now = state or row.state
-        code = None
-        if now == SUBMITTED and frozen.reward is not None and frozen.reward.kind == BY_CODE:
-            code = code_of(who, frozen.token)
-        return _at(row, frozen, now, account, key, code)
+        by_code = frozen.reward is not None and frozen.reward.kind == BY_CODE
+        code = code_of(who, frozen.token) if by_code and state == SUBMITTED else None
+        return _at(row, frozen, state, account, key, code)
 
 
 def _require_sealed(sealed: str | None, commitment: str) -> None:
     """Raise where reports are not those whose commitment was sealed."""
     if sealed is None or not secrets.compare_digest(sealed, commitment):
         raise CommitmentMismatch("these are not the reports that were sealed.")
-
-
-def _pays(frozen: FrozenSurvey) -> bool:
-    return frozen.reward is not None and frozen.reward.pays
 
 
 def _at(

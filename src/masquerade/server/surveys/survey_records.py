@@ -78,6 +78,11 @@ class FrozenSurvey:
         self._json: dict[str, Any] = row.definition
         self._task = task
 
+    @property
+    def pays(self) -> bool:
+        """Whether taking part moves money."""
+        return self.reward is not None and self.reward.pays
+
     @cached_property
     def survey(self) -> Survey:
         """The survey itself: questions and levels."""
