@@ -56,16 +56,28 @@ test test-all test-lowest: export OPENBLAS_NUM_THREADS := 1
 
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-# Types and the browser's modules take one processor each, the rest all there are.
-ALONGSIDE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target lint test-web
+# Types and the browser's modules take one processor: they are checked while the tests run. What is
+# found in seconds comes first. All of it is run, whatever fails.
+ALONGSIDE := $(MAKE) --no-print-directory --jobs=2 --keep-going
 
 test: $(VENV)/.test
-	@$(ALONGSIDE)
-	$(PYTEST) -m "not exhaustive"
+	@$(MAKE) --no-print-directory form
+	+@$(ALONGSIDE) beside quick-tests
 
 test-all: $(VENV)/.test
-	@$(ALONGSIDE)
+	@$(MAKE) --no-print-directory form
+	+@$(ALONGSIDE) beside all-tests
+
+.PHONY: form types beside quick-tests all-tests
+
+quick-tests: $(VENV)/.test
+	$(PYTEST) -m "not exhaustive"
+
+all-tests: $(VENV)/.test
 	$(PYTEST) --hypothesis-profile=exhaustive
+
+beside:
+	@$(MAKE) --no-print-directory --output-sync=recurse types test-web
 
 # Apart from .venv, for its packages are older. The server and the browser are tested with new ones.
 LOWEST := .venv-lowest
@@ -81,9 +93,13 @@ test-web:
 	elif [ -n "$$MASQUERADE_REQUIRE" ]; then echo "node is required here and missing"; exit 1; \
 	else echo "skipped: the browser modules' own tests need Node.js 20 or newer"; fi
 
-lint: $(VENV)/.test
+lint: form types
+
+form: $(VENV)/.test
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check --quiet $(SOURCES)
+
+types: $(VENV)/.test
 	$(BIN)/mypy
 
 format: $(VENV)/.test
