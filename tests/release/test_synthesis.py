@@ -38,6 +38,7 @@ from masquerade.release import (
     report_page,
     simulate,
     synthesize,
+    usefulness,
 )
 from masquerade.release.usefulness import expected_uses
 
@@ -363,8 +364,14 @@ def test_where_taking_part_is_private_the_expected_number_says_what_it_is_good_f
 
 
 @pytest.mark.parametrize("claims", [1, 5, 1000])
-def test_uses_are_finite_and_grow_with_epsilon(claims: int) -> None:
-    """The made-up claims first, then three engines at three epsilons, none better than no noise."""
+def test_uses_are_finite_and_grow_with_epsilon(
+    claims: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The made-up claims first, then three engines at three epsilons, none better than no noise.
+
+    More claims than are made up are taken for as many as are, here 20.
+    """
+    monkeypatch.setattr(usefulness, "MOST_CLAIMS", 20)
     uses = expected_uses(claims, 2.0)
     assert [(use.engine, use.epsilon) for use in uses[1:4]] == [
         ("claims", 1.0),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 
 from masquerade.answers import Claims, Truths
 from masquerade.mechanisms import RandomizedResponse
-from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy
+from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy, auto
 from masquerade.truth.samples import TaskSample
-from masquerade.truth.scale import DaskCluster, Engine, PartitionFit, Partitions, Stream
+from masquerade.truth.scale import Engine, PartitionFit, Partitions, Stream
 from masquerade.truth.scale import fit_partitions as fitted
 
 LIMITS = "masquerade.truth.samples."
@@ -25,24 +24,6 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare on some 3,600 claims from 7,200 on."""
     for name, limit in (("_CLAIMS", 3600), ("_A_WORKER", 1), ("_A_CELL", 1)):
         monkeypatch.setattr(LIMITS + name, limit)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[DaskCluster]:
-    """Return a cluster of two processes."""
-    pytest.importorskip("distributed")
-    with DaskCluster(workers=2, memory_limit="1GiB") as engine:
-        yield engine
-
-
-@pytest.fixture(params=["stream", "dask"])
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """Return each engine."""
-    if request.param == "dask":
-        yield request.getfixturevalue("cluster")
-    else:
-        with Stream() as streamed:
-            yield streamed
 
 
 def crowd(tasks: int, *, workers: int, misleading: float) -> tuple[Claims, Truths]:
@@ -97,6 +78,10 @@ def test_the_sample_is_the_same_everywhere(
 ) -> None:
     """In memory, streamed and on a cluster, held by one process or by all, results are equal."""
     monkeypatch.setattr("masquerade.truth.scale.blocks._HERE", here)
+    # A few rounds of each model: every round goes through the cluster.
+    monkeypatch.setitem(auto._ROUGHLY, "max_iterations", 4)
+    for model in (BayesianCombination, Subtypes):
+        monkeypatch.setitem(model.__init__.__kwdefaults__ or {}, "max_iterations", 4)
     claims, _ = crowd(800, workers=30, misleading=0.4)
     mask = None if epsilon is None else RandomizedResponse(2, epsilon=epsilon)
     if mask is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,13 +30,6 @@ from masquerade.truth.scale import DaskCluster, Partitions, fit_partitions
 pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.filterwarnings("default:::(distributed|tornado|asyncio|zict)")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[DaskCluster]:
-    """Return a cluster of two processes."""
-    with DaskCluster(workers=2, memory_limit="1GiB") as engine:
-        yield engine
 
 
 @pytest.fixture(scope="module")

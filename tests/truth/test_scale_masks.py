@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from masquerade.truth import (
 )
 from masquerade.truth.scale import (
     AT_SCALE,
-    DaskCluster,
     Engine,
     PartitionFit,
     Partitions,
@@ -103,24 +101,6 @@ def short(method: type[CategoricalEstimator]) -> CategoricalEstimator:
     """Return a method that iterates a few times only, where it iterates."""
     short = method()
     return short.set_params(max_iterations=8) if "max_iterations" in short.get_params() else short
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[DaskCluster]:
-    """Return a cluster of two processes."""
-    pytest.importorskip("distributed")
-    with DaskCluster(workers=2, memory_limit="1GiB") as both:
-        yield both
-
-
-@pytest.fixture(params=["stream", "dask"])
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """Return each engine in turn."""
-    if request.param == "dask":
-        yield request.getfixturevalue("cluster")
-    else:
-        with Stream() as streamed:
-            yield streamed
 
 
 CATEGORICAL = [one for one in AT_SCALE if issubclass(one, CategoricalEstimator)]
