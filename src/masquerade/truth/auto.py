@@ -104,7 +104,7 @@ class Auto(CategoricalEstimator):
         `solve` returns the solution of a model for all claims.
         """
         first = BayesianCombination(ties=self.ties, seed=self.seed)
-        crowd = claims.numbers
+        crowd = claims.crowd
         candidates = (first,) if claims.has_known else self._candidates(first, crowd)
         channel = crowd.channel
         signal = float(np.sqrt(channel.signal() ** 2 @ channel.mean_weight))
@@ -267,7 +267,7 @@ def _held_out_gains(candidates: Sequence[Candidate], claims: ClaimBlocks) -> Gai
     gains: Gains | None = None
     for number in range(_SPLITS):
         kept = claims.without(Split(number, folds, least)) if number else kept
-        if kept.fold(_unseen) and kept.numbers.answers.any():
+        if kept.fold(_unseen) and kept.crowd.answers.any():
             more = kept.fold(_scored, [one.predict_claims(kept) for one in rough])
             gains = more if gains is None else gains + more
         if gains is not None and gains.claims >= _ENOUGH:

@@ -154,7 +154,7 @@ class BayesianCombination(CategoricalEstimator):
 
     def conclude(self, claims: ClaimBlocks) -> Conclusion | Remark:
         """Return what all levels come to; a remark where `OneCoin` has to do instead."""
-        crowd = claims.numbers
+        crowd = claims.crowd
         n, s = len(crowd.answers), crowd.n_options
         if n * s**2 > _MOST_CELLS:
             note = "one-coin inference was used: confusions of this many options do not fit"
@@ -199,7 +199,7 @@ class BayesianCombination(CategoricalEstimator):
     def _beats_chance(self, claims: ClaimBlocks) -> bool:
         """Return whether a one-coin fit explains reports better than even chance does."""
         evidence = OneCoin(ties=self.ties, seed=self.seed).infer(claims).log_evidence
-        crowd = claims.numbers
+        crowd = claims.crowd
         # even chance: every report has probability 1 / s
         chance = -float(crowd.answers.sum()) * np.log(crowd.n_options)
         return bool(evidence > chance + 1e-6 * abs(chance))
@@ -218,11 +218,11 @@ class BayesianCombination(CategoricalEstimator):
 
     def _models(self, claims: ClaimBlocks) -> list[CombinationModel]:
         """Return the models of all levels, highest trust first."""
-        channel = claims.numbers.channel
+        channel = claims.crowd.channel
         plain = PlainVotes(channel, first_weights(claims, channel))
         start = WorkerPrior.start(channel, accuracy=self.accuracy, strength=self.strength)
         levels = sorted(set(self.trust), reverse=True)
-        answers = claims.numbers.n_answers
+        answers = claims.crowd.n_answers
         return [CombinationModel(self, level, start, plain, answers) for level in levels]
 
 

@@ -260,7 +260,7 @@ class ClaimBlocks(ABC):
 
     @property
     @abstractmethod
-    def numbers(self) -> Crowd:
+    def crowd(self) -> Crowd:
         """Numbers of all claims together."""
 
     @property

@@ -113,12 +113,12 @@ class OneCoin(CategoricalEstimator):
 
     def infer(self, claims: ClaimBlocks) -> OneCoinFit:
         """Return the fit of claims wherever they are, with its evidence."""
-        model = OneCoinModel(self, claims.numbers)
+        model = OneCoinModel(self, claims.crowd)
         blocks = claims.blocks(model)
         result = fit_blocks(model, blocks, claims.progress)
         evidence = model.evidence(blocks, result) if result.evidence is None else result.evidence
         # Before the claims, truths are even: that is what entropies are compared with.
-        even = claims.fold(_answered_tasks) * np.log(claims.numbers.n_options)
+        even = claims.fold(_answered_tasks) * np.log(claims.crowd.n_options)
         return OneCoinFit(model, result, float(evidence[:-1].sum()) - even)
 
 

@@ -70,11 +70,6 @@ class Problem(ClaimBlocks):
         return self.claims.workers if self.behind is None else self.behind
 
     @property
-    def numbers(self) -> Crowd:
-        """See `ClaimBlocks.numbers`."""
-        return self.crowd
-
-    @property
     def has_known(self) -> bool:
         """See `ClaimBlocks.has_known`."""
         return bool((self.gold >= 0).any())
@@ -132,7 +127,7 @@ class Problem(ClaimBlocks):
 
     @cached_property
     def crowd(self) -> Crowd:
-        """Numbers of the claims for M-steps."""
+        """See `ClaimBlocks.crowd`."""
         null_share = float(np.mean(self.claims.unanswered())) if self.claims.null else 0.0
         return Crowd(
             self.claims.n_options,

@@ -57,8 +57,8 @@ class PartitionedClaims(ClaimBlocks):
         self._is_whole = sample is None and split is None
 
     @cached_property
-    def numbers(self) -> Crowd:
-        """See `ClaimBlocks.numbers`."""
+    def crowd(self) -> Crowd:
+        """See `ClaimBlocks.crowd`."""
         crowd = self.index.crowd(self.mechanism)
         if self._is_whole:
             return crowd

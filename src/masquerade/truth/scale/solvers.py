@@ -64,7 +64,7 @@ def _by_model(
     error_of: Callable[[FixedPoint], Floats] | None = None,
 ) -> Callable[..., PartitionSolution]:
     def solved(method: CategoricalEstimator, claims: PartitionedClaims) -> PartitionSolution:
-        model = model_of(method, claims.numbers)
+        model = model_of(method, claims.crowd)
         result = claims.fit(model)
         error = None if error_of is None else error_of(result)
         return replace(_solution(claims, model, result), error=error)
@@ -114,12 +114,12 @@ def _solution(claims: PartitionedClaims, model: Model, result: FixedPoint) -> Pa
         *model.reliability_and_weight(result.parameters),
         result.converged,
         result.iterations,
-        getattr(model, "orientation_ambiguous", claims.numbers.orientation_ambiguous),
+        getattr(model, "orientation_ambiguous", claims.crowd.orientation_ambiguous),
     )
 
 
 def _weighted_vote(method: WeightedVote, claims: PartitionedClaims) -> PartitionSolution:
-    model = WeightedModel(method, claims.numbers)
+    model = WeightedModel(method, claims.crowd)
     result = claims.fit(model)
     majority = _solution(claims, model, result)
     weight = majority.reliability
@@ -140,14 +140,14 @@ def _combined(method: BayesianCombination, claims: PartitionedClaims) -> Partiti
         crowd.weight,
         found.converged,
         found.iterations,
-        claims.numbers.orientation_ambiguous,
+        claims.crowd.orientation_ambiguous,
         _doubtful_error(claims, crowd.variance, _own_shares, found.members[:1]),
         found.remarks,
     )
 
 
 def _subtypes(method: Subtypes, claims: PartitionedClaims) -> PartitionSolution:
-    model = SubtypesModel(method, claims.numbers)
+    model = SubtypesModel(method, claims.crowd)
     result = claims.fit(model)
     accuracy, variance = model.accuracies(result.statistics)
     error = _doubtful_error(claims, variance, _truth_shares, model, result.message)
