@@ -124,9 +124,7 @@ def test_the_preview_walks_through_the_survey(generous: Any, new_visitor: NewVis
     visitor = new_visitor()
     page = visitor.page
     page.goto(generous.owner_link)
-    draft, _ = generous.services.drafts.create(
-        TEMPLATES["pulse"].document(), team=FIRST_TEAM
-    )
+    draft, _ = generous.services.drafts.create(TEMPLATES["pulse"].document(), team=FIRST_TEAM)
     page.goto(f"{generous.url}/surveys/{draft.token}/preview", wait_until="networkidle")
     before = len(visitor.requests)
     page.locator('input[name="level"][value="medium"]').check()

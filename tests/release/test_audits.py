@@ -43,6 +43,7 @@ from masquerade.release.privacy_test import plan
 WHOLE = 800  # whole releases of each neighbour, drawn one by one
 FALSE_ALARM = 1e-6  # of all comparisons of one audit together
 
+
 def test_several_attributes_are_listed_objects_and_take_no_other_mode() -> None:
     """The engine of cells is the one that is audited; weights of users are refused."""
     for path in CELLS:
