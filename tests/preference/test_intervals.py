@@ -62,6 +62,7 @@ FEATURES = [
     Cell("direction-selection", "voter", 300, 20, 5, 3),
     Cell("privunit", "voter", 300, 20, 5, 3),
     Cell("local-laplace", "voter", 300, 20, 5, 5),
+    Cell("linear-moment:trust=aggregator", "record", 1000, 20, 5, 1, "correlated"),
 ]
 ITEMS = [
     Cell("item-wins", "choice", 100, 20, 10, 0.3),
@@ -82,11 +83,8 @@ BOUNDED = [
     Cell("item-votes", "voter", 200, 20, 10, 2),
     Cell("choice-response:estimator=linear", "choice", 300, 20, 5, 1, "correlated"),
 ]
-# Where a ridge or a noisy moment moves weights by more than errors tell to first order.
-SHORT = [
-    Cell("linear-moment:trust=aggregator", "record", 1000, 20, 5, 1, "correlated"),
-    Cell("aggregate-functional", "record", 300, 20, 5, 3),
-]
+# Where a ridge moves weights by more than errors tell to first order.
+SHORT = [Cell("aggregate-functional", "record", 300, 20, 5, 3)]
 QUICK = [FEATURES[2], FEATURES[9], ITEMS[0], ITEMS[4]]
 
 

@@ -261,6 +261,7 @@ def live_page(
     return actor.page("surveyor/live.html", context, error=error, status=422 if error else 200)
 
 
+# What these do for programs, they do for the page's buttons too.
 form(routes, f"{PAGE}/close", then=PAGE, refused=live_page)(close)
 form(routes, f"{PAGE}/cancel", then=PAGE, refused=live_page)(cancel)
 form(routes, f"{PAGE}/publish", then=PAGE)(publish)
