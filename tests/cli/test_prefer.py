@@ -273,6 +273,6 @@ def test_menus_and_rankings_are_read(run: Run, tmp_path: Path) -> None:
     private = run("prefer", str(ranked), *given).json
     assert (private["guarantee"]["unit"], private["features"]) == ("voter", [*"abcd"])
     refused = run("prefer", str(ranked), *given, "--mechanism", "item-wins")
-    assert (refused.code, "the others would tell it" in refused.err) == (1, True)
+    assert (refused.code, "the other pairs would tell it" in refused.err) == (1, True)
     ranked.write_text("voter,item,rank\n1,a,1\n1,b,1\n", encoding="utf-8")
     assert "same rank" in run("prefer", str(ranked), "--rankings", "--mechanism", "none").err

@@ -65,7 +65,7 @@ def command_line(only: str | None = None) -> typer.Typer:
     """
     line = typer.Typer(
         name="masquerade",
-        help="A crowd answers behind masks, and the truth still comes out.",
+        help="Run surveys and label data with privacy guarantees, and analyse the answers.",
         no_args_is_help=True,
         invoke_without_command=True,
         pretty_exceptions_enable=False,
@@ -87,7 +87,7 @@ def command_line(only: str | None = None) -> typer.Typer:
 
 
 def _root(
-    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     if version:
         from masquerade import __version__

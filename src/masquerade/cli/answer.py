@@ -30,13 +30,16 @@ IdentityFile = Annotated[
     Path | None,
     typer.Option(
         "--identity",
-        help="File of nine recovery words, made where it is not there; default: in the home.",
+        help="File with the nine recovery words of your identity. If it does not exist, the "
+        "command makes it with new words. Default: a file for each server in --home.",
     ),
 ]
 Home = Annotated[
     Path | None,
     typer.Option(
-        "--home", help="Where identity and records are kept; default ~/.local/share/masquerade."
+        "--home",
+        help="Folder for your identities, your ledger and the state of each survey that you "
+        "began. Default: ~/.local/share/masquerade.",
     ),
 ]
 
@@ -44,26 +47,40 @@ Home = Annotated[
 def answer(
     url: Annotated[
         str,
-        typer.Argument(help="The link of the survey.", metavar="URL", show_default=False),
+        typer.Argument(help="Link of the survey.", metavar="URL", show_default=False),
     ],
     level: Annotated[
-        str | None, typer.Option("--level", help="Level of protection; default: you are asked.")
+        str | None,
+        typer.Option(
+            "--level",
+            help="Level of protection for all questions, such as high. Default: the command asks "
+            "you. With --answers or --questions it does not ask; then give the level, "
+            "unless the survey has only one.",
+        ),
     ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
-            "--answers", help="JSON: question id to answer. You are not asked anything then."
+            "--answers",
+            help="JSON file with one object, from question ids to answers; null means “prefer "
+            "not to say”. The command then asks nothing, and sends.",
         ),
     ] = None,
     questions: Annotated[
         bool,
         typer.Option(
-            "--questions", help="Only show the questions and their ids. Their price is spent."
+            "--questions",
+            help="Show the questions and their ids, and send nothing. The cost of the survey is "
+            "spent from then on, because you have seen the questions.",
         ),
     ] = False,
     send_in_clear: Annotated[
         bool,
-        typer.Option("--send-in-clear", help="Confirm level none: answers are sent as they are."),
+        typer.Option(
+            "--send-in-clear",
+            help="Confirm that your answers are sent as they are, without a mask. The level none "
+            "needs this.",
+        ),
     ] = False,
     identity: IdentityFile = None,
     home: Home = None,
@@ -71,17 +88,22 @@ def answer(
 ) -> None:
     """Take part in a survey. Answers are masked on this computer; only the reports are sent.
 
-    Where two parties add up the answers, they are cut into two sealed halves here, after the second
-    party was asked itself whether it agreed to exactly this survey.
+    In a survey between two parties, this computer first asks the second party itself whether it
+    agreed to exactly this survey. Then it cuts your answers into two sealed halves, one for each
+    party, and sends these.
 
-    Whatever interrupts it, run it again: what was drawn once is sent, and nothing is drawn anew.
+    If the command is interrupted, run it again. It sends the reports that it drew before, and draws
+    none again.
 
     Example: masquerade answer https://example.org/s/5a5a5a5a5a5a5a5a --level high
     """
     from masquerade.client import survey_of
 
     if json and answers is None and not questions:
-        raise ParameterError("--json asks nothing; give --answers, or --questions to see them.")
+        raise ParameterError(
+            "--json asks nothing at the terminal. Give the answers in a file with "
+            "--answers, or see the questions with --questions."
+        )
     given = None if answers is None else _read_answers(answers)
     _, survey = survey_of(url)
     with _client(url, identity, home) as client:
@@ -102,7 +124,7 @@ def answer(
             return
         receipt = part.answer(given)
         if receipt.drawn_before:
-            _note("The answers were masked or sealed before: those of then count.")
+            _note("Your answers were masked or sealed before; these earlier answers count.")
         if not json:
             _show_sent(part, receipt, given or {})
             return
@@ -123,13 +145,13 @@ def answer(
 def withdraw(
     url: Annotated[
         str,
-        typer.Argument(help="The link of the survey.", metavar="URL", show_default=False),
+        typer.Argument(help="Link of the survey.", metavar="URL", show_default=False),
     ],
     identity: IdentityFile = None,
     home: Home = None,
     json: AsJson = False,
 ) -> None:
-    """Take back what was sent to a survey, as long as it is open. What it cost stays spent.
+    """Take back what you sent to a survey, as long as the survey is open. Its cost stays spent.
 
     Example: masquerade withdraw https://example.org/s/5a5a5a5a5a5a5a5a
     """
@@ -148,30 +170,35 @@ def me(
     url: Annotated[
         str,
         typer.Argument(
-            help="The server, or the link of a survey on it.", metavar="URL", show_default=False
+            help="Address of the server, or link of a survey on it.",
+            metavar="URL",
+            show_default=False,
         ),
     ],
     on_server: Annotated[
         bool,
         typer.Option(
-            "--on-server", help="What the server says of it, other devices of yours included."
+            "--on-server",
+            help="Show what the server's ledger says instead. It includes what you sent from "
+            "other devices with the same identity.",
         ),
     ] = False,
     identity: IdentityFile = None,
     home: Home = None,
     json: AsJson = False,
 ) -> None:
-    """Show what you have spent on a server and in all, what is left, and your caps.
+    """Show what you have spent on a server and on all servers, what is left, and your caps.
 
-    It is this computer's own account; the server keeps another, which --on-server shows.
+    The figures come from the ledger on this computer. The server has a ledger of its own, which
+    --on-server shows.
 
     Example: masquerade me https://example.org --on-server
     """
     with _client(url, identity, home) as client:
         if not client.joined:
             raise ParameterError(
-                f"you have taken part in nothing on {client.url} from here; give --identity or "
-                "--home if your identity is elsewhere."
+                f"you have taken part in nothing on {client.url} from this computer. If your "
+                "identity is in another place, name it with --identity or --home."
             )
         if on_server:
             account, entries = client.me_on_server(), client.ledger_on_server()
@@ -209,24 +236,42 @@ def me(
 def caps(
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", help="What all answers sent from here may cost together."),
+        typer.Option(
+            "--epsilon",
+            help="Largest epsilon that all answers sent from this computer may cost together. "
+            "Default: no change.",
+        ),
     ] = None,
     delta: Annotated[
-        float | None, typer.Option("--delta", help="The probability with which that may fail.")
+        float | None,
+        typer.Option(
+            "--delta",
+            help="Delta of this cap: the probability with which it may fail. Default: no change.",
+        ),
     ] = None,
     clear: Annotated[
-        int | None, typer.Option("--clear", help="How many answers may be sent as they are.")
+        int | None,
+        typer.Option(
+            "--clear",
+            help="How many answers may be sent as they are, without a mask. Default: no change.",
+        ),
     ] = None,
     confirm: Annotated[
         bool,
-        typer.Option("--confirm", help="Let a cap rise, which weakens what was promised so far."),
+        typer.Option(
+            "--confirm",
+            help="Allow a cap to rise. This weakens what was promised to you, also for answers "
+            "that you have sent.",
+        ),
     ] = False,
     home: Home = None,
     json: AsJson = False,
 ) -> None:
-    """Show or change what this computer allows on all servers together.
+    """Show or change the caps of this computer: the most that your answers may cost in privacy.
 
-    It stops there whatever a server says. A server keeps caps of its own besides.
+    These caps are for all servers together. At first they are epsilon 10 at delta 1e-6, and no
+    answer without a mask. A lower cap holds at once; a higher cap needs --confirm. This computer
+    sends nothing above them, whatever a server says. Each server has caps of its own, too.
 
     Example: masquerade caps --epsilon 5
     """
@@ -277,18 +322,21 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
             _ask(console, asked, given, todo)
             split = asked[0].mechanism is None
             does = "cut your answers into two sealed halves" if split else "mask your answers"
-            say(console, "", f"We now {does}, once. It cannot be repeated.")
-            typed = ask_line(console, "Enter does it; the number of a question changes it.")
+            say(console, "", f"We now {does}, once. This cannot be repeated.")
+            typed = ask_line(
+                console,
+                "Press Enter to do it, or type the number of a question to answer it again.",
+            )
             number = int(typed) if typed.isascii() and typed.isdigit() else 0
             todo = [number - 1] if 1 <= number <= len(asked) else []
             if typed and not todo:
                 say(console, "There is no such question; nothing is changed.")
     else:
-        say(console, "Your answers were masked or sealed before; what was made then stays.")
+        say(console, "Your answers were masked or sealed before, and stay as they are.")
     part.seal(given or None)
     if part.reveal == "before_send":
         _show_reports(console, part, given)
-        if not ask_yes(console, "Send this? All or nothing."):
+        if not ask_yes(console, "Send this? You can send all of it or nothing."):
             part.abandon()
             say(console, "Nothing was sent. The price stays spent.")
             return
@@ -421,9 +469,9 @@ def _show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) 
 def _say_bill(console: Console, bill: dict[str, Any]) -> None:
     say(
         console,
-        f"Sent. This survey cost epsilon {bill['survey_epsilon']}; all together epsilon "
-        f"{bill['total_epsilon']} at delta {bill['total_delta']:g} on this server, and epsilon "
-        f"{bill['everywhere_epsilon']} on all: that is your own device's account.",
+        f"Sent. This survey cost epsilon {bill['survey_epsilon']}. All your surveys together cost "
+        f"epsilon {bill['total_epsilon']} at delta {bill['total_delta']:g} on this server, and "
+        f"epsilon {bill['everywhere_epsilon']} on all servers, by this computer's own ledger.",
     )
 
 
@@ -470,7 +518,10 @@ def _read_answers(path: Path) -> dict[str, Answer]:
     except (OSError, ValueError) as error:
         raise UnreadableFile(f"{path} cannot be read as JSON: {type(error).__name__}.") from error
     if not isinstance(found, dict):
-        raise UnreadableFile(f"{path} holds no JSON object of question ids and answers.")
+        raise UnreadableFile(
+            f"{path} is not one JSON object from question ids to answers, such as "
+            '{"ill": "Yes"}; masquerade answer URL --questions shows the ids.'
+        )
     return found
 
 

@@ -16,67 +16,126 @@ if TYPE_CHECKING:
 
 collect = typer.Typer(
     no_args_is_help=True,
-    help="Labels while they are collected: which task next, whom to ask, when to stop.",
+    help="Collect labels batch by batch. It says which task to offer next, whom to ask, "
+    "and when to stop.",
 )
 
 Folder = Annotated[
     Path,
-    typer.Argument(help="Where the collection is kept.", metavar="FOLDER", show_default=False),
+    typer.Argument(help="Folder of the collection.", metavar="FOLDER", show_default=False),
 ]
-Count = Annotated[int, typer.Option(help="How many, at most.")]
+Count = Annotated[int, typer.Option(help="How many to name, at most.")]
 Out = Annotated[
-    Path | None, typer.Option(help="Where to write them (CSV or Parquet); - prints them.")
+    Path | None,
+    typer.Option(
+        help="File for the labels, with the columns task and label (CSV, CSV.gz, Parquet or "
+        ".xlsx). - prints them as CSV on standard output. Default: the first ten labels "
+        "are printed."
+    ),
 ]
 
 
 @collect.command()
 def begin(
     folder: Folder,
-    tasks: Annotated[Path, typer.Option(help="All tasks: a table with a column task.")],
-    options: Annotated[str, typer.Option(help="All labels, separated by commas.")],
-    mechanism: Annotated[str | None, typer.Option(help="What masks the answers.")] = None,
+    tasks: Annotated[Path, typer.Option(help="Table with the column task: all tasks.")],
+    options: Annotated[
+        str,
+        typer.Option(help="All labels that workers can give, separated by commas, such as yes,no."),
+    ],
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="Mechanism that masks the answers on the workers' devices, before they are "
+            "added here. Default: the answers are not masked."
+        ),
+    ] = None,
     levels: Annotated[
         Path | None,
-        typer.Option(help="In place of --mechanism: a table of levels (level,mechanism)."),
+        typer.Option(
+            help="Table with the columns level and mechanism, in place of --mechanism: what "
+            "masks the answers of each level. Each batch then needs a column level."
+        ),
     ] = None,
     gold: Annotated[
-        Path | None, typer.Option(help="Known truths (task,truth), mixed in to judge workers by.")
+        Path | None,
+        typer.Option(
+            help="Table of known truths of some of the tasks, with the columns task and truth. "
+            "These tasks are offered among the others, to judge the workers."
+        ),
     ] = None,
-    gold_share: Annotated[float, typer.Option(help="How often one of these is offered.")] = 0.1,
+    gold_share: Annotated[
+        float, typer.Option(help="Probability that an offered task is one of --gold, from 0 to 1.")
+    ] = 0.1,
     rule: Annotated[
         str,
-        typer.Option(help="lmu, entropy, information-gain, thompson (shows others least), votes."),
+        typer.Option(
+            help="How open tasks are ranked. lmu: by the doubt that votes and posterior leave "
+            "together. entropy: by the entropy of the posterior. information-gain: by the "
+            "information that one more answer is expected to give. thompson: by a random "
+            "draw from the posterior; it shows co-workers least, and asks for more answers. "
+            "votes: by the doubt that the votes alone leave."
+        ),
     ] = "lmu",
     stop: Annotated[
-        str, typer.Option(help="total, posterior or gain: which tasks need no further answer.")
+        str,
+        typer.Option(
+            help="When tasks need no further answer. total: all tasks, when the collection has "
+            "--answers-per-task answers for each task on average. posterior: a task, when "
+            "its label has at least --probability. gain: a task, when one more answer costs "
+            "more than it is expected to be worth (--worth, --price)."
+        ),
     ] = "total",
     answers_per_task: Annotated[
-        float, typer.Option(help="Of the stop total: answers in all, over the tasks.")
+        float,
+        typer.Option(
+            help="For --stop total: number of all answers, divided by the number of tasks."
+        ),
     ] = 3.5,
     probability: Annotated[
-        float, typer.Option(help="Of the stop posterior: that of the label.")
+        float,
+        typer.Option(
+            help="For --stop posterior: estimated probability that the label is right, from 0 to 1."
+        ),
     ] = 0.98,
     worth: Annotated[
-        float | None, typer.Option(help="Of the stop gain: what one more right label is worth.")
+        float | None,
+        typer.Option(
+            help="For --stop gain: what one more correct label is worth, in the unit of --price."
+        ),
     ] = None,
     price: Annotated[
-        float | None, typer.Option(help="Of the stop gain: what one answer costs.")
+        float | None,
+        typer.Option(help="For --stop gain: what one answer costs, in the unit of --worth."),
     ] = None,
-    most: Annotated[int, typer.Option(help="Most answers on one task.")] = 10,
-    most_per_worker: Annotated[int | None, typer.Option(help="Most answers of one person.")] = None,
+    most: Annotated[
+        int, typer.Option(help="Largest number of answers to one task, under every --stop.")
+    ] = 10,
+    most_per_worker: Annotated[
+        int | None, typer.Option(help="Largest number of answers of one worker. Default: no limit.")
+    ] = None,
     public_answers: Annotated[
         bool,
         typer.Option(
             "--public-answers",
-            help="Nothing was promised to the people who answer: assign from clear answers.",
+            help="State that the workers were promised no privacy. Without this option, the "
+            "commands next and ask refuse answers that are not masked, because workers "
+            "could learn other people's answers from the tasks that they are offered.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Decides among tasks that are wanted alike.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Seed of the random choices: among tasks of equal rank, and where the tasks of "
+            "--gold come."
+        ),
+    ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Begin a collection.
+    """Begin a collection of labels in a new folder.
 
-    A note asks back where a mechanism hides hardly anything, or where its reports say nothing.
+    A note on standard error warns if the mechanism hides hardly anything, or if its reports say
+    nothing; the command goes on.
 
     Example: masquerade collect begin labels --tasks truth.csv --options 0,1,2
     --mechanism randomized-response:options=3,epsilon=2
@@ -87,9 +146,12 @@ def begin(
     from masquerade.truth import Collection
 
     if folder.exists() and any(folder.iterdir()):
-        raise NotEmpty(f"{folder} holds something; name a new folder.")
+        raise NotEmpty(f"{folder} is not empty; name a new folder for the collection.")
     if mechanism is not None and levels is not None:
-        raise ParameterError("--mechanism is one for all answers, --levels several; give one.")
+        raise ParameterError(
+            "--mechanism and --levels were both given. Give --mechanism if one mechanism "
+            "masks all answers, or --levels if there are several levels."
+        )
     known = None
     if gold is not None:
         table = Truths.read(gold).table
@@ -122,11 +184,18 @@ def begin(
 def add(
     folder: Folder,
     batch: Annotated[
-        Path, typer.Argument(help="Answers: task, worker, label (and level).", metavar="BATCH")
+        Path,
+        typer.Argument(
+            help="Table of the answers, with the columns task, worker and label, and level if "
+            "the collection has levels.",
+            metavar="BATCH",
+        ),
     ],
     json: AsJson = False,
 ) -> None:
-    """Close a batch: add its answers, and rank all tasks anew.
+    """Add a batch of answers, and rank all tasks again.
+
+    The answers are added as they are: this command masks nothing.
 
     Example: masquerade collect add labels claims.csv
     """
@@ -140,11 +209,14 @@ def add(
 @collect.command(name="next")
 def next_tasks(
     folder: Folder,
-    worker: Annotated[str, typer.Option(help="Who is to be asked.")],
+    worker: Annotated[str, typer.Option(help="The worker to whom the tasks are offered.")],
     count: Count = 1,
     json: AsJson = False,
 ) -> None:
-    """Say which tasks somebody is to be asked next, and keep them as offered.
+    """Say which tasks to offer to a worker next, and record them as offered.
+
+    No other worker is offered these tasks before the next batch is added. No worker is offered a
+    task twice.
 
     Example: masquerade collect next labels --worker w1 --count 5
     """
@@ -157,14 +229,18 @@ def next_tasks(
 @collect.command()
 def ask(
     folder: Folder,
-    task: Annotated[str, typer.Option(help="The task.")],
+    task: Annotated[str, typer.Option(help="The task to be answered.")],
     workers: Annotated[
-        Path, typer.Option(help="Who can be asked: a table with a column worker (and price).")
+        Path,
+        typer.Option(
+            help="Table with the column worker: everybody who can be asked. An optional column "
+            "price says what an answer of each worker costs; the default is 1."
+        ),
     ],
     count: Count = 1,
     json: AsJson = False,
 ) -> None:
-    """Say whom to ask a task, and keep it as offered.
+    """Say which workers to ask about a task, and record the task as offered to them.
 
     Example: masquerade collect ask labels --task t1 --workers claims.csv
     """
@@ -182,7 +258,7 @@ def ask(
 
 @collect.command()
 def labels(folder: Folder, out: Out = None, json: AsJson = False) -> None:
-    """Infer the labels so far.
+    """Infer the labels from the answers so far.
 
     Example: masquerade collect labels labels --out labels.csv
     """
@@ -198,7 +274,7 @@ def labels(folder: Folder, out: Out = None, json: AsJson = False) -> None:
 
 @collect.command()
 def advice(folder: Folder, json: AsJson = False) -> None:
-    """Say whose answers are odd, with the evidence.
+    """Name the workers whose answers are odd, with the evidence.
 
     Example: masquerade collect advice labels
     """
@@ -214,12 +290,18 @@ def advice(folder: Folder, json: AsJson = False) -> None:
 def predict(
     folder: Folder,
     claims: Annotated[
-        Path, typer.Argument(help="Claims on other tasks: task, worker, label.", metavar="CLAIMS")
+        Path,
+        typer.Argument(
+            help="Table of claims about other tasks, with the columns task, worker and label.",
+            metavar="CLAIMS",
+        ),
     ],
     out: Out = None,
     json: AsJson = False,
 ) -> None:
-    """Label other tasks by the workers as they are known, without learning from them.
+    """Label other tasks from claims of the same workers, with what is known of these workers.
+
+    The collection does not change, and learns nothing from these claims.
 
     Example: masquerade collect predict labels claims.csv --out more.csv
     """
@@ -273,7 +355,7 @@ def _stop(
     if name == "posterior":
         return PosteriorStop(probability=probability, most=most)
     if name != "gain":
-        raise ParameterError(f"stop is {name!r}, expected 'total', 'posterior' or 'gain'.")
+        raise ParameterError(f"--stop is {name!r}, expected 'total', 'posterior' or 'gain'.")
     if worth is None or price is None:
         raise ParameterError("--stop gain needs --worth and --price.")
     return GainStop(worth=worth, price=price, most=most)

@@ -6,11 +6,12 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from masquerade.cli.options import AsJson, Config, DataDir, WorkerCount
+from masquerade.cli.options import AsJson, Config, WorkerCount
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
@@ -20,15 +21,33 @@ if TYPE_CHECKING:
 
 helper = typer.Typer(
     invoke_without_command=True,
-    help="Run the second party of surveys between two: it adds up halves of answers, sees none of "
-    "them, and answers only for surveys that you approve.\n\n"
+    help="Run the helper, the second party of surveys whose answers are split between two.\n\n"
+    "The helper adds up halves of answers and sees no answer. It takes part only in surveys that "
+    "you approve. It runs until Ctrl-C. At the first start it makes its keys, and prints its "
+    "fingerprint, a one-time link to its page, and a token for the first leader (the survey "
+    "server).\n\n"
     "Example: masquerade helper --operator 'The works council' --address https://helper.example",
 )
+HelperDataDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the helper's SQLite database. This option wins over the settings. Default: "
+        "the database that the settings name, else the folder masquerade-helper in the current "
+        "folder."
+    ),
+]
 LeaderName = Annotated[
-    str, typer.Argument(help="Its name, by which you know it.", show_default=False)
+    str,
+    typer.Argument(
+        help="Name of the leader: the name by which you know this survey server.",
+        show_default=False,
+    ),
 ]
 Task = Annotated[
-    str, typer.Argument(help="The task's id, or enough of its beginning.", show_default=False)
+    str,
+    typer.Argument(
+        help="Id of the task, or as much of its beginning as no other task has.", show_default=False
+    ),
 ]
 
 
@@ -36,41 +55,50 @@ Task = Annotated[
 def run(
     context: typer.Context,
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on, default 127.0.0.1.")
+        str | None,
+        typer.Option(
+            help="Address to listen on. Default: the setting host, else 127.0.0.1 (this computer "
+            "alone)."
+        ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Default 8081; 0 takes any free one."),
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port to listen on. 0 takes any free port. Default: the setting port, else 8081.",
+        ),
     ] = None,
     workers: WorkerCount = None,
     operator: Annotated[
         str | None,
         typer.Option(
-            help="Who runs it, as participants read it: “The works council of …”. Needed at the "
-            "first start, and kept."
+            help="Who runs the helper, as participants read it, such as “The works council of "
+            "…”. The first start needs it; later starts use the stored name."
         ),
     ] = None,
     address: Annotated[
         str | None,
         typer.Option(
-            help="Its address as leaders and participants reach it; https:// of a proxy. Kept from "
-            "the first start on."
+            help="Address at which leaders and participants reach the helper. Behind a proxy, "
+            "the https:// address of the proxy. Default: the stored address; at the first "
+            "start, the address on which it listens."
         ),
     ] = None,
     change_identity: Annotated[
         bool,
         typer.Option(
             "--change-identity",
-            help="Let operator or address change although surveys are approved; nobody can answer "
-            "these any more.",
+            help="Allow operator or address to change while surveys are approved. Nobody can "
+            "answer these surveys any more.",
         ),
     ] = False,
-    data_dir: DataDir = None,
+    data_dir: HelperDataDir = None,
     config: Config = None,
 ) -> None:
-    """Serve until Ctrl-C; at the first start, keys are made, and a token for the leader shown.
+    """Run the helper until Ctrl-C. At the first start, make its keys and the first leader's token.
 
-    Operator and address are kept: a start without them is as the one before.
+    Operator and address are stored: a start without these options uses the stored ones.
     """
 
     def chosen() -> Settings:
@@ -147,7 +175,7 @@ def run(
 
 @helper.command()
 def tasks(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the surveys that the helper is asked to add up, those that wait first.
+    """List the surveys that were proposed to the helper. Those that wait for a decision come first.
 
     Example: masquerade helper tasks --json
     """
@@ -160,12 +188,12 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
         count = f"{one['reports']} {'report' if one['reports'] == 1 else 'reports'}"
         _say(f"{one['task'][:12]}  {one['state']:<10}  {one['title']}  ({count})")
     if not found:
-        _say("Nothing is asked yet.")
+        _say("No survey was proposed yet.")
 
 
 @helper.command("show")
 def show_task(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
-    """Print all that a survey asks, counts and promises, as the operator's page says it.
+    """Print what a survey asks, counts and promises, as the operator's page shows it.
 
     Example: masquerade helper show 5a5a5a5a5a5a
     """
@@ -179,7 +207,7 @@ def show_task(context: typer.Context, task: Task, as_json: AsJson = False) -> No
 
 @helper.command()
 def approve(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
-    """Approve a survey, whose questions, noise and promise `show` prints.
+    """Approve a survey. The command show prints its questions, its noise and its guarantee.
 
     Example: masquerade helper approve 5a5a5a5a5a5a
     """
@@ -188,7 +216,7 @@ def approve(context: typer.Context, task: Task, as_json: AsJson = False) -> None
 
 @helper.command()
 def refuse(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
-    """Refuse a survey.
+    """Refuse a survey. The refusal is final for this proposal.
 
     Example: masquerade helper refuse 5a5a5a5a5a5a
     """
@@ -196,8 +224,15 @@ def refuse(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
 
 
 @helper.command()
-def token(context: typer.Context, name: LeaderName = "leader") -> None:
-    """Make a token for a leader, by which its server is known; the one it had before ends.
+def token(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(help="Name of the leader: the name by which you know this server.")
+    ] = "leader",
+) -> None:
+    """Make and print a token, with which a leader's survey server identifies itself.
+
+    An earlier token of this leader ends.
 
     Example: masquerade helper token "University of Example"
     """
@@ -207,7 +242,7 @@ def token(context: typer.Context, name: LeaderName = "leader") -> None:
 
 @helper.command()
 def leaders(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the leaders that were given a token, and how many of their surveys are under way.
+    """List the leaders that have or had a token, with the number of their unfinished surveys.
 
     Example: masquerade helper leaders --json
     """
@@ -224,7 +259,7 @@ def leaders(context: typer.Context, as_json: AsJson = False) -> None:
 
 @helper.command()
 def revoke(context: typer.Context, name: LeaderName, as_json: AsJson = False) -> None:
-    """End a leader's token: its surveys wait until `token` gives it another.
+    """End a leader's token. The leader's surveys wait until the command token makes another.
 
     Example: masquerade helper revoke "University of Example"
     """
@@ -239,7 +274,7 @@ def revoke(context: typer.Context, name: LeaderName, as_json: AsJson = False) ->
 
 @helper.command()
 def link(context: typer.Context) -> None:
-    """Print another one-time link to the operator's page.
+    """Print another link to the operator's page. It works once.
 
     Example: masquerade helper link
     """
@@ -336,8 +371,8 @@ def _asked_operator() -> str:
 
     if not sys.stdin.isatty():
         raise OperationError(
-            "it is not said who runs this helper, and participants read it. Start it with: "
-            "masquerade helper --operator 'The works council of …'"
+            "the helper needs the name of its operator, because participants read it. Start "
+            "it with: masquerade helper --operator 'The works council of …'"
         )
     return str(typer.prompt("Who runs this helper, as participants read it"))
 

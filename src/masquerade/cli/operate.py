@@ -26,13 +26,18 @@ _STYLE = {"ok": "green", "warning": "yellow", "problem": "bold red", "skipped": 
 
 def backup(
     file: Annotated[
-        str, typer.Argument(help="A file that is not there yet; - is standard output.")
+        str,
+        typer.Argument(
+            help="New file for the backup; it must not exist yet. - is standard output."
+        ),
     ],
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy everything a server keeps into FILE, while it runs. FILE holds the server's keys.
+    """Copy everything that a server keeps into FILE, while the server runs.
+
+    FILE contains keys of the server: keep it encrypted. Only your account can read it.
 
     Example: masquerade backup today.backup --data-dir data
     """
@@ -40,7 +45,10 @@ def backup(
     from masquerade.server.operations.backup import new_file
 
     if as_json and file == "-":
-        raise OperationError("--json and the backup cannot both be on standard output.")
+        raise OperationError(
+            "the backup and the result of --json cannot both go to standard output; name a "
+            "file for the backup, or leave out --json."
+        )
     begin = time.perf_counter()
     with _database(data_dir, config) as engine, progress_bar("rows copied") as count_rows:
         settings = _settings(data_dir, config)
@@ -63,27 +71,30 @@ def backup(
 
 
 def restore(
-    file: Annotated[str, typer.Argument(help="A backup; - is standard input.")],
+    file: Annotated[str, typer.Argument(help="File with a backup; - is standard input.")],
     server_key_file: Annotated[
         Path | None,
         typer.Option(
-            help="Key of the server that made the backup; it is copied to where this server's key "
-            "belongs. Default: the key that is there."
+            help="File with the key of the server that made the backup. It checks the backup, "
+            "and is copied to the place of this server's key. Default: the key that is "
+            "already there."
         ),
     ] = None,
     unauthenticated: Annotated[
         bool,
         typer.Option(
             "--unauthenticated",
-            help="Believe the file although nobody vouches for it: whoever had it may have changed "
-            "reports, surveys, accounts and balances.",
+            help="Restore without a check of who made the file. Anybody who had the file may "
+            "have changed reports, surveys, accounts and balances.",
         ),
     ] = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a backup into an empty database, SQLite or PostgreSQL, and check all of it.
+    """Check a backup and write it into an empty database (SQLite or PostgreSQL).
+
+    The whole file is checked first. If anything is wrong with it, the database stays empty.
 
     Example: masquerade restore today.backup --data-dir other
     """
@@ -97,14 +108,15 @@ def restore(
         server_key = read_server_key(server_key_file)
         if settings.server_key not in (None, server_key):
             raise OperationError(
-                f"this server has another key, in {settings.server_key_file or 'its settings'}, "
-                f"than {server_key_file}; restore into a new folder, or move that key away."
+                f"this server already has a key, in {settings.server_key_file or 'its settings'}, "
+                f"and it is not the key in {server_key_file}. Restore into a new folder, or move "
+                "this server's key to another place."
             )
     if server_key is None and not unauthenticated:
         raise OperationError(
             f"there is no server key in {settings.server_key_file} to check the backup with. Name "
-            "the key of the server that made it with --server-key-file; or, where you know where "
-            "the file has been, restore it with --unauthenticated."
+            "the key of the server that made it with --server-key-file. If that key is lost, and "
+            "nobody else had the file, restore it with --unauthenticated."
         )
     checked = None if unauthenticated else server_key
     with _opened(file) as source, progress_bar("rows restored") as count_rows, _reaching(settings):
@@ -133,13 +145,15 @@ def restore(
 
 def migrate(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.")
+        bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
     ] = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a database's schema to this version; serve does it too, when it starts.
+    """Bring the schema of a database to this version, and print the steps.
+
+    The command serve does this too when it starts.
 
     Example: masquerade migrate --dry-run --data-dir data
     """
@@ -170,25 +184,28 @@ def new_key(
         bool,
         typer.Option(
             "--forget",
-            help="The key is lost: give up what it sealed. Nobody is asked for one-time codes any "
-            "more, all webhooks are removed, and surveys between two parties without a result end.",
+            help="For a lost key: give up what it sealed. One-time codes are turned off for "
+            "everybody, all webhooks are removed, and surveys between two parties without a "
+            "result end.",
         ),
     ] = False,
     lose_answers: Annotated[
         bool,
         typer.Option(
             "--lose-answers",
-            help="End surveys between two parties that are under way and would be left without "
-            "their keys: what people have answered to them is deleted unread.",
+            help="End unfinished surveys between two parties that would lose their keys. What "
+            "people have answered to them is deleted unread. Without this option the "
+            "command is refused if there are such surveys.",
         ),
     ] = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a server that is ended a new key, and seal its secrets with it.
+    """Give a stopped server a new key, and seal its secrets again with it.
 
-    The old key stays beside it under a name with .old: backups of before need it.
+    The old key stays beside the new one, in a file whose name ends in .old. Backups that were made
+    before need it.
 
     Example: masquerade new-key --data-dir data
     """
@@ -201,9 +218,9 @@ def new_key(
 
 
 def doctor(data_dir: DataDir = None, config: Config = None, as_json: AsJson = False) -> None:
-    """Look for everything that is wrong with a server's data and settings; change nothing.
+    """Look for everything that is wrong with a server's data and settings, and change nothing.
 
-    Exit code 1 where there is a problem; warnings alone are no problem.
+    If there is a problem, it ends with exit code 1. Warnings alone do not count as a problem.
 
     Example: masquerade doctor --data-dir data
     """

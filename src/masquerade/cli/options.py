@@ -102,22 +102,40 @@ class Names(tuple[str, ...]):
 
 
 AsJson = Annotated[
-    bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object on standard output, and nothing else there."
+    ),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(help="File of settings; default: masquerade.toml here, where there is one."),
+    typer.Option(
+        help="Settings file (TOML). Default: the file that the environment variable "
+        "MASQUERADE_CONFIG names, else masquerade.toml in the current folder, if it "
+        "exists."
+    ),
 ]
-DataDir = Annotated[Path | None, typer.Option(help="Where to keep the data.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the server's SQLite database. This option wins over the settings. "
+        "Default: the database that the settings name, else the folder masquerade-data "
+        "in the current folder."
+    ),
+]
 WorkerCount = Annotated[
     int | None,
-    typer.Option(min=1, max=64, help="How many processes answer requests; default 1."),
+    typer.Option(
+        min=1,
+        max=64,
+        help="How many processes answer requests. Default: the setting workers, else 1.",
+    ),
 ]
 MechanismText = Annotated[
     str,
     typer.Argument(
-        help="For example randomized-response:options=4,epsilon=1, or "
-        "two-layer:options=2,low=0,high=1.",
+        help="A mechanism in its text form, for example "
+        "randomized-response:options=4,epsilon=1 or two-layer:options=2,low=0,high=1.",
         metavar="SPEC",
         autocompletion=completion(mechanisms),
         show_default=False,
@@ -126,8 +144,8 @@ MechanismText = Annotated[
 ClaimsFile = Annotated[
     Path,
     typer.Argument(
-        help="Claims: columns task, worker and label (or answer, or value); CSV, CSV.gz, Parquet "
-        "or .xlsx; - is standard input.",
+        help="Table of claims, with the columns task, worker and label (or answer, or "
+        "value). A CSV, CSV.gz, Parquet or .xlsx file; - is standard input.",
         metavar="CLAIMS",
         show_default=False,
     ),
@@ -138,7 +156,8 @@ OptionNames = Annotated[
         "--options",
         parser=Names.parse,
         metavar="TEXT",
-        help="All labels that could be given, separated by commas, where known.",
+        help="All labels that workers can give, separated by commas, such as yes,no. "
+        "Default: the labels that occur in CLAIMS.",
     ),
 ]
 DuplicatesChoice = Annotated[
@@ -146,7 +165,8 @@ DuplicatesChoice = Annotated[
     choice(
         *("error", "first", "last", "all"),
         flag="--duplicates",
-        help="Where a worker answered a task more than once: error, first, last or all.",
+        help="What to do if a worker answered a task more than once: error stops the "
+        "command, first or last keeps that one claim, all keeps every claim.",
     ),
 ]
 KindChoice = Annotated[
@@ -154,7 +174,8 @@ KindChoice = Annotated[
     choice(
         *("categorical", "numeric"),
         flag="--kind",
-        help="categorical or numeric; default: by the column and its values.",
+        help="Whether the claims are labels (categorical) or numbers (numeric). Default: "
+        "decided by the name of the column and its values.",
     ),
 ]
 

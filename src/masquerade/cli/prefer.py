@@ -24,8 +24,9 @@ def prefer(
     comparisons: Annotated[
         Path,
         typer.Argument(
-            help="Choices: a column voter and one column a feature with chosen minus rejected, or "
-            "columns voter, chosen, rejected; CSV, CSV.gz, Parquet.",
+            help="Table of choices (CSV, CSV.gz, Parquet or .xlsx). It has a column voter and "
+            "one column for each feature: the chosen alternative's value minus the rejected "
+            "one's. Or it has the columns voter, chosen and rejected, with names of items.",
             metavar="COMPARISONS",
             show_default=False,
         ),
@@ -33,101 +34,144 @@ def prefer(
     mechanism: Annotated[
         str,
         typer.Option(
-            help="How weights are learned and protected, NAME or NAME:KEY=VALUE,...; auto takes "
-            "the most accurate by public numbers, none protects nobody.",
+            help="How the weights are learned and protected: NAME or NAME:KEY=VALUE,... auto "
+            "chooses the most accurate mechanism, from public numbers alone. none protects nobody.",
             autocompletion=completion(preference_mechanisms),
         ),
     ] = "auto",
     epsilon: Annotated[
-        str | None, typer.Option(help="Privacy loss per unit: smaller protects more.")
+        str | None,
+        typer.Option(
+            help="Privacy loss of one unit (see --unit), above 0. A smaller epsilon protects "
+            "more. Every mechanism but none needs it, or --epsilons."
+        ),
     ] = None,
     epsilons: Annotated[
         Path | None,
         typer.Option(
-            help="Personal losses instead of one (voter,epsilon), of everybody who was asked."
+            help="Table with the columns voter and epsilon, in place of --epsilon: the personal "
+            "epsilon of everybody who was asked, also of people who have no row in "
+            "COMPARISONS."
         ),
     ] = None,
     unit: Annotated[
         str | None,
         choice(
             *("voter", "record", "choice"),
-            help="What is protected: voter, record or choice. Default: the mechanism's.",
+            help="What the guarantee protects. voter: everything that a voter said. record: one "
+            "row of COMPARISONS. choice: which of the shown alternatives was chosen. A voter "
+            "with n records or choices is protected only at n times their epsilon. Default: "
+            "the unit of the mechanism.",
         ),
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option(help="The columns that are features, separated by commas. Default: all."),
+        typer.Option(
+            help="Columns that are features, separated by commas. Default: all columns that have "
+            "no other meaning."
+        ),
     ] = None,
     ranges: Annotated[
         str | None,
         typer.Option(
-            help="Public range of each feature of an alternative, NAME=LOW:HIGH,...; from the "
-            "design of the questions, never from the answers."
+            help="Public range of each feature of an alternative, NAME=LOW:HIGH,..., such as "
+            "price=0:60,changes=0:3. Take the ranges from the design of the questions, "
+            "never from the answers."
         ),
     ] = None,
     items: Annotated[
         Path | None,
         typer.Option(
-            help="A table (item) of all items that could be compared, in the order to print; from "
-            "the design of the questions. A private result on named items needs it."
+            help="Table with the column item: all items that could be compared, in the order of "
+            "the result. Take it from the design of the questions, never from the answers. "
+            "A private result on named items needs it."
         ),
     ] = None,
     unlisted: Annotated[
         str,
         choice(
             *("error", "ignore"),
-            help="A record that names an item outside --items: error, or ignore (it says nothing).",
+            help="What to do with a record that names an item outside --items: error stops the "
+            "command; ignore counts the record, and changes no score.",
         ),
     ] = "error",
     one_each: Annotated[
-        bool, typer.Option("--one-each", help="No column voter: every row is of its own voter.")
+        bool,
+        typer.Option(
+            "--one-each",
+            help="COMPARISONS has no column voter: every row comes from another voter.",
+        ),
     ] = False,
     most_records: Annotated[
-        int | None, typer.Option(min=1, help="Keep the first so many records of each voter.")
+        int | None,
+        typer.Option(
+            min=1, help="Use only this many records of each voter, the first ones. Default: all."
+        ),
     ] = None,
     test: Annotated[
-        Path | None, typer.Option(help="Choices that were held out, to score the weights on.")
+        Path | None,
+        typer.Option(
+            help="Table of choices that were not used for learning, to score the weights on. The "
+            "scores are computed from these choices as they are, and no guarantee covers "
+            "them."
+        ),
     ] = None,
     menus: Annotated[
         bool,
         typer.Option(
             "--menus",
-            help="Choices among several: one row an alternative that was shown, with the columns "
-            "voter, choice, chosen (1 or 0) and the features, or item for its name (with --items). "
-            "auto is menu-response, or item-wins for named items.",
+            help="COMPARISONS has choices among several alternatives: one row for each "
+            "alternative that was shown, with the columns voter, choice, chosen (1 or 0) "
+            "and the features. Named items have a column item in place of the features, and "
+            "need --items. auto is then menu-response, or item-wins for named items.",
         ),
     ] = False,
     public_menus: Annotated[
         bool,
         typer.Option(
             "--public-menus",
-            help="Say that which alternatives each voter was shown is public, and that none was "
-            "picked by looking at raw answers; the unit choice needs it.",
+            help="State that it is public which alternatives each voter was shown, and that none "
+            "of them was picked by looking at raw answers. The unit choice needs this "
+            "statement.",
         ),
     ] = False,
     rankings: Annotated[
         bool,
         typer.Option(
             "--rankings",
-            help="Rankings of named items: the columns voter, item, rank (1 is the best), and "
-            "choice where a voter gave several; with --mechanism auto or item-rankings, which "
-            "hides a whole voter, or none.",
+            help="COMPARISONS has rankings of named items, with the columns voter, item and rank "
+            "(1 is the best), and choice if a voter gave several rankings. The mechanism is "
+            "auto or item-rankings, which hides a whole voter, or none.",
         ),
     ] = False,
     alternatives: Annotated[
         Path | None,
         typer.Option(
-            help="Alternatives to rank: a column name and one a feature. Named items rank "
-            "themselves."
+            help="Table of alternatives to rank, with a column name and one column for each "
+            "feature. Named items need no such table: the result ranks them."
         ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Where to write a page about it.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for an HTML page with the guarantee, the weights and the ranking. "
+            "Default: not written."
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write the weights (CSV or Parquet).")
+        Path | None,
+        typer.Option(
+            help="File for the weights, one row for each feature or item (CSV, CSV.gz, Parquet "
+            "or .xlsx). - prints them as CSV on standard output."
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Learn what the voters prefer from their pairwise choices, with a privacy guarantee.
+    """Learn what the voters prefer from their choices, with a privacy guarantee.
+
+    The first line of the output states the guarantee: what is protected, from whom, and at which
+    epsilon. It is about the published result and, for local mechanisms, about what a server would
+    have received. The file COMPARISONS itself is not protected. Below stand the weights.
 
     Example: masquerade prefer choices.csv --mechanism none --report page.html
     """
@@ -146,7 +190,7 @@ def prefer(
     losses: Any = epsilon
     if epsilons is not None:
         if epsilon is not None:
-            raise ParameterError("give --epsilon or --epsilons, one of the two.")
+            raise ParameterError("--epsilon and --epsilons were both given; give one of the two.")
         voters, losses = _personal(epsilons)
     names = None if features is None else [name.strip() for name in features.split(",")]
     public_ranges = None if ranges is None else _ranges(ranges)
@@ -162,11 +206,15 @@ def prefer(
     if menus or rankings:
         if (menus and rankings) or test is not None or most_records is not None or one_each:
             raise ParameterError(
-                "--menus and --rankings exclude each other, --test, --most-records and --one-each."
+                "--menus and --rankings cannot be used together, and neither works with --test, "
+                "--most-records or --one-each; leave these out."
             )
         if menus:
             if unlisted != "error":
-                raise ParameterError("--menus takes no --unlisted: list every item in --items.")
+                raise ParameterError(
+                    "--unlisted does not work with --menus. Leave it out, and list every item in "
+                    "--items."
+                )
             fields = {"features": names, "ranges": public_ranges, "voters": voters}
             fields["items"] = item_names
             learned = _from_menus(comparisons, mechanism, losses, unit, fields, public_menus)
@@ -184,8 +232,9 @@ def prefer(
     result = learned.to_json()
     if _scales_matter(learned):
         sys.stderr.write(
-            "note: no --ranges were given, so the features count in their own units and the "
-            "largest rule; give each its public range, from the design of the questions.\n"
+            "note: no --ranges were given, so each feature counts in its own unit, and a feature "
+            "with large numbers outweighs the others. Give each feature its public range, from the "
+            "design of the questions.\n"
         )
     to_rank = None if alternatives is None else _alternatives(alternatives)
     if learned.covariance is not None and (to_rank is not None or learned.named_items):
@@ -234,12 +283,16 @@ def _from_menus(
     known = ("auto", "none", MenuResponse.name, ItemWins.name)
     if name not in known or (rest and name in known[1:3]) or unit not in (None, "choice"):
         raise ParameterError(
-            f"--menus goes with --mechanism auto, none, menu-response (each choice is masked on "
-            "its voter's device) or, for named items, item-wins (an aggregator sees the choices), "
-            f"and with --unit choice; not with {mechanism!r} and the unit {unit or 'choice'!r}."
+            f"--menus does not work with --mechanism {mechanism!r} and --unit {unit or 'choice'!r}. "
+            "Give --mechanism auto, none, menu-response (each choice is masked on its voter's "
+            "device) or, for named items, item-wins (an aggregator sees the choices), and "
+            "--unit choice."
         )
     if name != "none" and epsilon is None:
-        raise ParameterError("give --epsilon, the loss of one choice, or --mechanism none.")
+        raise ParameterError(
+            "--epsilon is missing. Give --epsilon, the privacy loss of one choice; or give "
+            "--mechanism none, which protects nobody."
+        )
     table = MenuChoices.from_frame(read_table(path), **fields)
     if name == "none":
         return fit_menus(table)
@@ -271,9 +324,9 @@ def _from_rankings(
     name, _, rest = mechanism.partition(":")
     if name not in ("auto", "none", ItemRankings.name) or (rest and name != ItemRankings.name):
         raise ParameterError(
-            f"--rankings goes with --mechanism auto, {ItemRankings.name} or none, not "
-            f"{mechanism!r}: another mechanism would hide one pair of a ranking, and the others "
-            "would tell it."
+            f"--rankings works with --mechanism auto, {ItemRankings.name} or none, not with "
+            f"{mechanism!r}. Another mechanism would hide one pair of a ranking, and the other "
+            "pairs would tell it."
         )
     table = Rankings.from_frame(read_table(path))
     listed = None if items is None else [str(item) for item in items]
@@ -282,7 +335,10 @@ def _from_rankings(
         method = preference_mechanism(text, epsilon=epsilon, unit=unit)
         return SocialPreference.learn(table.comparisons(listed, **fields), mechanism=method)
     if epsilon is not None:
-        raise ParameterError("the mechanism none protects nobody and takes no --epsilon.")
+        raise ParameterError(
+            "the mechanism none protects nobody, so it has no epsilon; leave out --epsilon, "
+            "or choose another mechanism."
+        )
     # A prior of one choice keeps items finite that always won or lost.
     strengths = fit_rankings(table.orders, items=listed, prior=1.0)
     return SocialPreference.of_strengths(strengths, voters=table.voters, records=len(table.orders))
@@ -294,7 +350,7 @@ def _alternatives(path: Path) -> dict[str, dict[str, float]]:
 
     rows = read_table(path).to_pylist()
     if not rows or "name" not in rows[0]:
-        raise SchemaError(f"{path} lacks the column name; expected a row an alternative.")
+        raise SchemaError(f"{path} has no column name; expected one row for each alternative.")
     found = {str(row.pop("name")): row for row in rows}
     if len(found) < len(rows):
         raise ParameterError(f"{path} names an alternative twice; give each a name of its own.")

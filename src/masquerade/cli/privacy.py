@@ -22,7 +22,11 @@ def privacy(
     answers: Annotated[int, typer.Option(min=0, help="How many answers a person reports.")] = 1,
     json: AsJson = False,
 ) -> None:
-    """Show the exact privacy loss of a mechanism: for a single report, one answer, one person.
+    """Show the exact privacy guarantee of a mechanism.
+
+    It states three losses (epsilon). epsilon_single is for a person who gives a single answer.
+    epsilon_event is for one answer of a person who gives several. epsilon_user is for all answers
+    of a person (--answers).
 
     Example: masquerade privacy randomized-response:options=4,epsilon=1 --answers 20
     """
@@ -47,8 +51,9 @@ _OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 Spec = Annotated[
     str,
     typer.Argument(
-        help="For example randomized-response:options=4,epsilon=1; or module:Class, a mechanism of "
-        "your own in a module that can be imported from here.",
+        help="A mechanism in its text form, for example "
+        "randomized-response:options=4,epsilon=1. Or module:Class, a mechanism of your "
+        "own in a Python module that can be imported from the current folder.",
         metavar="SPEC",
         show_default=False,
     ),
@@ -60,17 +65,29 @@ def audit(
     answers: Annotated[int, typer.Option(min=1, help="How many answers a person reports.")] = 1,
     samples: Annotated[
         int,
-        typer.Option(min=2_000, help="Reports to draw for each answer compared, fewer of many."),
+        typer.Option(
+            min=2_000,
+            help="How many reports to draw for each answer. With more than 20 answers, fewer are "
+            "drawn for each.",
+        ),
     ] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same reports.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Seed of the random numbers. The same seed draws the same reports."
+        ),
+    ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Check a mechanism's promise against its probabilities and its reports.
+    """Test whether the privacy guarantee of a mechanism is true.
 
-    The verdict is "holds" where all probabilities were enumerated for the promise and every answer
-    was drawn for; "refuted"; or else "not refuted". What was tried, and what was not looked at,
-    stands below it. Ends with code 1, and the reasons on standard error, only where the promise is
-    refuted or there is none. Sampling refutes a true promise once in a million seeds at most.
+    It compares the claimed loss with the mechanism's probabilities and with reports that it draws.
+    The verdict is "holds", "not refuted" or "refuted". "holds" means that all probabilities were
+    enumerated for the claim, and that reports were drawn for every answer. "not refuted" means that
+    nothing speaks against the claim, but something was not checked. Below the verdict stands what
+    was tried and what was not looked at. The command ends with code 1 only if the verdict is
+    "refuted"; the reasons are then on standard error. A mechanism without a guarantee is always
+    refuted. Drawn reports refute a true claim for at most one in a million seeds.
 
     Example: masquerade audit randomized-response:options=2,epsilon=1
     """

@@ -25,38 +25,57 @@ if TYPE_CHECKING:
 def randomize(
     claims: ClaimsFile,
     mechanism: Annotated[
-        str, typer.Option(help="For example two-layer:options=2,low=0,high=0.5379")
+        str,
+        typer.Option(
+            help="Mechanism that masks the claims, in its text form, for example "
+            "two-layer:options=2,low=0,high=0.5379."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Where to write the reports (CSV, CSV.gz or Parquet).")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File for the reports (CSV, CSV.gz, Parquet or .xlsx); - prints them as CSV on "
+            "standard output."
+        ),
+    ],
     options: OptionNames = None,
     presence: Annotated[
         str | None,
         choice(
             *("assigned", "hidden"),
-            help="For mechanisms that mask 'no answer': assigned (the rows of CLAIMS are the tasks "
-            "each worker was shown) or hidden (every worker reports on every task).",
+            help="For mechanisms that mask “no answer” (null=true), and needed for these. "
+            "assigned: the rows of CLAIMS are the tasks that each worker was shown. hidden: "
+            "every worker reports on every task, so that nobody sees which tasks a worker "
+            "answered.",
         ),
     ] = None,
     tasks: Annotated[
         Path | None,
         typer.Option(
-            help="A table (task) of all tasks that were asked; with --presence hidden, so that no "
-            "answered task is told by the list."
+            help="Table with the column task: all tasks that were asked, not only those that "
+            "were answered. --presence hidden needs it, because a list taken from the "
+            "answers would show which tasks were answered."
         ),
     ] = None,
     workers: Annotated[
         Path | None,
-        typer.Option(help="A table (worker) of everybody who was asked; with --presence hidden."),
+        typer.Option(
+            help="Table with the column worker: everybody who was asked, also those who answered "
+            "nothing. --presence hidden needs it."
+        ),
     ] = None,
     duplicates: DuplicatesChoice = "error",
     json: AsJson = False,
 ) -> None:
-    """Mask every claim with operating-system randomness and write the reports.
+    """Mask every claim and write the reports.
 
-    Whoever holds CLAIMS still holds the true answers: this is for studies and for data that may
-    be read here. All options have to be given (--options): an option that is only seen in the
-    answers would tell that somebody gave it. People's devices mask their own answers before
-    anything is sent.
+    The randomness comes from the operating system. Whoever holds CLAIMS still holds the true
+    answers. Use this command for studies, and for data that you may read. In a survey, people's
+    devices mask their own answers before anything is sent.
+
+    Labels need --options, the list of all labels that workers can give. If the list were taken from
+    the answers, a label in it would show that somebody gave it. The guarantee that is printed is
+    for the worker with the most answers.
 
     Example: masquerade randomize claims.csv --options 0,1 --mechanism
     randomized-response:options=2,epsilon=1 --out reports.csv

@@ -32,97 +32,171 @@ def release(
     out: Annotated[
         Path,
         typer.Option(
-            help="Where to write the synthetic claims (CSV, CSV.gz or Parquet); a codebook goes "
-            "beside them."
+            help="File for the synthetic claims (CSV, CSV.gz, Parquet or .xlsx). A codebook is "
+            "written beside it, with the ending .codebook.json. Standard output (-) is "
+            "refused."
         ),
     ],
     engine: Annotated[
         str,
         typer.Option(
-            help="claims (resembles the claims), source (what they are drawn from), wiener, hist, "
-            "hist2 (users, two passes), pooled, basic, test-honest; test-paper and uniform promise "
-            "nothing. With parameters: claims:bins=21,spread=2.",
+            help="Algorithm that makes the synthetic claims. claims: like the claims that were "
+            "made. source: like the distribution that they were drawn from. wiener, hist, "
+            "hist2 (for users, in two passes), pooled, basic and test-honest are further "
+            "engines with a guarantee. test-paper and uniform have no guarantee. Parameters "
+            "follow a colon: claims:bins=21,spread=2.",
             autocompletion=completion(engines),
         ),
     ] = "claims",
     epsilon: Annotated[
-        str | None, typer.Option(help="Privacy loss that the release may cost one unit.")
+        str | None,
+        typer.Option(
+            help="Privacy loss of the whole release for one unit (see --unit), above 0 and at "
+            "most 1024. A smaller epsilon protects more. Every engine with a guarantee "
+            "needs it."
+        ),
     ] = None,
     domain: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="LOW HIGH", help="The public range of values, for all objects."),
+        typer.Option(
+            metavar="LOW HIGH",
+            help="Public range of the values of all objects, such as 0 10. Never take it from "
+            "the claims. Claims outside are moved to the nearer end. Every engine with a "
+            "guarantee needs it.",
+        ),
     ] = None,
     domains: Annotated[
         Path | None,
-        typer.Option(help="A table (task,low,high) of objects with a public range of their own."),
+        typer.Option(
+            help="Table with the columns task, low and high: objects that have a public range of "
+            "their own. --domain holds for all others."
+        ),
     ] = None,
     step: Annotated[
-        str | None, typer.Option(help="Distance of values that can be answered, such as 1.")
+        str | None,
+        typer.Option(
+            help="Public distance between two values that can be answered, such as 1 for whole "
+            "numbers. Released values are rounded to such values. Needs --domain. Default: "
+            "every number can be answered."
+        ),
     ] = None,
     listed: Annotated[
         Path | None,
         typer.Option(
-            help="A table (task) of the public objects: hides who claimed anything about which; "
-            "all of them are released. With claims:expected=20, the expected claims about each."
+            help="Table with the column task: a public list of objects, not derived from the "
+            "claims. It hides who made a claim about which object, and all listed objects "
+            "are released. Also give the number of claims that you expect about each, for "
+            "example --engine claims:expected=20."
         ),
     ] = None,
     attribute: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=A,B",
-            help="With --listed: keep how values go with a column of the claims, by the categories "
-            "named here, such as shift=day,night. Can be given several times.",
+            help="With --listed: release the values together with another column of the claims. "
+            "Name its categories here, such as shift=day,night; do not derive them from the "
+            "claims. Can be given several times.",
         ),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Points of each object.")] = 30,
+    samples: Annotated[
+        int, typer.Option(min=1, help="How many points (synthetic claims) to draw for each object.")
+    ] = 30,
     unit: Annotated[
         str | None,
-        choice("claim", "user", help="What is protected: claim, or user with all claims."),
+        choice(
+            "claim",
+            "user",
+            help="What the guarantee protects: claim is one claim, user is one user with all "
+            "claims (about at most --cap objects). Default: claim; for the engine hist2, "
+            "user.",
+        ),
     ] = None,
     cap: Annotated[
         int | None,
-        typer.Option(min=1, help="With users protected: most objects of one user. Default: 10."),
+        typer.Option(
+            min=1,
+            help="With --unit user: the claims of one user are used for at most this many "
+            "objects, chosen at random. Each object gets epsilon / cap. Default: 10.",
+        ),
     ] = None,
-    delta: Annotated[str | None, typer.Option(help="For test-honest alone.")] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="Delta of the guarantee, for the engine test-honest alone: above 0 and below 1. "
+            "Default: 0.01."
+        ),
+    ] = None,
     bandwidth: Annotated[
         str | None,
         typer.Option(
-            help="Public width of the bumps (own: for hist and hist2, that of the release itself); "
-            "test-honest needs it."
+            help="Public width of the bumps, the normal curves of which a density is made. For "
+            "hist and hist2, own computes it from the released shares. test-honest needs a "
+            "number. Default: the engine's own rule."
         ),
     ] = None,
-    bins: Annotated[int | None, typer.Option(min=1, help="Public number of bins.")] = None,
-    densities: Annotated[
-        Path | None, typer.Option(help="Where to write the released densities.")
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Public number of bins in which the claims about an object are counted. "
+            "Default: the engine's own rule, from public numbers alone.",
+        ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Where to write a page about it.")] = None,
+    densities: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for the released densities, one row for each bump, with the columns task, "
+            "location, weight and width. Default: not written."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for an HTML page about the release, with the guarantee and drawings. "
+            "Default: not written."
+        ),
+    ] = None,
     compare: Annotated[
         bool,
         typer.Option(
             "--compare",
-            help="The claims may be read here: also show errors against them, and densities before "
-            "the release. Not covered by the guarantee.",
+            help="Also compute errors against the claims, and show the densities before the "
+            "release on the page of --report. The guarantee does not cover these; they are "
+            "for the holder of the claims alone.",
         ),
     ] = False,
     objects: Annotated[
-        str | None, typer.Option(help="Objects to draw on the page, separated by commas.")
+        str | None,
+        typer.Option(
+            help="Objects to draw on the page of --report, separated by commas. Default: the "
+            "first six by name."
+        ),
     ] = None,
     missing: Annotated[
-        str, choice("error", "drop", help="Claims without a number: error, or drop.")
+        str,
+        choice(
+            "error",
+            "drop",
+            help="What to do with claims without a number: error stops the command, drop leaves "
+            "them out.",
+        ),
     ] = "error",
     duplicates: Annotated[
         str,
         choice(
             *("error", "first", "last", "mean"),
-            help="A user's several claims about an object: error, first, last or mean.",
+            help="What to do if a user made several claims about an object: error stops the "
+            "command, first or last keeps that one, mean takes their mean.",
         ),
     ] = "error",
     json: AsJson = False,
 ) -> None:
-    """Release synthetic claims about each object, with a stated privacy guarantee.
+    """Make synthetic claims about each object, for publication, with a stated privacy guarantee.
 
-    Whoever runs this holds the claims. The guarantee is against those who see what is written, and
-    each release adds to what earlier ones cost.
+    You hold the claims in clear. The guarantee protects against those who see what is written.
+    What a release costs adds to what earlier releases of the same claims cost. The command writes
+    the synthetic claims, a codebook beside them, and what --densities and --report name. It prints
+    the guarantee.
 
     Example: masquerade release numbers.csv --epsilon 1 --domain 0 10 --out synthetic.csv
     """
@@ -131,7 +205,10 @@ def release(
     from masquerade.release import guarantee_sentence, parse_engine, report_page, synthesize
 
     if out == STANDARD:
-        raise ParameterError("--out - has no place for the codebook; name a file.")
+        raise ParameterError(
+            "--out is standard output (-), and the codebook has no place there. Name a file "
+            "in --out; the codebook is written beside it."
+        )
     started = time.perf_counter()
     # once, for the release and the comparison: both speak of the same claims
     public = _domain(domain, domains, step)
@@ -235,7 +312,9 @@ def _listed(path: Path, grouped: GroupedClaims) -> list[Any]:
 
     table = read_table(path)
     if "task" not in table.column_names:
-        raise SchemaError(f"{path} lacks the column task, the names of the public objects.")
+        raise SchemaError(
+            f"{path} has no column task; expected the names of the public objects there."
+        )
     names = table["task"].to_pylist()
     # names are texts where one of the claims' objects has a name that is no number
     return [str(name) for name in names] if pa.types.is_string(grouped.objects.type) else names
@@ -251,8 +330,8 @@ def _cells(attributes: list[str] | None, listed: Path | None, compare: bool) -> 
         return None
     if listed is None or compare:
         raise ParameterError(
-            "--attribute needs --listed, a list of objects that is not read off the claims, and "
-            "goes without --compare."
+            "--attribute needs --listed, a public list of objects that does not come from "
+            "the claims, and does not work with --compare."
         )
     lists = {}
     for text in attributes:
@@ -264,7 +343,9 @@ def _cells(attributes: list[str] | None, listed: Path | None, compare: bool) -> 
         lists[name] = [one.strip() for one in categories.split(",") if one.strip()]
     table = read_table(listed)
     if "task" not in table.column_names:
-        raise SchemaError(f"{listed} lacks the column task, the names of the public objects.")
+        raise SchemaError(
+            f"{listed} has no column task; expected the names of the public objects there."
+        )
     return Cells(table["task"].to_pylist(), lists)
 
 
@@ -291,7 +372,8 @@ def _domain(ends: tuple[str, str] | None, domains: Path | None, step: str | None
     if ends is None:
         if domains is not None or step is not None:
             raise ParameterError(
-                "--domains and --step go with --domain LOW HIGH, which holds for all other objects."
+                "--domains or --step was given without --domain. Give --domain LOW HIGH too, "
+                "the range of all objects that --domains does not list."
             )
         return None
     own = None

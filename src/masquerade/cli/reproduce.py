@@ -20,25 +20,42 @@ PAPER_NAMES = "two-layer, priscrowd, preferences, sparse-ldp, loki or all"
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(help=f"{PAPER_NAMES}.", metavar="PAPER", show_default=False)
+        str, typer.Argument(help=f"Paper: {PAPER_NAMES}.", metavar="PAPER", show_default=False)
     ],
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished parts.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the tables, the figures and the finished parts of a run."),
+    ],
     trials: Annotated[
         int | None,
-        typer.Option(min=2, help="Of each measurement. Default: each study's own number."),
+        typer.Option(
+            min=2, help="How often each measurement is repeated. Default: each study's own number."
+        ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer trials and cells: minutes, not an hour.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="Measure less, with fewer repetitions. It takes minutes; the full measurement "
+            "takes an hour or more.",
+        ),
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes. Default: one a processor.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many processes measure at the same time. Default: one for each processor.",
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Measure what a paper prints, say what is reproduced, and draw its figures.
+    """Measure what a paper reports, and say which of its results are reproduced.
 
-    Real data are read from the folder that MASQUERADE_DATA names; without it they are simulated,
-    and every result says so. An interrupted run goes on where it was.
+    It computes the tables and figures of the paper again, prints both values of each result with a
+    verdict, and writes tables and figures to --out. Real data are read from the folder that the
+    environment variable MASQUERADE_DATA names. Data that are not there are simulated, and the
+    result says so. If a run was interrupted, run the same command again: finished parts are not
+    measured again.
 
     Example: masquerade reproduce two-layer --quick --out tables
     """

@@ -20,35 +20,48 @@ def results(
     reports: Annotated[
         Path,
         typer.Argument(
-            help="Reports that a survey server exported: .parquet, .csv or .jsonl.",
+            help="File of reports that a survey server exported: .parquet, .csv or .jsonl.",
             metavar="REPORTS",
             show_default=False,
         ),
     ],
     codebook: Annotated[
         Path | None,
-        typer.Option(help="The codebook beside a .csv or .jsonl file; a .parquet file holds it."),
+        typer.Option(
+            help="File with the codebook (JSON) that the server exported beside a .csv or .jsonl "
+            "file. A .parquet file contains its codebook."
+        ),
     ] = None,
     estimator: Annotated[
         str | None,
         choice(
             *("eb", "respondent", "ivw"),
-            help="eb, respondent or ivw; default: the survey's own, fixed beforehand.",
+            help="How the levels are combined. eb: each level is moved towards all levels, the "
+            "more the noisier it is. respondent: each level counts by its share of the "
+            "people. ivw: each level counts by its precision. Default: the estimator that "
+            "the survey fixed before it was opened.",
         ),
     ] = None,
     pool: Annotated[
         str | None,
         typer.Option(
-            help="How many people were asked at each level, where known: high=300,low=200."
+            help="How many people were asked at each level, whether they answered or not, such "
+            "as high=300,low=200. Default: as the codebook says."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the result as JSON.")] = None,
-    table: Annotated[Path | None, typer.Option(help="Where to write its numbers as CSV.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the result (JSON). - prints it on standard output."),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="File for the numbers of the result (CSV). Default: not written."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Compute the result of a survey from its exported reports, as its server does.
 
-    Without --estimator and --pool the JSON is the server's, to the last byte.
+    Without --estimator and --pool, the JSON is the same as the server's, byte for byte.
 
     Example: masquerade results reports.parquet --out result.json
     """
@@ -93,7 +106,9 @@ def _counts(text: str) -> dict[str, int]:
     for part in text.split(","):
         name, _, count = (piece.strip() for piece in part.partition("="))
         if not name or not count.isdecimal():
-            raise typer.BadParameter(f"{part!r} is not level=number.", param_hint="--pool")
+            raise typer.BadParameter(
+                f"{part!r} is not of the form level=number, such as high=300.", param_hint="--pool"
+            )
         found[name] = int(count)
     return found
 

@@ -14,8 +14,9 @@ from masquerade.cli.terminal import ask_back, show
 PoolFile = Annotated[
     Path,
     typer.Argument(
-        help="Columns person, cost and level (high, medium, low, none) or noise_variance; "
-        "optionally privacy_share and bias_variance. CSV, CSV.gz, Parquet.",
+        help="Table of the people who can be invited, with the columns person, cost, and "
+        "level (high, medium, low or none) or noise_variance. Optional columns: "
+        "privacy_share and bias_variance. A CSV, CSV.gz, Parquet or .xlsx file.",
         metavar="POOL",
         show_default=False,
     ),
@@ -37,38 +38,77 @@ def _number(text: str) -> float:
 
 def select(
     pool: PoolFile,
-    budget: Annotated[float, typer.Option(help="How much may be paid in all.")],
+    budget: Annotated[
+        float,
+        typer.Option(
+            help="Most that may be paid to all chosen people together, in the unit of the column "
+            "cost. Above 0."
+        ),
+    ],
     policy: Annotated[
         str,
         choice(
             *("precision", "loki-greedy", "loki-greedy-paper", "best-predictors", "random"),
             "stratified-random",
-            help="precision, loki-greedy, loki-greedy-paper, best-predictors, random or "
-            "stratified-random.",
+            help="How people are chosen. precision: by how precise a person's report is for its "
+            "price. loki-greedy, loki-greedy-paper and best-predictors: by past errors; "
+            "they need --history. random and stratified-random: by chance.",
         ),
     ] = "precision",
     alpha: Annotated[
-        float, typer.Option(min=0, max=1, help="0: cheapest; 1: spread the loss of privacy.")
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="What to save. 0: spend the least money. 1: spread the loss of privacy most "
+            "evenly. A number in between weighs the two.",
+        ),
     ] = 0.0,
     history: Annotated[
         Path | None,
-        typer.Option(help="Past reports: person, question, report, noise_variance, in widths."),
+        typer.Option(
+            help="Table of past reports, with the columns person, question, report and "
+            "noise_variance. Reports are divided by the width of the question's range, and "
+            "variances by its square."
+        ),
     ] = None,
     options: Annotated[
-        int | None, typer.Option(min=2, help="The survey asks for one of so many options.")
+        int | None,
+        typer.Option(
+            min=2,
+            help="Number of options, if the survey asks for a choice. It decides how much noise "
+            "a level means. Default: the survey asks for a number or a rating.",
+        ),
     ] = None,
     target: Annotated[
-        float | None, typer.Option(help="Stop at this predicted standard error, in widths.")
+        float | None,
+        typer.Option(
+            help="With --policy precision: stop as soon as the predicted standard error is this "
+            "small. It is a share of the width of the question's range, such as 0.05. "
+            "Default: stop when the budget is spent."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="For the policies by chance: repeat a selection.")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Seed of the policies random and stratified-random, to repeat a selection. "
+            "Default: another selection each time.",
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the chosen people.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for the chosen people, with the column person, in the order of choice "
+            "(CSV, CSV.gz, Parquet or .xlsx). - prints it as CSV on standard output."
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Choose whom to invite, for the money and fairly. Sees reports and costs, never an answer.
+    """Choose whom to invite to a survey, within a budget and fairly.
 
-    Exit code 1 where nobody could be chosen.
+    It reads past reports, levels and costs, never an answer. If nobody could be chosen, it ends
+    with exit code 1.
 
     Example: masquerade select pool.csv --budget 5 --out invited.csv
     """
@@ -114,8 +154,10 @@ def plan(
     spec: Annotated[
         str,
         typer.Argument(
-            help="A mechanism, such as randomized-response:options=2,epsilon=1, or "
-            "two-parties:questions=10,options=5,rho=0.5 (or epsilon=1, at delta 1e-6).",
+            help="A mechanism in its text form, such as randomized-response:options=2,epsilon=1. "
+            "Or a survey between two parties, such as "
+            "two-parties:questions=10,options=5,rho=0.5; in place of rho, epsilon=1 is the "
+            "loss of a whole response at delta 1e-6.",
             metavar="SPEC",
             show_default=False,
         ),
@@ -125,40 +167,75 @@ def plan(
         typer.Option(
             parser=_number,
             metavar="FLOAT",
-            help="How many people give this half interval? 0.05 is five points of a share, or on "
-            "the scale.",
+            help="Ask how many people are needed for an interval of plus or minus this margin. "
+            "Of a share, 0.05 is five percentage points; of a number or a rating, it is in "
+            "units of the scale.",
         ),
     ] = None,
     people: Annotated[
-        int | None, typer.Option(min=1, help="What half interval do so many people give?")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Ask how wide the interval is with this many people: the answer is half its "
+            "width.",
+        ),
     ] = None,
     compare: Annotated[
         float | None,
         typer.Option(
             parser=_number,
             metavar="FLOAT",
-            help="How many people in each of two groups show that they differ by this?",
+            help="Ask how many people are needed in each of two groups to show that the groups "
+            "differ by this much, in the unit of --margin.",
         ),
     ] = None,
     power: Annotated[
-        float, typer.Option(help="With --compare: how often the difference is found.")
+        float,
+        typer.Option(
+            help="With --compare: probability that the difference is found, above 0 and below 1."
+        ),
     ] = 0.8,
-    confidence: Annotated[float, typer.Option(help="How often the interval holds.")] = 0.95,
-    share: Annotated[float, typer.Option(help="The share expected; 0.5 is the usual worst.")] = 0.5,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            help="Probability that the interval contains the true value, above 0 and below 1."
+        ),
+    ] = 0.95,
+    share: Annotated[
+        float,
+        typer.Option(
+            help="For shares: the share that you expect, above 0 and below 1. With 0.5 the "
+            "interval is usually the widest."
+        ),
+    ] = 0.5,
     spread: Annotated[
         float | None,
-        typer.Option(help="Standard deviation of answers; default a quarter of the range."),
+        typer.Option(
+            help="For numbers and ratings: standard deviation of the answers, in units of the "
+            "scale. Default: a quarter of the range."
+        ),
     ] = None,
     population: Annotated[
         int | None,
-        typer.Option(min=1, help="The result is about so many people alone, such as a company."),
+        typer.Option(
+            min=1,
+            help="Number of all people whom the result is about, if it is about these alone, "
+            "such as a company. Fewer answers are then enough. Default: a large population.",
+        ),
     ] = None,
     response_rate: Annotated[
-        float | None, typer.Option(help="Share of those invited who answer; adds whom to invite.")
+        float | None,
+        typer.Option(
+            help="Share of the invited people who answer, above 0 and at most 1. The output then "
+            "also says how many people to invite."
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Say how many participants an interval takes, or what so many give, privacy included.
+    """Say how many participants a result needs, or how precise it is with a given number of them.
+
+    The noise of the privacy mechanism is included. Give exactly one of --margin, --people and
+    --compare.
 
     Example: masquerade plan randomized-response:options=2,epsilon=1 --margin 0.05
     """
@@ -169,11 +246,14 @@ def plan(
 
     if [margin, people, compare].count(None) != 2:
         raise typer.BadParameter(
-            "give one of --margin (how many people?), --people (what margin?) and --compare (how "
-            "many people in each group?)."
+            "Expected exactly one of --margin (how many people are needed for this "
+            "margin?), --people (what is the margin with this many people?) and --compare "
+            "(how many people in each of two groups?)."
         )
     if response_rate is not None and not 0 < response_rate <= 1:
-        raise typer.BadParameter(f"--response-rate is {response_rate:g}, expected above 0 to 1.")
+        raise typer.BadParameter(
+            f"--response-rate is {response_rate:g}, expected above 0 and at most 1."
+        )
     planned = parse_plan(spec)
     guarantee = planned.guarantee()
     ask_back(guarantee)
@@ -181,7 +261,7 @@ def plan(
     of_group = {}
     if compare is not None:
         if population is not None:
-            raise typer.BadParameter("--compare is for large populations; drop --population.")
+            raise typer.BadParameter("--compare assumes large populations; leave out --population.")
         participants = precision.participants_of_each_group(
             compare, confidence=confidence, power=power
         )

@@ -14,7 +14,9 @@ import typer
 
 from masquerade.cli.options import Config, DataDir, WorkerCount
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen on. 0 takes any free port.")
+]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
 
 
@@ -23,14 +25,17 @@ def demo(
     no_browser: NoBrowser = False,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Keep the demonstration here; default: a folder that ends with it."),
+        typer.Option(
+            help="Folder for the data of the demonstration, which are then kept. Default: a "
+            "temporary folder, which is deleted at the end."
+        ),
     ] = None,
 ) -> None:
-    """Show a survey of 200 made-up people, and one to answer yourself. Ctrl-C ends it.
+    """Show a finished survey of 200 made-up people, and a survey to answer yourself.
 
-    Once its page was opened, the same people answer between two parties: the second party is
-    another process, which ends with this one. Needs no network and no account; both listen on this
-    computer only.
+    Ctrl-C ends it. Once its page was opened, it also shows the same people's answers split between
+    two parties. The second party is then another process, which ends with this one. No network and
+    no account are needed: both processes listen on this computer only.
 
     Example: masquerade demo --port 0 --no-browser
     """
@@ -63,19 +68,27 @@ def serve(
     host: Annotated[
         str | None,
         typer.Option(
-            help="Address to listen on, default 127.0.0.1; 0.0.0.0 lets phones on the network in."
+            help="Address to listen on. With 0.0.0.0, other devices in the network can reach the "
+            "server. Default: the setting host, else 127.0.0.1 (this computer alone)."
         ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Default 8080; 0 takes any free one."),
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port to listen on. 0 takes any free port. Default: the setting port, else 8080.",
+        ),
     ] = None,
     workers: WorkerCount = None,
     no_browser: NoBrowser = False,
     data_dir: DataDir = None,
     config: Config = None,
 ) -> None:
-    """Run the survey server. The link it prints makes your browser the owner's, once.
+    """Run the survey server until Ctrl-C.
+
+    Until an owner has set a password or a passkey, each start prints a link. It works once, and
+    signs the browser that opens it in as the owner. Later starts print the address of the sign-in.
 
     Example: masquerade serve --data-dir data --port 8080
     """

@@ -12,30 +12,47 @@ from masquerade.cli.terminal import show
 
 simulate = typer.Typer(
     no_args_is_help=True,
-    help="Make up a crowd whose truth is known.",
+    help="Make up workers or voters, to try methods on data whose truth is known.",
     pretty_exceptions_enable=False,
 )
 
 
 @simulate.callback()
 def _simulate() -> None:
-    """Make up a crowd whose truth is known."""
+    """Make up workers or voters, to try methods on data whose truth is known."""
 
 
 @simulate.command()
 def crowd(
-    out: Annotated[Path, typer.Option(help="Where to write the claims (CSV, CSV.gz or Parquet).")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File for the claims (CSV, CSV.gz, Parquet or .xlsx), with the columns task, "
+            "worker and label."
+        ),
+    ],
     truth_out: Annotated[
-        Path | None, typer.Option(help="Where to write the truths (task,truth).")
+        Path | None,
+        typer.Option(
+            help="File for the true labels, with the columns task and truth. Default: not written."
+        ),
     ] = None,
-    tasks: Annotated[int, typer.Option(min=1)] = 200,
-    workers: Annotated[int, typer.Option(min=1)] = 40,
-    options: Annotated[int, typer.Option(min=2)] = 2,
-    answers_per_task: Annotated[int, typer.Option(min=1)] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same crowd.")] = 0,
+    tasks: Annotated[int, typer.Option(min=1, help="How many tasks.")] = 200,
+    workers: Annotated[int, typer.Option(min=1, help="How many workers.")] = 40,
+    options: Annotated[
+        int, typer.Option(min=2, help="How many labels there are; they are named 0, 1, ….")
+    ] = 2,
+    answers_per_task: Annotated[
+        int,
+        typer.Option(min=1, help="How many different workers answer each task; at most --workers."),
+    ] = 10,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="Seed of the random numbers. The same seed gives the same crowd."),
+    ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Make up workers of different accuracy who label tasks of known truth.
+    """Make up workers of different accuracy who label tasks with known true labels.
 
     Example: masquerade simulate crowd --out claims.csv --truth-out truth.csv
     """
@@ -68,27 +85,51 @@ def crowd(
 
 @simulate.command()
 def comparisons(
-    out: Annotated[Path, typer.Option(help="Where to write the choices (CSV, CSV.gz or Parquet).")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File for the choices (CSV, CSV.gz, Parquet or .xlsx). It has a column voter "
+            "and one column for each feature: the chosen alternative's value minus the "
+            "rejected one's."
+        ),
+    ],
     test_out: Annotated[
-        Path | None, typer.Option(help="Where to write ten more choices of each voter.")
+        Path | None,
+        typer.Option(
+            help="File for ten further choices of each voter, to test on. Default: not written."
+        ),
     ] = None,
     truth_out: Annotated[
-        Path | None, typer.Option(help="Where to write the voters' mean weights (feature,weight).")
+        Path | None,
+        typer.Option(
+            help="File for the mean of the voters' true weights, with the columns feature and "
+            "weight. Default: not written."
+        ),
     ] = None,
-    voters: Annotated[int, typer.Option(min=1)] = 100,
-    records: Annotated[int, typer.Option(min=1, help="Choices of each voter.")] = 50,
-    features: Annotated[int, typer.Option(min=1)] = 10,
+    voters: Annotated[int, typer.Option(min=1, help="How many voters.")] = 100,
+    records: Annotated[int, typer.Option(min=1, help="How many choices each voter makes.")] = 50,
+    features: Annotated[
+        int, typer.Option(min=1, help="How many features describe an alternative.")
+    ] = 10,
     kind: Annotated[
         str,
         choice(
             *("normal", "correlated", "scaled", "binary", "count"),
-            help="Features: normal, correlated, scaled, binary or count.",
+            help="How the features are distributed. normal: independent standard normal. "
+            "correlated: normal, with correlation 0.85 between neighbours. scaled: normal, "
+            "times scales from 0.1 to 3. binary: 0 or 1, each in half of the cases. count: "
+            "Poisson with mean 0.5.",
         ),
     ] = "normal",
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same voters.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Seed of the random numbers. The same seed gives the same voters."
+        ),
+    ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Make up voters of known weights who choose between pairs of alternatives.
+    """Make up voters with known weights who choose between two alternatives at a time.
 
     Example: masquerade simulate comparisons --out choices.csv --voters 50
     """

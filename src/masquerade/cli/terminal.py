@@ -143,7 +143,10 @@ def disk_trouble(error: BaseException) -> str | None:
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _DISK_ERRORS:
             place = "" if cause.filename is None else f" at {cause.filename}"
-            return f"nothing can be written{place}: {cause.strerror}. Make room, or name another."
+            return (
+                f"nothing can be written{place}: {cause.strerror}. Free some space, or name "
+                "another place."
+            )
         if type(cause).__module__ in ("sqlite3", "sqlcipher3.dbapi2") and any(
             words in str(cause) for words in _DISK_WORDS
         ):
@@ -180,8 +183,9 @@ def ask_line(console: Console, question: str) -> str:
         return console.input(f"{question} ", markup=False).strip()
     except EOFError as error:
         raise ParameterError(
-            "there is nobody to ask here. What was begun is kept: run this again, or give your "
-            "answers in a file with --answers."
+            "there is nobody to ask: standard input has ended. What you began is kept. Run "
+            "the command again in a terminal, or give your answers in a file with "
+            "--answers."
         ) from error
 
 

@@ -10,7 +10,6 @@ import typer
 
 from masquerade.cli.options import (
     AsJson,
-    ClaimsFile,
     DuplicatesChoice,
     KindChoice,
     Names,
@@ -41,16 +40,27 @@ _FIRST = 10
 
 
 def truth(
-    claims: ClaimsFile,
+    claims: Annotated[
+        Path,
+        typer.Argument(
+            help="Table of claims, with the columns task, worker and label (or answer, or value). "
+            "A CSV, CSV.gz, Parquet or .xlsx file; - is standard input. Or a folder of Parquet "
+            "files (see --engine).",
+            metavar="CLAIMS",
+            show_default=False,
+        ),
+    ],
     method: Annotated[
         str | None,
         typer.Option(
-            help="auto, majority-vote, weighted-vote, gold-majority-vote, zero-based-skill, "
-            "truth-discovery, kos, mmsr, one-coin, one-coin-dawid-skene, two-coin, dawid-skene, "
-            "glad, mace, bayesian-combination, subtypes; for numbers median, mean, "
-            "quality-weighted, confidence-aware, catd, gaussian-truth, reliability, heavy-tail, "
-            "moments, channel-em, numeric-auto. Default: auto for labels, numeric-auto for "
-            "numbers; over partitions truth-discovery, or one-coin behind a mask.",
+            help="Inference method. For labels: auto, majority-vote, weighted-vote, "
+            "gold-majority-vote, zero-based-skill, truth-discovery, kos, mmsr, one-coin, "
+            "one-coin-dawid-skene, two-coin, dawid-skene, glad, mace, bayesian-combination, "
+            "subtypes. For numbers: median, mean, quality-weighted, confidence-aware, catd, "
+            "gaussian-truth, reliability, heavy-tail, moments, channel-em, numeric-auto. "
+            "Default: auto for labels and numeric-auto for numbers. With --engine stream or "
+            "dask, the default for labels is truth-discovery, or one-coin if the claims are "
+            "masked.",
             callback=known_method,
             autocompletion=completion(methods),
         ),
@@ -58,34 +68,47 @@ def truth(
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help="What masked the claims; inference then knows the noise. Default: the text of "
-            "each claim's column mechanism, where CLAIMS has one.",
+            help="Mechanism that masked the claims, for example "
+            "randomized-response:options=2,epsilon=1. Inference then takes its noise into "
+            "account. Default: if CLAIMS has a column mechanism, each claim's own mechanism "
+            "from there; else the claims are taken as not masked.",
             autocompletion=completion(mechanisms),
         ),
     ] = None,
     levels: Annotated[
         Path | None,
         typer.Option(
-            help="Table of levels (level,mechanism); CLAIMS then has a column level, and each "
-            "claim the mechanism of its own."
+            help="Table with the columns level and mechanism: what masked the claims of each "
+            "level. CLAIMS must then have a column level. Not together with --mechanism."
         ),
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(help="Known truths (task,truth; or task,label), to score against."),
+        typer.Option(
+            help="Table of known truths to score the result against, with the columns task and "
+            "truth (or label, or value)."
+        ),
     ] = None,
     gold: Annotated[
         Path | None,
-        typer.Option(help="Truths of some tasks (task,truth) that inference holds on to."),
+        typer.Option(
+            help="Table of known truths of some tasks, with the columns task and truth. "
+            "Inference takes them as given. For labels only."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to write the inferred truths (CSV or Parquet); - prints them."),
+        typer.Option(
+            help="File for the inferred truths, one row for each task (CSV, CSV.gz, Parquet or "
+            ".xlsx). - prints them as CSV on standard output. With --engine stream or dask, "
+            "a name without an ending is a folder."
+        ),
     ] = None,
     workers_out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write the reliability of each worker (CSV or Parquet); - prints them."
+            help="File for the estimated reliability of each worker (CSV, CSV.gz, Parquet or "
+            ".xlsx). - prints it as CSV on standard output. Only for claims in memory."
         ),
     ] = None,
     options: OptionNames = None,
@@ -95,27 +118,33 @@ def truth(
         str | None,
         choice(
             *("memory", "stream", "dask"),
-            help="memory, stream (one Parquet partition after the other) or dask (over a "
-            "cluster). Default: memory; stream where CLAIMS is a folder.",
+            help="Where the claims are while the method runs. memory: all in memory. stream: in "
+            "a folder of Parquet files, read one after the other. dask: the same folder, "
+            "read by a Dask cluster. Default: memory for a file, stream for a folder, dask "
+            "with --scheduler.",
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Address of a Dask scheduler; default: processes on this machine.",
+            help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786, for --engine dask. "
+            "Default: processes on this machine.",
             metavar="ADDRESS",
         ),
     ] = None,
     repartition: Annotated[
         Path | None,
         typer.Option(
-            help="With stream or dask: first write the claims to this new folder, each task's in "
-            "one partition."
+            help="With --engine stream or dask: first write the claims to this new folder, as "
+            "Parquet files in which all claims about a task are in one file."
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Infer the truth of each task from the claims of many workers.
+
+    It prints a summary. Without --out, and with the claims in memory, it also prints the truths of
+    the first ten tasks.
 
     Example: masquerade truth claims.csv --out labels.csv
     """
@@ -130,15 +159,18 @@ def truth(
     )
 
     if mechanism is not None and levels is not None:
-        raise ParameterError("--mechanism is one for all claims, --levels one for each; give one.")
+        raise ParameterError(
+            "--mechanism and --levels were both given. Give --mechanism if one mechanism "
+            "masked all claims, or --levels if the claims have different levels."
+        )
     masked_by = None if mechanism is None else parse_mechanism(mechanism)
     chosen = None if method is None or method == "auto" else method_named(method)
     known = None if truth is None else Truths.read(truth)
     engine = _engine_for(claims, engine, scheduler)
     if workers_out is not None and (engine != "memory" or workers_out == out):
         raise ParameterError(
-            "--workers-out is for claims in memory, and another file than --out; name one, or drop "
-            "it."
+            "--workers-out needs claims in memory (--engine memory) and another file than "
+            "--out. Name another file, or leave it out."
         )
     if engine != "memory":
         at_scale = truth_at_scale(
@@ -160,7 +192,8 @@ def truth(
         return
     if repartition is not None:
         raise ParameterError(
-            "--repartition is for partitions; use it with --engine stream or dask."
+            "--repartition works only with --engine stream or dask. Add one of them, or "
+            "leave it out."
         )
     table, masks = _claims_and_masks(
         read_table(claims),
@@ -217,9 +250,11 @@ def _engine_for(claims: Path, engine: str | None, scheduler: str | None) -> str:
     if engine is None:
         engine = "dask" if scheduler is not None else "stream" if claims.is_dir() else "memory"
     if engine not in _ENGINES:
-        raise ParameterError(f"engine is {engine!r}, expected one of {', '.join(_ENGINES)}.")
+        raise ParameterError(f"--engine is {engine!r}, expected one of {', '.join(_ENGINES)}.")
     if scheduler is not None and engine != "dask":
-        raise ParameterError(f"a scheduler is given for engine {engine!r}; use --engine dask.")
+        raise ParameterError(
+            f"--scheduler was given with --engine {engine}; it works only with --engine dask."
+        )
     return engine
 
 
@@ -258,8 +293,8 @@ def _claims_and_masks(
     claims, masks = ReportMechanisms.with_claims(frame, masked_by, options=options, duplicates=kept)
     if kind is not None and kind != claims.kind:
         raise ParameterError(
-            f"{masks.mechanisms[0]} masks {claims.kind} claims, {kind} ones are asked for; choose "
-            "a method for them, or drop --kind."
+            f"{masks.mechanisms[0]} masks {claims.kind} claims, but {kind} ones are asked for. "
+            f"Choose a method for {claims.kind} claims, or leave out --kind."
         )
     return claims, masks
 

@@ -64,7 +64,9 @@ def truth_at_scale(
             masked = mechanism is not None or partitions.masked() is not partitions
             chosen = method_named("one-coin" if masked else "truth-discovery")
     if kind not in (None, chosen.kind) and not getattr(chosen, "ordinal", False):
-        raise ParameterError(f"{chosen.name} is for {chosen.kind} claims; choose another method.")
+        raise ParameterError(
+            f"{chosen.name} is for {chosen.kind} claims; choose a method for {kind} claims."
+        )
     if chosen.kind == "numeric" and gold is not None:
         raise ParameterError(f"--gold is for categories; {chosen.name} is for numbers.")
     started = time.perf_counter()

@@ -22,17 +22,30 @@ if TYPE_CHECKING:
 #: Who did it, in the audit log; no login is like it.
 _HERE = "(command line)"
 
-user = typer.Typer(no_args_is_help=True, help="Accounts of people who run surveys.")
+user = typer.Typer(
+    no_args_is_help=True, help="Manage the accounts of surveyors, the people who run surveys."
+)
 
-Login = Annotated[str, typer.Argument(help="What the person signs in with.")]
+Login = Annotated[str, typer.Argument(help="Login: the name with which the person signs in.")]
 _ROLES = ("owner", "editor", "viewer", "auditor")
-Role = Annotated[str, choice(*_ROLES, help="owner, editor, viewer or auditor.")]
+Role = Annotated[
+    str,
+    choice(
+        *_ROLES,
+        help="What the person may do. owner: everything. editor: make surveys, and see "
+        "results and single masked reports. viewer: see surveys and results. auditor: "
+        "check masks, ledger, audit log and settings.",
+    ),
+]
 TeamName = Annotated[
-    str | None, typer.Option("--team", help="Name of the team; default: the first one.")
+    str | None,
+    typer.Option("--team", help="Name of the team. Default: the first team of the server."),
 ]
 FromStdin = Annotated[
     bool,
-    typer.Option("--password-stdin", help="Read the password from standard input, no questions."),
+    typer.Option(
+        "--password-stdin", help="Read the password from standard input, and do not ask for it."
+    ),
 ]
 
 
@@ -40,14 +53,20 @@ FromStdin = Annotated[
 def add(
     login: Login,
     role: Role = "editor",
-    name: Annotated[str | None, typer.Option(help="As the team sees it.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the person, as the team sees it. Default: the login."),
+    ] = None,
     team: TeamName = None,
     password_stdin: FromStdin = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make an account. A team of a new name is made too; its first member has to be an owner.
+    """Make an account for a surveyor. The command asks for the password.
+
+    If there is no team of the name in --team, the team is made too. The first member of a team has
+    to be an owner.
 
     Example: masquerade user add ann --role editor
     """
@@ -113,14 +132,20 @@ def list_(data_dir: DataDir = None, config: Config = None, as_json: AsJson = Fal
 def password(
     login: Login,
     keep_codes: Annotated[
-        bool, typer.Option("--keep-codes", help="Go on asking for codes of the person's phone.")
+        bool,
+        typer.Option(
+            "--keep-codes", help="Leave the one-time codes of the person's phone turned on."
+        ),
     ] = False,
     password_stdin: FromStdin = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set a new password; ends all sessions and, as phones get lost, asks for no codes.
+    """Set a new password for an account. The command asks for the password.
+
+    All sessions of the account end. One-time codes are turned off, because the person may have lost
+    the phone; --keep-codes leaves them on.
 
     Example: masquerade user password ann
     """
@@ -138,13 +163,22 @@ def password(
 @user.command()
 def role(
     login: Login,
-    role: Annotated[str, choice(*_ROLES, help="owner, editor, viewer or auditor.", argument=True)],
+    role: Annotated[
+        str,
+        choice(
+            *_ROLES,
+            help="What the person may do. owner: everything. editor: make surveys, and see "
+            "results and single masked reports. viewer: see surveys and results. auditor: "
+            "check masks, ledger, audit log and settings.",
+            argument=True,
+        ),
+    ],
     team: TeamName = None,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what somebody is in a team; who is not in it joins it.
+    """Change the role of an account in a team. An account that is not in the team joins it.
 
     Example: masquerade user role ann viewer
     """
@@ -166,7 +200,9 @@ def remove(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """End an account: memberships, sessions, tokens and passkeys. The surveys stay the team's.
+    """Remove an account, with its memberships, sessions, tokens and passkeys.
+
+    The surveys stay with the team. Nobody can use the login again.
 
     Example: masquerade user remove ann
     """
@@ -214,5 +250,8 @@ def _new_password(*, stdin: bool) -> str:
     if stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
-        raise ParameterError("there is nobody to ask for the password; add --password-stdin.")
+        raise ParameterError(
+            "the command cannot ask for the password, because standard input is not a "
+            "terminal. Add --password-stdin to read the password from standard input."
+        )
     return str(typer.prompt("New password", hide_input=True, confirmation_prompt=True, err=True))
