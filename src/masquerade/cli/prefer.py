@@ -283,10 +283,10 @@ def _from_menus(
     known = ("auto", "none", MenuResponse.name, ItemWins.name)
     if name not in known or (rest and name in known[1:3]) or unit not in (None, "choice"):
         raise ParameterError(
-            f"--menus does not work with --mechanism {mechanism!r} and --unit {unit or 'choice'!r}. "
-            "Give --mechanism auto, none, menu-response (each choice is masked on its voter's "
-            "device) or, for named items, item-wins (an aggregator sees the choices), and "
-            "--unit choice."
+            f"--menus does not work with --mechanism {mechanism!r} and the unit "
+            f"{unit or 'choice'!r}. Give --mechanism auto, none, menu-response (each choice is "
+            "masked on its voter's device) or, for named items, item-wins (an aggregator sees the "
+            "choices), and --unit choice."
         )
     if name != "none" and epsilon is None:
         raise ParameterError(

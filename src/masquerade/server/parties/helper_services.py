@@ -61,8 +61,8 @@ def settle_identity(
     operator = (operator or "").strip()
     if not operator or not address:
         raise OperationError(
-            "it is not said who runs this helper and at which address; participants read both. "
-            "Start it with: masquerade helper --operator 'The works council of …' "
+            "the helper needs the name of its operator and its address, because participants read "
+            "both. Start it with: masquerade helper --operator 'The works council of …' "
             "--address https://helper.example.org"
         )
     if not operator.isprintable() or len(operator) > _LONGEST_OPERATOR:
