@@ -59,7 +59,7 @@ def test_a_collection_goes_from_command_to_command(run: Run, tasks: Path) -> Non
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--mechanism", MASK, "--levels", "x.csv"), "give one"),
+        (("--mechanism", MASK, "--levels", "x.csv"), "were both given"),
         (("--stop", "gain"), "--worth and --price"),
         (("--stop", "never"), "expected 'total'"),
         (("--rule", "best"), "rule is 'best'"),

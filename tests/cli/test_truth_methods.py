@@ -127,7 +127,7 @@ def test_each_claim_may_have_a_mechanism(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--mechanism", MASKS["high"]), "give one"),
+        (("--mechanism", MASKS["high"]), "were both given"),
         (("--kind", "numeric"), "numeric ones are asked for"),
     ],
 )

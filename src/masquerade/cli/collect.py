@@ -29,8 +29,8 @@ Out = Annotated[
     Path | None,
     typer.Option(
         help="File for the labels, with the columns task and label (CSV, CSV.gz, Parquet or "
-        ".xlsx). - prints them as CSV on standard output. Default: the first ten labels "
-        "are printed."
+        ".xlsx). The name - prints them as CSV on standard output. Default: the first "
+        "ten labels are printed."
     ),
 ]
 
@@ -80,10 +80,11 @@ def begin(
     stop: Annotated[
         str,
         typer.Option(
-            help="When tasks need no further answer. total: all tasks, when the collection has "
-            "--answers-per-task answers for each task on average. posterior: a task, when "
-            "its label has at least --probability. gain: a task, when one more answer costs "
-            "more than it is expected to be worth (--worth, --price)."
+            help="When tasks need no further answer. total: all tasks stop when the collection "
+            "has --answers-per-task answers for each task on average. posterior: a task "
+            "stops when its label is at least as probable as --probability. gain: a task "
+            "stops when one more answer costs more than it is expected to be worth "
+            "(--worth, --price)."
         ),
     ] = "total",
     answers_per_task: Annotated[
@@ -215,8 +216,8 @@ def next_tasks(
 ) -> None:
     """Say which tasks to offer to a worker next, and record them as offered.
 
-    No other worker is offered these tasks before the next batch is added. No worker is offered a
-    task twice.
+    Until the next batch is added, no other worker is offered these tasks, except those of --gold.
+    No worker is offered a task twice.
 
     Example: masquerade collect next labels --worker w1 --count 5
     """

@@ -28,7 +28,7 @@ def backup(
     file: Annotated[
         str,
         typer.Argument(
-            help="New file for the backup; it must not exist yet. - is standard output."
+            help="New file for the backup; it must not exist yet. The name - is standard output."
         ),
     ],
     data_dir: DataDir = None,
@@ -71,7 +71,7 @@ def backup(
 
 
 def restore(
-    file: Annotated[str, typer.Argument(help="File with a backup; - is standard input.")],
+    file: Annotated[str, typer.Argument(help="File with a backup. The name - is standard input.")],
     server_key_file: Annotated[
         Path | None,
         typer.Option(

@@ -145,7 +145,7 @@ ClaimsFile = Annotated[
     Path,
     typer.Argument(
         help="Table of claims, with the columns task, worker and label (or answer, or "
-        "value). A CSV, CSV.gz, Parquet or .xlsx file; - is standard input.",
+        "value). A CSV, CSV.gz, Parquet or .xlsx file. The name - is standard input.",
         metavar="CLAIMS",
         show_default=False,
     ),

@@ -34,8 +34,9 @@ def prefer(
     mechanism: Annotated[
         str,
         typer.Option(
-            help="How the weights are learned and protected: NAME or NAME:KEY=VALUE,... auto "
-            "chooses the most accurate mechanism, from public numbers alone. none protects nobody.",
+            help="How the weights are learned and protected: NAME or NAME:KEY=VALUE,.... The "
+            "mechanism auto chooses the most accurate one, from public numbers alone. The "
+            "mechanism none protects nobody.",
             autocompletion=completion(preference_mechanisms),
         ),
     ] = "auto",
@@ -123,7 +124,8 @@ def prefer(
             help="COMPARISONS has choices among several alternatives: one row for each "
             "alternative that was shown, with the columns voter, choice, chosen (1 or 0) "
             "and the features. Named items have a column item in place of the features, and "
-            "need --items. auto is then menu-response, or item-wins for named items.",
+            "need --items. The mechanism auto is then menu-response, or item-wins for named "
+            "items.",
         ),
     ] = False,
     public_menus: Annotated[
@@ -162,7 +164,7 @@ def prefer(
         Path | None,
         typer.Option(
             help="File for the weights, one row for each feature or item (CSV, CSV.gz, Parquet "
-            "or .xlsx). - prints them as CSV on standard output."
+            "or .xlsx). The name - prints them as CSV on standard output."
         ),
     ] = None,
     json: AsJson = False,
@@ -171,7 +173,7 @@ def prefer(
 
     The first line of the output states the guarantee: what is protected, from whom, and at which
     epsilon. It is about the published result and, for local mechanisms, about what a server would
-    have received. The file COMPARISONS itself is not protected. Below stand the weights.
+    have received. The file COMPARISONS itself is not protected. The weights follow.
 
     Example: masquerade prefer choices.csv --mechanism none --report page.html
     """

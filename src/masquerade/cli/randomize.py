@@ -11,7 +11,7 @@ from masquerade.cli.options import (
     AsJson,
     ClaimsFile,
     DuplicatesChoice,
-    OptionNames,
+    Names,
     choice,
     read_column,
 )
@@ -34,11 +34,20 @@ def randomize(
     out: Annotated[
         Path,
         typer.Option(
-            help="File for the reports (CSV, CSV.gz, Parquet or .xlsx); - prints them as CSV on "
-            "standard output."
+            help="File for the reports (CSV, CSV.gz, Parquet or .xlsx). The name - prints them "
+            "as CSV on standard output."
         ),
     ],
-    options: OptionNames = None,
+    options: Annotated[
+        Names | None,
+        typer.Option(
+            "--options",
+            parser=Names.parse,
+            metavar="TEXT",
+            help="All labels that workers can give, separated by commas, such as yes,no. Needed if "
+            "the mechanism masks labels.",
+        ),
+    ] = None,
     presence: Annotated[
         str | None,
         choice(

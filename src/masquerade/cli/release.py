@@ -40,11 +40,11 @@ def release(
     engine: Annotated[
         str,
         typer.Option(
-            help="Algorithm that makes the synthetic claims. claims: like the claims that were "
-            "made. source: like the distribution that they were drawn from. wiener, hist, "
-            "hist2 (for users, in two passes), pooled, basic and test-honest are further "
-            "engines with a guarantee. test-paper and uniform have no guarantee. Parameters "
-            "follow a colon: claims:bins=21,spread=2.",
+            help="Algorithm that makes the synthetic claims. claims imitates the claims that "
+            "were made. source imitates the distribution from which they were drawn. "
+            "wiener, hist, hist2 (for users, in two passes), pooled, basic and test-honest "
+            "are further engines with a guarantee. test-paper and uniform have no "
+            "guarantee. Parameters follow a colon: claims:bins=21,spread=2.",
             autocompletion=completion(engines),
         ),
     ] = "claims",
@@ -99,7 +99,12 @@ def release(
         ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=1, help="How many points (synthetic claims) to draw for each object.")
+        int,
+        typer.Option(
+            min=1,
+            help="How many points (synthetic claims) to draw for each object. The engines basic "
+            "and test-honest set the number themselves.",
+        ),
     ] = 30,
     unit: Annotated[
         str | None,

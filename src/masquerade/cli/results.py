@@ -51,7 +51,7 @@ def results(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="File for the result (JSON). - prints it on standard output."),
+        typer.Option(help="File for the result (JSON). The name - prints it on standard output."),
     ] = None,
     table: Annotated[
         Path | None,

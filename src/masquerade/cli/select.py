@@ -100,15 +100,17 @@ def select(
         Path | None,
         typer.Option(
             help="File for the chosen people, with the column person, in the order of choice "
-            "(CSV, CSV.gz, Parquet or .xlsx). - prints it as CSV on standard output."
+            "(CSV, CSV.gz, Parquet or .xlsx). The name - prints it as CSV on standard "
+            "output."
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Choose whom to invite to a survey, within a budget and fairly.
 
-    It reads past reports, levels and costs, never an answer. If nobody could be chosen, it ends
-    with exit code 1.
+    It reads past reports, levels and costs, never an answer. With --policy precision, each privacy
+    level gets a quota of people, if there are so many and they can be paid: 8 people, or a
+    twentieth of all, whichever is more. If nobody could be chosen, it ends with exit code 1.
 
     Example: masquerade select pool.csv --budget 5 --out invited.csv
     """

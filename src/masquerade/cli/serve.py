@@ -33,7 +33,7 @@ def demo(
 ) -> None:
     """Show a finished survey of 200 made-up people, and a survey to answer yourself.
 
-    Ctrl-C ends it. Once its page was opened, it also shows the same people's answers split between
+    Ctrl-C ends it. After its page was opened, it also shows the same people's answers split between
     two parties. The second party is then another process, which ends with this one. No network and
     no account are needed: both processes listen on this computer only.
 

@@ -43,9 +43,9 @@ def truth(
     claims: Annotated[
         Path,
         typer.Argument(
-            help="Table of claims, with the columns task, worker and label (or answer, or value). "
-            "A CSV, CSV.gz, Parquet or .xlsx file; - is standard input. Or a folder of Parquet "
-            "files (see --engine).",
+            help="Table of claims, with the columns task, worker and label (or answer, or "
+            "value). A CSV, CSV.gz, Parquet or .xlsx file, or a folder of Parquet files "
+            "(see --engine). The name - is standard input.",
             metavar="CLAIMS",
             show_default=False,
         ),
@@ -100,15 +100,16 @@ def truth(
         Path | None,
         typer.Option(
             help="File for the inferred truths, one row for each task (CSV, CSV.gz, Parquet or "
-            ".xlsx). - prints them as CSV on standard output. With --engine stream or dask, "
-            "a name without an ending is a folder."
+            ".xlsx). The name - prints them as CSV on standard output. With --engine stream "
+            "or dask, a name without an ending is a folder."
         ),
     ] = None,
     workers_out: Annotated[
         Path | None,
         typer.Option(
             help="File for the estimated reliability of each worker (CSV, CSV.gz, Parquet or "
-            ".xlsx). - prints it as CSV on standard output. Only for claims in memory."
+            ".xlsx). The name - prints it as CSV on standard output. Only for claims in "
+            "memory."
         ),
     ] = None,
     options: OptionNames = None,
@@ -253,7 +254,7 @@ def _engine_for(claims: Path, engine: str | None, scheduler: str | None) -> str:
         raise ParameterError(f"--engine is {engine!r}, expected one of {', '.join(_ENGINES)}.")
     if scheduler is not None and engine != "dask":
         raise ParameterError(
-            f"--scheduler was given with --engine {engine}; it works only with --engine dask."
+            f"--scheduler was given with --engine {engine}; use --engine dask, or leave it out."
         )
     return engine
 
