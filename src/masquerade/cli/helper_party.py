@@ -89,8 +89,8 @@ def run(
         bool,
         typer.Option(
             "--change-identity",
-            help="Allow operator or address to change while surveys are approved. Nobody can "
-            "answer these surveys any more.",
+            help="Allow operator or address to change while surveys are approved. Then nobody "
+            "can answer these surveys any more.",
         ),
     ] = False,
     data_dir: HelperDataDir = None,
