@@ -294,7 +294,8 @@ def _named(services: HelperServices, task: str) -> HelperTask:
     named = [one for one in services.tasks.tasks() if one.id.startswith(task.lower())]
     if len(named) != 1 or not task:
         raise NotFound(
-            f"{len(named)} tasks begin with {task!r}; masquerade helper tasks lists them."
+            f"{len(named)} tasks begin with {task!r}, expected one; masquerade helper tasks lists "
+            "the tasks."
         )
     return named[0]
 

@@ -333,7 +333,9 @@ def _fitted(
 
     if not isinstance(method, CategoricalEstimator):
         if gold is not None:
-            raise ParameterError(f"--gold is for categories; {method.name} is for numbers.")
+            raise ParameterError(
+                f"--gold is for categories; {method.name} is for numbers. Leave out --gold."
+            )
         if quiet or len(table) < _LONG:
             return method.fit(table, mechanism=mechanism)
         with progress_bar(f"rounds of {method.name}") as tell:

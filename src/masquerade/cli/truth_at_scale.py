@@ -68,7 +68,9 @@ def truth_at_scale(
             f"{chosen.name} is for {chosen.kind} claims; choose a method for {kind} claims."
         )
     if chosen.kind == "numeric" and gold is not None:
-        raise ParameterError(f"--gold is for categories; {chosen.name} is for numbers.")
+        raise ParameterError(
+            f"--gold is for categories; {chosen.name} is for numbers. Leave out --gold."
+        )
     started = time.perf_counter()
     with _opened(engine, scheduler) as opened, progress_bar("rounds") as tell:
         fit: PartitionFit | NumericPartitionFit

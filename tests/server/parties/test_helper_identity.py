@@ -32,7 +32,7 @@ def test_who_runs_a_helper_is_kept_across_starts(database_url: str) -> None:
         HelperServices.open, database_url, server_key=HELPER_KEY
     )
     for given in ({}, {"operator": OPERATOR}, {"address": ADDRESS}, {"operator": " "}):
-        with pytest.raises(OperationError, match="not said who runs this helper"):
+        with pytest.raises(OperationError, match="needs the name of its operator"):
             opened(**given)
     for given in ({"operator": "x" * 201}, {"operator": "a\nb"}, {"address": "http://a.example"}):
         with pytest.raises(ParameterError):
