@@ -14,6 +14,7 @@ import pytest
 import typer
 
 from masquerade.cli import app
+from masquerade.cli.options import engines, methods
 
 Run = Callable[..., Any]
 
@@ -66,6 +67,26 @@ def test_every_help_ends_with_an_example_of_its_command(words: tuple[str, ...]) 
     said = example(words)
     assert tuple(said[: len(words)]) == words
     COMMANDS[words].make_context(" ".join(words), said[len(words) :])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_option_and_argument_is_explained(words: tuple[str, ...]) -> None:
+    """Each has a help text, which ends as a sentence and does not begin with a dash."""
+    for parameter in COMMANDS[words].params:
+        said = parameter.help or ""
+        assert said.endswith("."), (words, parameter.name, said)
+        assert not said.startswith("-"), (words, parameter.name, said)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "names"),
+    [("truth", "method", methods), ("release", "engine", engines)],
+)
+def test_help_names_every_choice(command: str, option: str, names: Callable[[], list[str]]) -> None:
+    """A method or an engine that is added is named in the help of its option."""
+    parameter = next(one for one in COMMANDS[(command,)].params if one.name == option)
+    said = set(re.findall(r"[a-z0-9-]+", parameter.help))
+    assert set(names()) <= said
 
 
 def test_examples_on_files_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
