@@ -120,6 +120,22 @@ def test_a_person_can_refuse(place: Place, run: Run) -> None:
     assert place.services.surveys.record(survey.token).responses == 0
 
 
+@pytest.mark.parametrize("typo", ["7", "1x", "-1", "0"])
+def test_a_typing_error_before_the_draw_is_asked_again(place: Place, run: Run, typo: str) -> None:
+    """What is no question's number neither masks nor sends; the answer can still be changed."""
+    survey = place.survey(Rating("r", "How much?"), levels=("high",), topic="sensitive")
+    url = link(place, survey.token)
+    code, out, err = run("answer", url, typed=f"y\n3\n{typo}\n")
+    assert code == 1
+    assert "they have the numbers 1 to 1" in out
+    assert "nobody to ask" in err
+    assert place.services.surveys.record(survey.token).responses == 0
+    code, out, _ = run("answer", url, typed=f"3\n{typo}\n1\n5\n\n")
+    assert code == 0
+    assert out.count("How much?") >= 2
+    assert place.services.surveys.record(survey.token).responses == 1
+
+
 def test_an_interview_goes_on_where_it_stopped(place: Place, run: Run) -> None:
     """Where the terminal ends everything is kept; in a sensitive survey reports come last."""
     survey = place.survey(Rating("r", "How much?"), levels=("high",), topic="sensitive")

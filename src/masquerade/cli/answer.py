@@ -323,14 +323,7 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
             split = asked[0].mechanism is None
             does = "cut your answers into two sealed halves" if split else "mask your answers"
             say(console, "", f"We now {does}, once. This cannot be repeated.")
-            typed = ask_line(
-                console,
-                "Press Enter to do it, or type the number of a question to answer it again.",
-            )
-            number = int(typed) if typed.isascii() and typed.isdigit() else 0
-            todo = [number - 1] if 1 <= number <= len(asked) else []
-            if typed and not todo:
-                say(console, "There is no such question; nothing is changed.")
+            todo = _to_answer_again(console, len(asked))
     else:
         say(console, "Your answers were masked or sealed before, and stay as they are.")
     part.seal(given or None)
@@ -346,6 +339,20 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
     _say_bill(console, bill)
     _say_reward(console, part)
     say(console, f"{client.me()['battery']['percent_left']} % of your privacy here is left.")
+
+
+def _to_answer_again(console: Console, n_questions: int) -> list[int]:
+    """Return the question that somebody wants to answer again, if any; a typing error is neither."""
+    while True:
+        typed = ask_line(
+            console, "Press Enter to do it, or type the number of a question to answer it again."
+        )
+        if not typed:
+            return []
+        number = int(typed) if typed.isascii() and typed.isdigit() else 0
+        if 1 <= number <= n_questions:
+            return [number - 1]
+        say(console, f"There is no such question; they have the numbers 1 to {n_questions}.")
 
 
 def _ask(
