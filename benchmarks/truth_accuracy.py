@@ -1,10 +1,10 @@
 """Accuracy of every method for categories on every real set with truths.
 
-Printed as a Markdown table.
+Printed as Markdown tables.
 
     python benchmarks/truth_accuracy.py [DATA] [--peer PYTHON] [--out FILE]
 
-The table in the documentation is FILE ``docs/explanation/truth-accuracy.inc``.
+The tables in the documentation are FILE ``docs/explanation/truth-accuracy.inc``.
 DATA is the folder of sets (one folder a set with ``claims.csv.gz`` and ``truth.csv``), by default
 what ``MASQUERADE_DATA`` names; at small size the sets of at most 5,000 claims are used. PYTHON is
 an interpreter that has crowd-kit, ``BENCH_PEER`` where it is not given; its methods then see the
@@ -68,10 +68,32 @@ PEERS = {
     "crowd-kit one-coin DS": "OneCoinDawidSkene",
     "crowd-kit DS": "DawidSkene",
 }
+EVERYWHERE = ("auto",)
+PARTS = {
+    "Votes, and methods with one accuracy a worker": (
+        "majority",
+        "weighted",
+        "truth disc.",
+        "one-coin",
+        "one-coin DS",
+        "auto",
+    ),
+    "Methods with confusions, difficulties or kinds of tasks": (
+        "two-coin",
+        "DS",
+        "GLAD",
+        "MACE",
+        "combination",
+        "subtypes",
+        "auto",
+    ),
+    "crowd-kit": (*PEERS, "auto"),
+}
+"""Which methods stand side by side; `EVERYWHERE` in each, to compare with."""
 
 
 def main() -> None:
-    """Print the table, and write it where asked."""
+    """Print the tables, and write it where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, nargs="?", default=os.environ.get("MASQUERADE_DATA"))
     parser.add_argument("--peer", default=PEER, help="an interpreter that has crowd-kit")
@@ -166,7 +188,19 @@ def peer_scores(python: str, sets: dict[str, tuple[Claims, Truths]]) -> dict[str
 def markdown(
     table: dict[str, dict[str, float]], columns: list[str], errors: dict[str, list[float]]
 ) -> str:
-    """Return the table; the best of each row is bold."""
+    """Return tables narrow enough to be read; the best of each set, over all of them, is bold."""
+    parts = [
+        f"**{title}**\n\n{part(table, [c for c in shown if c in columns], errors)}"
+        for title, shown in PARTS.items()
+        if any(c in columns for c in shown if c not in EVERYWHERE)
+    ]
+    return "\n".join(parts)
+
+
+def part(
+    table: dict[str, dict[str, float]], columns: list[str], errors: dict[str, list[float]]
+) -> str:
+    """Return the table of some methods."""
     lines = ["| set | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for name, row in table.items():
         best = max(row.values())
@@ -181,8 +215,9 @@ def markdown(
     for title, value in (("mean", mean), ("worst against majority", worst)):
         cells = (f"{value[c]:.4f}" if c in value else "" for c in columns)
         lines.append(f"| **{title}** | " + " | ".join(cells) + " |")
-    calibration = (f"{np.mean(errors[c]):.3f}" if c in errors else "" for c in columns)
-    lines.append("| **mean calibration error** | " + " | ".join(calibration) + " |")
+    if any(c in errors for c in columns if c not in EVERYWHERE):
+        calibration = (f"{np.mean(errors[c]):.3f}" if c in errors else "" for c in columns)
+        lines.append("| **mean calibration error** | " + " | ".join(calibration) + " |")
     return "\n".join(lines) + "\n"
 
 
