@@ -342,7 +342,7 @@ def _interview(client: Client, survey: str, level: str | None, *, confirmed: boo
 
 
 def _to_answer_again(console: Console, n_questions: int) -> list[int]:
-    """Return the question that somebody wants to answer again, if any; a typing error is neither."""
+    """Return which question somebody wants to answer again, if any; ask until it is clear."""
     while True:
         typed = ask_line(
             console, "Press Enter to do it, or type the number of a question to answer it again."
