@@ -212,12 +212,12 @@ def part(
     full = [c for c in columns if all(c in row for row in table.values())]
     mean = {c: float(np.mean([row[c] for row in table.values()])) for c in full}
     worst = {c: min(row[c] - row["majority"] for row in table.values()) for c in full}
-    for title, value in (("mean", mean), ("worst against majority", worst)):
+    for title, value in (("mean", mean), ("worst", worst)):
         cells = (f"{value[c]:.4f}" if c in value else "" for c in columns)
         lines.append(f"| **{title}** | " + " | ".join(cells) + " |")
     if any(c in errors for c in columns if c not in EVERYWHERE):
         calibration = (f"{np.mean(errors[c]):.3f}" if c in errors else "" for c in columns)
-        lines.append("| **mean calibration error** | " + " | ".join(calibration) + " |")
+        lines.append("| **calibration** | " + " | ".join(calibration) + " |")
     return "\n".join(lines) + "\n"
 
 
