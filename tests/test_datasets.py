@@ -65,7 +65,7 @@ def test_every_data_set_and_simulator_is_documented() -> None:
     """The page of data sets names each one, and each function that makes one up."""
     page = (Path(__file__).parents[1] / "docs/reference/datasets.md").read_text(encoding="utf-8")
     for name, one in DATASETS.items():
-        assert f"| `{name}` | {one.title} |" in page
+        assert f"| `{name}` | {one.title} <br>" in page
     for name in datasets.__all__:
         if name[0].islower() and name != "dataset_named":
             assert f"`{name}(rng" in page

@@ -62,6 +62,16 @@ def test_every_public_name_of_every_room_is_on_a_page_of_the_reference() -> None
             assert any(name in pages[page] for page in near), f"{room}.{name} is on no page"
 
 
+def test_signatures_show_a_type_without_what_annotates_it() -> None:
+    """Of ``Annotated[type, ...]`` a signature keeps the type, however deep the brackets are."""
+    plain = tool("docs_reference").without_annotations
+    text = "(a: ~typing.Annotated[bool, Before(func=f, x={1: [2]}), Ge(0)] = False, b: str = 'x')"
+    assert plain(text) == "(a: bool = False, b: str = 'x')"
+    nested = "(a: Annotated[tuple[int, str], Len(1)] | None = None, *, b: Annotated[int, Ge(0)])"
+    assert plain(nested) == "(a: tuple[int, str] | None = None, *, b: int)"
+    assert plain("(a: int) -> None") == "(a: int) -> None"
+
+
 def test_what_a_page_loads_from_another_host_is_found(tmp_path: Path) -> None:
     """Scripts, styles and pictures of other hosts are faults; links to them are none."""
     (tmp_path / "page.html").write_text(

@@ -124,12 +124,28 @@ def skip_field(
     return True if str(getattr(value, "__doc__", "")).startswith("Alias for field") else None
 
 
+def without_annotations(text: str) -> str:
+    """Return a signature with the type alone for each ``Annotated[type, ...]``."""
+    found = re.search(r"(~?typing\.)?\bAnnotated\[", text)
+    if found is None:
+        return text
+    depth, first, at = 1, 0, found.end()
+    while depth and at < len(text):
+        depth += {"[": 1, "(": 1, "{": 1, "]": -1, ")": -1, "}": -1}.get(text[at], 0)
+        if depth == 1 and text[at] == "," and not first:
+            first = at
+        at += 1
+    kept = text[found.end() : first or at - 1]
+    return text[: found.start()] + kept + without_annotations(text[at:])
+
+
 def short_signature(
     app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str, returns: str
 ) -> tuple[str | None, str | None]:
     """Write types of numpy by their names, and defaults that are no Python as three dots."""
     texts = []
-    for text in (signature, returns):
+    for annotated in (signature, returns):
+        text = annotated and without_annotations(annotated)
         for pattern, name_of_type in SHORT:
             text = text and re.sub(pattern, name_of_type, text)
         texts.append(text)
