@@ -50,11 +50,13 @@ demo: $(VENV)/.demo
 # compile whatever it imports anew.
 test test-all test-lowest: export PYTHONDONTWRITEBYTECODE :=
 
-# Each processor has a process of tests. Sums in numpy that take threads of their own besides wait
+# Tests have processes of their own. Sums in numpy that take threads of their own besides wait
 # for one another: a convolution then takes up to ten times as long.
 test test-all test-lowest: export OPENBLAS_NUM_THREADS := 1
 
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+# One process more than there are processors: tests in a browser wait half of their time.
+PROCESSES = $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 # Types and the browser's modules take one processor: they are checked while the tests run. What is
 # found in seconds comes first. All of it is run, whatever fails.
