@@ -19,7 +19,7 @@ from card import Cards, sized
 from masquerade.mechanisms import DiscreteGaussian, Lattice
 from masquerade.truth import ESTIMATORS, level_mean, level_shares
 from masquerade.truth.channel_view import SymbolChannel
-from masquerade.truth.levels import LevelValues, combine
+from masquerade.truth.level_weights import LevelValues, combine
 
 CARDS = Cards(__file__)
 SHARES = np.array([0.137, 0.244, 0.389, 0.229])

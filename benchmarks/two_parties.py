@@ -34,7 +34,7 @@ from masquerade.server import Services
 from masquerade.server.keys import ServerKey
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.split_task import SplitTask
 from masquerade.surveys.survey import Survey, split_commitment
 from masquerade.surveys.two_parties import TwoParties

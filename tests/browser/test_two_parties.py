@@ -28,7 +28,7 @@ from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Rating, ShowIf
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 

@@ -11,7 +11,7 @@ from tests.client.lies import LEVEL, Case, at, case, hashed, raw, without
 
 from masquerade.mechanisms import TwoLayer, parse_mechanism
 from masquerade.server.surveys.survey_records import masks_json
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
 

@@ -9,7 +9,7 @@ import httpx
 from tests.serving import CERTIFICATES
 
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.levels import ALL_LEVELS
+from masquerade.surveys.offered_levels import ALL_LEVELS
 from masquerade.surveys.survey import Survey
 
 EVERY_KIND: tuple[Question, ...] = (

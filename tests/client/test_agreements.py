@@ -21,7 +21,7 @@ from masquerade.aggregate.signature import SigningKey
 from masquerade.client.agreement import Agreement
 from masquerade.errors import BrokenPromise
 from masquerade.surveys import Choice, Number
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.split_task import SplitTask, TaskTerms
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties

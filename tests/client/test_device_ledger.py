@@ -32,7 +32,7 @@ from masquerade.errors import (
 )
 from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 
 YES = {f"q{n}": "Yes" for n in range(20)}
 NO = {f"q{n}": "No" for n in range(20)}

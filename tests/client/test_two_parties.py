@@ -21,7 +21,7 @@ from masquerade.client import Answer, Client
 from masquerade.errors import AlreadyParticipated, BrokenPromise, ServerUnavailable, WrongState
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.surveys.survey_records import SurveyRecord
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 

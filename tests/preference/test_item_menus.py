@@ -32,7 +32,7 @@ from masquerade.preference import (
     rank_alternatives,
 )
 from masquerade.preference.item_menus import menu_strengths
-from masquerade.preference.named_items import Wins, perturbed_strengths
+from masquerade.preference.noisy_item_wins import Wins, perturbed_strengths
 from masquerade.preference.registry import MECHANISMS
 from masquerade.preference.vector_noise import LaplaceNoise
 

@@ -29,7 +29,7 @@ from masquerade.preference import (
     made_up_voters,
 )
 from masquerade.preference.bradley_terry import maximise_strengths
-from masquerade.preference.named_items import NetWins, VoterNetWins, Wins, perturbed_strengths
+from masquerade.preference.noisy_item_wins import NetWins, VoterNetWins, Wins, perturbed_strengths
 from masquerade.preference.vector_noise import LaplaceNoise
 
 KINDS: tuple[tuple[type[PrivateMechanism], dict[str, Any]], ...] = (

@@ -14,7 +14,7 @@ from masquerade.aggregate.score_intervals import Design
 from masquerade.results import methods_text, result_table, split_result
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Rating
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 

@@ -16,7 +16,7 @@ from typing import Any
 from masquerade.exact.loss import Amount
 from masquerade.exact.number import text_of
 from masquerade.mechanisms import Mechanism, RandomizedResponse, TwoLayer, parse_mechanism
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 
 FILE = Path(__file__).parents[1] / "vectors" / "losses.json"
 MANY = 1_400

@@ -13,7 +13,7 @@ from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf, shown
 from masquerade.surveys.conditions import check_conditions, linked, questions_from_json
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
 FIRST = Choice("a", "?", ("Yes", "No"))

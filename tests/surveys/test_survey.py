@@ -23,7 +23,7 @@ from masquerade.mechanisms import (
     TwoLayer,
 )
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
-from masquerade.surveys.levels import Mask, OfferedLevel
+from masquerade.surveys.offered_levels import Mask, OfferedLevel
 from masquerade.surveys.survey import MOST_QUESTIONS, TOPICS, Survey
 
 line = st.text(

@@ -15,7 +15,7 @@ from masquerade.mechanisms import (
     RandomizedResponse,
     level_named,
 )
-from masquerade.surveys.levels import possible_reports
+from masquerade.surveys.offered_levels import possible_reports
 from masquerade.truth import (
     ESTIMATORS,
     BoundedReport,

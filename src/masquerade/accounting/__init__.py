@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         spent_together,
     )
     from masquerade.accounting.cost import Cost
-    from masquerade.accounting.distribution import LossDistribution, composed
     from masquerade.accounting.gaussian import (
         Mu,
         gaussian_delta,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
         rho_of,
     )
     from masquerade.accounting.ledger import Ledger, LedgerStatistics, charge_all
+    from masquerade.accounting.loss_distribution import LossDistribution, composed
     from masquerade.accounting.rho import (
         INFINITE_RHO,
         NO_RHO,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from masquerade.accounting.caps import Caps, is_gaussian
-from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
+from masquerade.accounting.loss_distribution import composed
 from masquerade.accounting.rho import rho_of_cap
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 
-from masquerade.accounting.distribution import composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, MaskedNumber, kinds_of, pure_of, rho_of
+from masquerade.accounting.loss_distribution import composed
 from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError

@@ -17,9 +17,9 @@ from fractions import Fraction
 import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
-from masquerade.accounting.distribution import LossDistribution, composed
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, pure_of, rho_of
+from masquerade.accounting.loss_distribution import LossDistribution, composed
 from masquerade.accounting.rho import NO_RHO
 from masquerade.exact import NO_LOSS, Loss
 from masquerade.exact.number import in_range, whole

@@ -21,8 +21,8 @@ from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.mechanisms import (
     CategoricalMechanism,
 )
-from masquerade.mechanisms.level import CLEAR, LEVEL_PATTERN
-from masquerade.surveys.levels import Mask, OfferedLevel, offered_level, parse_mask
+from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
+from masquerade.surveys.offered_levels import Mask, OfferedLevel, offered_level, parse_mask
 from masquerade.surveys.questions import MOST_OPTIONS
 from masquerade.surveys.survey import DEVICE, MOST_QUESTIONS, REVEALS, Survey
 from masquerade.surveys.two_parties import SplitLevel

@@ -56,7 +56,7 @@ from masquerade.errors import (
     WrongState,
 )
 from masquerade.surveys import Question
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import AFTER_SEND
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.mechanisms import DiscreteGaussian, Lattice
 from masquerade.surveys import Number, Question, Rating, SeveralOf, ShowIf, shown
-from masquerade.surveys.levels import Mask, lattice_of
+from masquerade.surveys.offered_levels import Mask, lattice_of
 from masquerade.surveys.questions import no_answer_code
 from masquerade.surveys.survey import Survey
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
     from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
     from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
-    from masquerade.mechanisms.level import LEVELS, Level, level_named
     from masquerade.mechanisms.matrix_factorization import MatrixFactorization
     from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
     from masquerade.mechanisms.mechanism import Mechanism, Presence
+    from masquerade.mechanisms.privacy_level import LEVELS, Level, level_named
     from masquerade.mechanisms.quantised_response import QuantisedResponse, choose_levels
     from masquerade.mechanisms.question_sampling import QuestionSampling
     from masquerade.mechanisms.randomized_response import RandomizedResponse

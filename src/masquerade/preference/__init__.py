@@ -56,12 +56,12 @@ if TYPE_CHECKING:
         one_feature_baseline,
         split_voters,
     )
-    from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
     from masquerade.preference.no_mechanism import NoMechanism
     from masquerade.preference.noisy_bradley_terry import (
         NoisyBradleyTerryFit,
         fit_noisy_bradley_terry,
     )
+    from masquerade.preference.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
     from masquerade.preference.pair_ranking import PairRanking, rank_pairs
     from masquerade.preference.personal_epsilon import EpsilonGroups
     from masquerade.preference.pooled_fit import PooledFit, fit_pooled

@@ -22,7 +22,7 @@ from masquerade.preference.direction_selection import DirectionSelection
 from masquerade.preference.item_menus import largest_menu
 from masquerade.preference.linear import LinearKNorm, LinearLaplace
 from masquerade.preference.mechanism import Release
-from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
+from masquerade.preference.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.norm_noise import MOST_DIMENSIONS
 from masquerade.preference.personal_epsilon import Epsilon, read_epsilon
 from masquerade.preference.private_mechanism import PrivateMechanism, text_of_value

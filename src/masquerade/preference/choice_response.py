@@ -30,7 +30,11 @@ from masquerade.preference.masked_choices import (
     at_least_zero,
     fit_masked_choices,
 )
-from masquerade.preference.named_items import pairs_met, perturbed_strengths, require_item_records
+from masquerade.preference.noisy_item_wins import (
+    pairs_met,
+    perturbed_strengths,
+    require_item_records,
+)
 from masquerade.preference.other_voters import (
     FEWEST_REPORTS,
     DirectionSpread,

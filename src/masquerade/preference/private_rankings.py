@@ -23,7 +23,7 @@ from masquerade.preference.composition import (
     Sensitivity,
     Unit,
 )
-from masquerade.preference.named_items import (
+from masquerade.preference.noisy_item_wins import (
     ItemMechanism,
     on_all_items,
     perturbed_strengths,

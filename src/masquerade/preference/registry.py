@@ -26,8 +26,8 @@ from masquerade.preference.functional import (
 )
 from masquerade.preference.linear import LinearGaussian, LinearKNorm, LinearLaplace
 from masquerade.preference.mechanism import PreferenceMechanism
-from masquerade.preference.named_items import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.no_mechanism import NoMechanism
+from masquerade.preference.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.private_mechanism import PrivateMechanism, require_pairs
 from masquerade.preference.private_rankings import ItemRankings
 from masquerade.preference.privunit import PrivUnit

@@ -13,7 +13,7 @@ from masquerade.release.domain import Ends
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Number, Rating
 from masquerade.surveys.codebook import Codebook
-from masquerade.surveys.levels import lattice_of
+from masquerade.surveys.offered_levels import lattice_of
 
 
 def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[str, Any]:

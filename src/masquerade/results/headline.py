@@ -15,7 +15,7 @@ from masquerade.mechanisms import (
     Mechanism,
 )
 from masquerade.surveys import Number, Question, Rating
-from masquerade.surveys.levels import lattice_of
+from masquerade.surveys.offered_levels import lattice_of
 from masquerade.truth import report_variance
 
 #: Responses below which no estimate stands in large figures.

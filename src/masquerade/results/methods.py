@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.two_party_result import epsilon_text, split_methods
 
 #: BibTeX entries by key, as templates of `str.format`.

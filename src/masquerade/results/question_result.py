@@ -14,7 +14,7 @@ from masquerade.results.headline import headline, precision, range_width
 from masquerade.results.several import OptionShares
 from masquerade.surveys import Number, Question, Rating, SeveralOf
 from masquerade.surveys.codebook import labels_of
-from masquerade.surveys.levels import lattice_of
+from masquerade.surveys.offered_levels import lattice_of
 from masquerade.surveys.small_counts import shown_counts
 from masquerade.truth import (
     ESTIMATORS,

@@ -13,7 +13,7 @@ from masquerade.preference import rank_pairs
 from masquerade.results.question_result import CONFIDENCE, question_shares
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Comparison
-from masquerade.truth.levels import LevelValues, combine
+from masquerade.truth.level_weights import LevelValues, combine
 from masquerade.truth.shares_over_levels import LevelShares
 
 FIRST, SECOND, TIE = 1.0, 0.0, 0.5  # what a choice counts for the first item of a pair

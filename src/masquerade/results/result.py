@@ -9,7 +9,7 @@ from typing import Any
 
 from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
 from masquerade.results.labels import label_result

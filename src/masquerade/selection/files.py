@@ -14,7 +14,7 @@ from masquerade.answers.frames import read_table
 from masquerade.errors import ParameterError, SchemaError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import LEVELS, level_named
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 

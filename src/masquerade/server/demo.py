@@ -19,7 +19,7 @@ from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import PICK
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.levels import ALL_LEVELS
+from masquerade.surveys.offered_levels import ALL_LEVELS
 from masquerade.surveys.survey import Survey, commitment_of
 
 PEOPLE = 200

@@ -31,7 +31,7 @@ from masquerade.server.demo import FINISHED_TITLE, QUESTIONS, SHARES, made_up_pe
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import PICK
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.split_task import SplitTask
 from masquerade.surveys.survey import Survey, split_commitment
 from masquerade.surveys.two_parties import TwoParties

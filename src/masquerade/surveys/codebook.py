@@ -10,7 +10,7 @@ from typing import Any
 from masquerade.accounting import Rho
 from masquerade.errors import SchemaError
 from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
-from masquerade.surveys.levels import Mask
+from masquerade.surveys.offered_levels import Mask
 from masquerade.surveys.questions import Number, Question, SeveralOf
 from masquerade.surveys.survey import Survey
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
 from masquerade.errors import MasqueradeError, ParameterError
-from masquerade.mechanisms.level import LEVEL_PATTERN
+from masquerade.mechanisms.privacy_level import LEVEL_PATTERN
 from masquerade.surveys.conditions import (
     Conditions,
     check_conditions,
     linked,
     questions_from_json,
 )
-from masquerade.surveys.levels import (
+from masquerade.surveys.offered_levels import (
     ALL_LEVELS,
     GAUSSIAN_MASK,
     KEEP_PER_ANSWER,

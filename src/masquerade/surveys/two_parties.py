@@ -18,7 +18,7 @@ from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.number import NumberLike, finite, text_of
 from masquerade.surveys.conditions import Conditions
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.questions import Question
 from masquerade.surveys.two_party_encoding import Encoding
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from masquerade.truth.glad import GLAD
     from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
     from masquerade.truth.level_means import LevelMean, level_mean
-    from masquerade.truth.levels import Combination, Heterogeneity
+    from masquerade.truth.level_weights import Combination, Heterogeneity
     from masquerade.truth.margins import ReportVariance, expected_margin, report_variance
     from masquerade.truth.matrix_completion import MMSR
     from masquerade.truth.message_passing import KOS

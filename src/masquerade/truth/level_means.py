@@ -19,7 +19,7 @@ from masquerade.surveys.survey import EB
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.estimate import Estimate
 from masquerade.truth.estimator import check_proper_share
-from masquerade.truth.levels import (
+from masquerade.truth.level_weights import (
     LEVEL_SPREAD,
     Combination,
     Heterogeneity,

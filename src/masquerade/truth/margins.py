@@ -23,7 +23,7 @@ from masquerade.surveys import Number, Question, Rating
 from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.estimator import check_proper_share
-from masquerade.truth.levels import LevelValues, combine
+from masquerade.truth.level_weights import LevelValues, combine
 
 MEAN, SHARE = "mean", "share"
 
@@ -138,8 +138,8 @@ def expected_margin(
 ) -> float:
     """Return half the width of the interval that a question's estimate will have.
 
-    It is what `masquerade.truth.levels.combine` gives for levels that turn out alike, with the
-    variances of `report_variance`; NaN where nobody is asked.
+    It is what `masquerade.truth.level_weights.combine` gives for levels that turn out alike, with
+    the variances of `report_variance`; NaN where nobody is asked.
 
     Parameters
     ----------

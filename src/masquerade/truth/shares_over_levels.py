@@ -19,7 +19,7 @@ from masquerade.truth.channel_view import SymbolChannel
 from masquerade.truth.estimate import Estimate, share_table, shown_shares
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.level_means import LevelMean, people_variance
-from masquerade.truth.levels import (
+from masquerade.truth.level_weights import (
     LEVEL_SPREAD,
     Combination,
     Heterogeneity,

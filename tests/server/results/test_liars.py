@@ -15,7 +15,7 @@ from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.server import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Number, Question
-from masquerade.surveys.levels import possible_reports
+from masquerade.surveys.offered_levels import possible_reports
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from masquerade.server.surveys.forecast import (
 )
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Number, Question, Rating
-from masquerade.surveys.levels import OfferedLevel, parse_mask
+from masquerade.surveys.offered_levels import OfferedLevel, parse_mask
 from masquerade.surveys.survey import Survey
 
 QUESTIONS: tuple[Question, ...] = (

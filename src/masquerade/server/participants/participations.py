@@ -35,7 +35,7 @@ from masquerade.errors import (
     TooManyReservations,
     WrongState,
 )
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.tables import (
@@ -62,7 +62,7 @@ from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.payments.rewards import BY_CODE, budget_of_survey, code_of, give_code
 from masquerade.server.surveys.quotas import begin, leave
 from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import commitment_of, split_commitment
 
 _ID = re.compile(r"[0-9a-f]{32}")

@@ -15,7 +15,7 @@ from masquerade.accounting.statement import percent_left, spent_by
 from masquerade.errors import BrokenChain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Pseudonyms
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 
 #: A number, or the word for one without bound.
 Amount = float | Annotated[str, Field(pattern="^inf$")]

@@ -28,6 +28,7 @@ from masquerade.server.db.seals import Seals
 from masquerade.server.db.tables import CANCELLED, FINISHED, SURVEY
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.parties.leader_steps import LeaderSteps
+from masquerade.server.parties.retry_pauses import RetryPauses
 from masquerade.server.parties.split_reports import (
     report_count,
 )
@@ -37,8 +38,6 @@ from masquerade.server.parties.team_helpers import Helpers
 _MISMATCH = "batchMismatch"
 #: Seconds that one survey may take of a run before the next has its turn.
 _TURN_SECONDS = 30.0
-#: Seconds after which what failed is tried again: twice as long each time.
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 600.0
 _TRIED_NEXT = "It is tried again by itself, in ten minutes at the latest."
 
 
@@ -61,7 +60,7 @@ class LeaderAggregation:
         self._transactions = transactions
         self._clock = clock
         self._steps = LeaderSteps(transactions, helpers, seals=seals, today=today)
-        self._pauses = Pauses(clock)
+        self._pauses = RetryPauses(clock)
         self._silences: dict[str, str] = {}  # why a helper is left alone
         self._ending = False
 
@@ -189,30 +188,3 @@ class LeaderAggregation:
             f"the two parties are adding up the answers ({how['added_up']} of {how['reports']} "
             f"so far).{why}"
         )
-
-
-class Pauses:
-    """How long tasks and helpers that failed are left alone, in the memory of this process.
-
-    `clock`: gives seconds that never go back.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._known: dict[str, tuple[float, float]] = {}  # until when, and how long that is
-
-    def over(self, *names: str) -> bool:
-        """Return whether no pause of these lasts."""
-        now = self._clock()
-        return all(self._known.get(name, (now, 0.0))[0] <= now for name in names)
-
-    def begin(self, name: str) -> None:
-        """Begin a pause, twice as long as the last one."""
-        _, last = self._known.get(name, (0.0, 0.0))
-        pause = min(max(2 * last, _FIRST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
-        self._known[name] = self._clock() + pause, pause
-
-    def end(self, *names: str) -> None:
-        """Forget the pauses of these, which went well."""
-        for name in names:
-            self._known.pop(name, None)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.results.figures import Axis, Figures
 from masquerade.surveys import Comparison, Number, Question, Rating, SeveralOf
 from masquerade.surveys.survey import Survey

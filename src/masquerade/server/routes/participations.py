@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from masquerade.errors import InvalidReport
 from masquerade.mechanisms import LEVELS, Level
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.http.bodies import StrictBody, padded, spare
 from masquerade.server.participants.participations import Participation
 from masquerade.server.participants.privacy_balance import Amount, Battery, Bill, Price, price

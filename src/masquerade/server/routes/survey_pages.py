@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError, WrongState
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.db.party_tables import UNDER_WAY
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
@@ -46,7 +46,7 @@ from masquerade.server.surveys.selection_runs import (
 from masquerade.server.surveys.survey_records import introduction
 from masquerade.server.surveys.templates import TEMPLATES, template_named
 from masquerade.surveys import Number, Rating
-from masquerade.surveys.levels import ALL_LEVELS
+from masquerade.surveys.offered_levels import ALL_LEVELS
 
 _GROUPS = (
     ("Draft", (DRAFT,)),

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from masquerade.accounting import Caps
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.surveys.document import Document, Issue
-from masquerade.surveys.levels import OfferedLevel
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import expected_margin as two_party_margin
 

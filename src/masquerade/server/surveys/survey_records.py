@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.party_tables import APPROVED, PROPOSED, REFUSED, SPLIT_TASK
 from masquerade.server.db.tables import (

@@ -20,7 +20,7 @@ from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.auto import Auto
 from masquerade.truth.collection.claims_log import ClaimsLog
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
-from masquerade.truth.collection.offers import Offers, require_assignable
+from masquerade.truth.collection.offer_log import Offers, require_assignable
 from masquerade.truth.collection.saved_folder import SavedFolder
 from masquerade.truth.collection.task_posteriors import TaskPosteriors
 from masquerade.truth.collection.task_rules import (

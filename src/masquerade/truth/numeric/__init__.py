@@ -5,8 +5,8 @@ from masquerade.truth.numeric.channel_em import ChannelEM
 from masquerade.truth.numeric.estimator import NumericEstimator
 from masquerade.truth.numeric.location import Mean, Median
 from masquerade.truth.numeric.moments import Moments
+from masquerade.truth.numeric.quality_weighted import CATD, ConfidenceAware, QualityWeighted
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
-from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
 
 __all__ = [
     "CATD",

@@ -31,8 +31,8 @@ from masquerade.truth.numeric.programs import (
     at_once,
     everywhere,
 )
+from masquerade.truth.numeric.quality_weighted import CATD, ConfidenceAware, QualityWeighted
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
-from masquerade.truth.numeric.weighted_mean import CATD, ConfidenceAware, QualityWeighted
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
 from masquerade.truth.ties import digest, scattered, uniform_by_claim
 

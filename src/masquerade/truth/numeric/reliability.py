@@ -16,7 +16,7 @@ from masquerade.exact.arrays import Floats
 from masquerade.truth.estimator import check_iteration, check_positive
 from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
 from masquerade.truth.numeric.programs import Loop, MedianOf, Program, Section, everywhere
-from masquerade.truth.numeric.weighted_mean import ScaledClaims
+from masquerade.truth.numeric.quality_weighted import ScaledClaims
 from masquerade.truth.report_mechanisms import Masks
 
 # Shapes of the inverse-gamma distribution that are tried: from uneven crowds to even ones.

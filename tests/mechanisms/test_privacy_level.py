@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import LEVELS, Level, level_named
-from masquerade.mechanisms.level import concentrated_loss
+from masquerade.mechanisms.privacy_level import concentrated_loss
 
 GOLDEN_FLIPS = {
     "low": (0.1915, 0.2917, 0.3559, 0.4016, 0.4638, 0.5212),

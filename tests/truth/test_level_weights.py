@@ -10,7 +10,7 @@ from scipy import stats
 
 from masquerade.errors import ParameterError
 from masquerade.surveys.survey import EB, ESTIMATORS, IVW, RESPONDENT
-from masquerade.truth.levels import (
+from masquerade.truth.level_weights import (
     Heterogeneity,
     LevelValues,
     cochran,

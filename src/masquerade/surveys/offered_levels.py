@@ -34,7 +34,7 @@ from masquerade.mechanisms import (
     level_named,
     parse_mechanism,
 )
-from masquerade.mechanisms.level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.questions import (
     Choice,
     Comparison,
