@@ -35,11 +35,53 @@ def one_in(
     ]
 
 
-def first_of_each(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return parameters of a test: the first case of each first argument for every run."""
+def first_of_each(
+    cases: Sequence[Any],
+    *,
+    kind: Callable[[Any], Any] = lambda case: case[0],
+    name: Callable[[Any], str] | None = None,
+) -> list[Any]:
+    """Return parameters of a test: the first case of each kind for every run.
+
+    Parameters
+    ----------
+    cases : sequence
+        What the test takes; tuples are several arguments.
+    kind : callable, optional
+        Gives the kind of a case; by default its first argument.
+    name : callable, optional
+        Gives the name of a case.
+    """
     seen: set[Any] = set()
     found = []
     for case in cases:
-        found.append(pytest.param(*case, marks=[pytest.mark.exhaustive] if case[0] in seen else []))
-        seen.add(case[0])
+        found.append(
+            pytest.param(
+                *(case if isinstance(case, tuple) else (case,)),
+                id=None if name is None else name(case),
+                marks=[pytest.mark.exhaustive] if kind(case) in seen else [],
+            )
+        )
+        seen.add(kind(case))
     return found
+
+
+def on_engines(
+    cases: Sequence[tuple[Any, ...]],
+    *,
+    name: Callable[[Any], str] = lambda case: "-".join(map(str, case)),
+) -> list[Any]:
+    """Return parameters of a test, engine first: all cases on a stream, the first on Dask.
+
+    What is summed is the same on both; the others run on Dask in `make test-all`.
+    """
+    streamed = [pytest.param("stream", *case, id=f"stream-{name(case)}") for case in cases]
+    return streamed + [
+        pytest.param(
+            "dask",
+            *case,
+            id=f"dask-{name(case)}",
+            marks=[pytest.mark.exhaustive] if place else [],
+        )
+        for place, case in enumerate(cases)
+    ]

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 from tests.release.neighbours import ATTRIBUTES, CELLS, MODES, PATHS, Path, U, World
+from tests.representative import first_of_each
 
 from masquerade.errors import ParameterError
 from masquerade.exact import SimulatedCoins
@@ -179,7 +180,9 @@ def bound(path: Path) -> tuple[float, float]:
     return lower, path.times * promise.epsilon.epsilon
 
 
-@pytest.mark.parametrize("path", [*PATHS, *CELLS], ids=str)
+@pytest.mark.parametrize(
+    "path", first_of_each([*PATHS, *CELLS], kind=lambda path: (path.kind, path.unit), name=str)
+)
 def test_audit_no_event_betrays_more_than_is_claimed(path: Path) -> None:
     """4,000 to 16,000 draws of each of two worst neighbours, false alarm 1e-6: it is below.
 
@@ -208,7 +211,9 @@ def pass_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(proven_test, "holds", lambda *values, **words: True)
 
 
-@pytest.mark.parametrize("path", [*PATHS, *CELLS], ids=str)
+@pytest.mark.parametrize(
+    "path", first_of_each([*PATHS, *CELLS], kind=lambda path: path.kind, name=str)
+)
 def test_audit_a_planted_fault_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same draws with half of the noise, or a test that all pass: every path is refuted."""
     (pass_alone if path.kind is proven_test.ProvenTest else halve)(monkeypatch)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.representative import first_of_each
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import InputError, ParameterError
@@ -144,18 +145,20 @@ def test_posteriors_of_the_right_model_are_calibrated() -> None:
 
 @pytest.mark.parametrize(
     ("method", "options", "epsilon", "size"),
-    [
-        (Auto, 3, None, (300, 60, 10)),
-        (BayesianCombination, 5, None, (300, 60, 10)),
-        (BayesianCombination, 2, 2.0, (300, 60, 10)),
-        (OneCoin, 5, 1.0, (300, 60, 10)),
-        (OneCoin, 2, None, (200, 20, 5)),
-        (TwoCoin, 3, 2.0, (200, 20, 5)),
-        (Subtypes, 3, None, (200, 20, 5)),
-        (BayesianCombination, 2, 1.0, (300, 60, 10)),
-        (BayesianCombination, 5, 2.0, (200, 20, 5)),
-        (BayesianCombination, 2, 1.0, (200, 20, 5)),
-    ],
+    first_of_each(
+        [
+            (Auto, 3, None, (300, 60, 10)),
+            (BayesianCombination, 5, None, (300, 60, 10)),
+            (BayesianCombination, 2, 2.0, (300, 60, 10)),
+            (OneCoin, 5, 1.0, (300, 60, 10)),
+            (OneCoin, 2, None, (200, 20, 5)),
+            (TwoCoin, 3, 2.0, (200, 20, 5)),
+            (Subtypes, 3, None, (200, 20, 5)),
+            (BayesianCombination, 2, 1.0, (300, 60, 10)),
+            (BayesianCombination, 5, 2.0, (200, 20, 5)),
+            (BayesianCombination, 2, 1.0, (200, 20, 5)),
+        ]
+    ),
 )
 def test_intervals_of_reliability_cover(
     method: type[CategoricalEstimator],

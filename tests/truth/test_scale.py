@@ -11,6 +11,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.representative import first_of_each
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import (
@@ -108,11 +109,24 @@ def assert_equal(found: PartitionFit, fit: CategoricalEstimator, truths: Truths)
     assert found.accuracy(truths)[0] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", [*METHODS, *LONGER], ids=lambda one: one.name)
+MASKS = (
+    None,
+    TwoLayer(2, low=0, high=0.6),
+    RandomizedResponse(3, flip_probability=0.3, null=True),
+)
+
+
 @pytest.mark.parametrize(
-    "mechanism",
-    [None, TwoLayer(2, low=0, high=0.6), RandomizedResponse(3, flip_probability=0.3, null=True)],
-    ids=str,
+    ("method", "mechanism"),
+    first_of_each(
+        [
+            (method, MASKS[(place + turn) % len(MASKS)])
+            for place, method in enumerate((*METHODS, *LONGER))
+            for turn in range(len(MASKS))
+        ],
+        kind=lambda case: case[0].name,
+        name=lambda case: f"{case[1]}-{case[0].name}",
+    ),
 )
 def test_partitions_give_what_memory_gives(
     method: CategoricalEstimator, mechanism: CategoricalMechanism | None, tmp_path: Path

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
+from tests.representative import on_engines
 
 from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
@@ -107,7 +108,11 @@ CATEGORICAL = [one for one in AT_SCALE if issubclass(one, CategoricalEstimator)]
 
 
 @pytest.mark.filterwarnings("default:::(distributed|tornado|asyncio|zict)")
-@pytest.mark.parametrize("method", CATEGORICAL, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("engine", "method"),
+    on_engines([(method,) for method in CATEGORICAL], name=lambda case: case[0].name),
+    indirect=["engine"],
+)
 def test_a_mechanism_a_report_is_as_in_memory(
     method: type[CategoricalEstimator], engine: Engine, tmp_path: Path
 ) -> None:

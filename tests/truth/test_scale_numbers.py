@@ -15,6 +15,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.representative import on_engines
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import (
@@ -155,17 +156,7 @@ def assert_equal(found: NumericPartitionFit, fit: NumericEstimator) -> None:
 
 @pytest.mark.parametrize(
     ("engine", "method"),
-    [
-        pytest.param(
-            engine,
-            method,
-            # Some 300 visits, which the choice among masked numbers makes on a cluster too.
-            marks=[pytest.mark.exhaustive] * (engine == "dask" and method is NumericAuto),
-            id=f"{engine}-{method.name}",
-        )
-        for engine in ("stream", "dask")
-        for method in CLEAR
-    ],
+    on_engines([(method,) for method in CLEAR], name=lambda case: case[0].name),
     indirect=["engine"],
 )
 def test_numbers_are_as_in_memory(
@@ -184,23 +175,25 @@ def test_numbers_are_as_in_memory(
 
 
 @pytest.mark.parametrize(
-    ("method", "mechanism"),
-    [
-        (ChannelEM(max_iterations=12), QUANTISED),
-        (ChannelEM(max_iterations=12), SILENT),
-        (ChannelEM(max_iterations=6), NOISE),
-        (ChannelEM(max_iterations=6, gate=1e6), QUANTISED),
-        (ChannelEM(max_iterations=12), RATINGS),
-        (ChannelEM(max_iterations=12, levels=(5, 4, 3, 2, 1)), RATINGS),
-        (Moments(), QUANTISED),
-        (Moments(), SILENT),
-        (Moments(), RATINGS),
-        (HeavyTail(max_iterations=12), QUANTISED),
-        (QualityWeighted(), NOISE),
-        (NumericAuto(), RATINGS),
-        (NumericAuto(), QUANTISED),
-    ],
-    ids=str,
+    ("engine", "method", "mechanism"),
+    on_engines(
+        [
+            (ChannelEM(max_iterations=12), QUANTISED),
+            (ChannelEM(max_iterations=12), SILENT),
+            (ChannelEM(max_iterations=6), NOISE),
+            (ChannelEM(max_iterations=6, gate=1e6), QUANTISED),
+            (ChannelEM(max_iterations=12), RATINGS),
+            (ChannelEM(max_iterations=12, levels=(5, 4, 3, 2, 1)), RATINGS),
+            (Moments(), QUANTISED),
+            (Moments(), SILENT),
+            (Moments(), RATINGS),
+            (HeavyTail(max_iterations=12), QUANTISED),
+            (QualityWeighted(), NOISE),
+            (NumericAuto(), RATINGS),
+            (NumericAuto(), QUANTISED),
+        ]
+    ),
+    indirect=["engine"],
 )
 def test_masked_numbers_are_as_in_memory(
     method: NumericEstimator, mechanism: Mechanism, engine: Engine, tmp_path: Path
@@ -213,9 +206,16 @@ def test_masked_numbers_are_as_in_memory(
 
 
 @pytest.mark.parametrize(
-    "method", [Mean(), ChannelEM(max_iterations=8), Moments(), NumericAuto()], ids=str
+    ("engine", "method", "column"),
+    on_engines(
+        [
+            (method, column)
+            for method in (ChannelEM(max_iterations=8), Mean(), Moments(), NumericAuto())
+            for column in ("mechanism", "level")
+        ]
+    ),
+    indirect=["engine"],
 )
-@pytest.mark.parametrize("column", ["mechanism", "level"])
 def test_numbers_may_each_have_their_mask(
     method: NumericEstimator, column: str, engine: Engine, tmp_path: Path
 ) -> None:
