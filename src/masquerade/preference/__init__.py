@@ -34,6 +34,10 @@ if TYPE_CHECKING:
         CentralFunctional,
         LocalFunctional,
     )
+    from masquerade.preference.inattentive_workers import (
+        NoisyBradleyTerryFit,
+        fit_noisy_bradley_terry,
+    )
     from masquerade.preference.learn import Decision, SocialPreference
     from masquerade.preference.linear import (
         LinearFit,
@@ -57,10 +61,6 @@ if TYPE_CHECKING:
         split_voters,
     )
     from masquerade.preference.no_mechanism import NoMechanism
-    from masquerade.preference.noisy_bradley_terry import (
-        NoisyBradleyTerryFit,
-        fit_noisy_bradley_terry,
-    )
     from masquerade.preference.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
     from masquerade.preference.pair_ranking import PairRanking, rank_pairs
     from masquerade.preference.personal_epsilon import EpsilonGroups

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from masquerade.answers import Frame
-from masquerade.preference.noisy_bradley_terry import SidedComparisons, fit_noisy_bradley_terry
+from masquerade.preference.inattentive_workers import SidedComparisons, fit_noisy_bradley_terry
 
 __all__ = ["BradleyTerry", "NoisyBradleyTerry"]
 
