@@ -69,11 +69,21 @@ def first_of_each(
 def on_engines(
     cases: Sequence[tuple[Any, ...]],
     *,
+    on_dask: int = 0,
     name: Callable[[Any], str] = lambda case: "-".join(map(str, case)),
 ) -> list[Any]:
-    """Return parameters of a test, engine first: all cases on a stream, the first on Dask.
+    """Return parameters of a test, engine first: all cases on a stream, one of them on Dask.
 
     What is summed is the same on both; the others run on Dask in `make test-all`.
+
+    Parameters
+    ----------
+    cases : sequence
+        What the test takes after the engine.
+    on_dask : int, optional
+        Place of the case that every run has on Dask too.
+    name : callable, optional
+        Gives the name of a case.
     """
     streamed = [pytest.param("stream", *case, id=f"stream-{name(case)}") for case in cases]
     return streamed + [
@@ -81,7 +91,7 @@ def on_engines(
             "dask",
             *case,
             id=f"dask-{name(case)}",
-            marks=[pytest.mark.exhaustive] if place else [],
+            marks=[] if place == on_dask else [pytest.mark.exhaustive],
         )
         for place, case in enumerate(cases)
     ]

@@ -124,8 +124,8 @@ MASKS = (
             for place, method in enumerate((*METHODS, *LONGER))
             for turn in range(len(MASKS))
         ],
-        kind=lambda case: case[0].name,
-        name=lambda case: f"{case[1]}-{case[0].name}",
+        kind=lambda case: str(case[0]),
+        name=lambda case: f"{case[1]}-{case[0]}",
     ),
 )
 def test_partitions_give_what_memory_gives(

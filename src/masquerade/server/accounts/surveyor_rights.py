@@ -1,4 +1,4 @@
-"""Credentials: the surveyor whom a session, a token or an account stands for."""
+"""Credentials: for which surveyor a session, a token or an account stands, and with what rights."""
 
 from __future__ import annotations
 

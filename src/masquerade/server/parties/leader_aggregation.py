@@ -28,7 +28,7 @@ from masquerade.server.db.seals import Seals
 from masquerade.server.db.tables import CANCELLED, FINISHED, SURVEY
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.parties.leader_steps import LeaderSteps
-from masquerade.server.parties.retry_pauses import RetryPauses
+from masquerade.server.parties.retry_pauses import TRIED_NEXT, RetryPauses
 from masquerade.server.parties.split_reports import (
     report_count,
 )
@@ -38,7 +38,6 @@ from masquerade.server.parties.team_helpers import Helpers
 _MISMATCH = "batchMismatch"
 #: Seconds that one survey may take of a run before the next has its turn.
 _TURN_SECONDS = 30.0
-_TRIED_NEXT = "It is tried again by itself, in ten minutes at the latest."
 
 
 class LeaderAggregation:
@@ -183,7 +182,7 @@ class LeaderAggregation:
             )
         if how["state"] == FAILED:
             raise WrongState(f"the answers could not be added up: {how['obstacle']}")
-        why = f" {how['obstacle']} {_TRIED_NEXT}" if how["obstacle"] else ""
+        why = f" {how['obstacle']} {TRIED_NEXT}" if how["obstacle"] else ""
         raise WrongState(
             f"the two parties are adding up the answers ({how['added_up']} of {how['reports']} "
             f"so far).{why}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 #: Seconds of the first pause, and of the longest.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 600.0
+TRIED_NEXT = "It is tried again by itself, in ten minutes at the latest."
 
 
 class RetryPauses:
