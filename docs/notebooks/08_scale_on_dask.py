@@ -37,7 +37,9 @@ streamed.converged_, streamed.reliability_.num_rows
 # A small cluster inside this process. Elsewhere pass the scheduler's address, as in
 # ``DaskCluster(scheduler="tcp://10.0.0.5:8786")``. Only sums over workers cross the network.
 
-cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+cluster = LocalCluster(
+    n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+)
 with cluster, DaskCluster(scheduler=cluster.scheduler_address) as engine:
     spread = fit_partitions(Partitions.at(folder / "claims"), "one-coin", engine=engine)
 

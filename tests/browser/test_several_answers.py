@@ -18,6 +18,14 @@ QUESTION = SeveralOf(
     "s", "How do you come to work?", ("By bus", "By bicycle", "On foot"), most=2, allow_skip=True
 )
 
+KEPT = """async ([token, code]) => {
+  const {openDatabase} = await import(document.querySelector('link[href$="/database.js"]').href);
+  const database = await openDatabase();
+  const {answers} = await database.read("participations", token);
+  return answers.s === code;
+}"""
+"""Whether the device has written an answer down; it does so after the box has changed."""
+
 
 def box(page: Page, name: str) -> Any:
     """Return the box of an answer."""
@@ -55,6 +63,7 @@ def test_boxes_are_ticked_within_the_limit(generous: Any, new_visitor: NewVisito
     box(page, "Prefer not to say").check()
     expect(box(page, "By bus")).not_to_be_checked()
     box(page, "By bicycle").check()
+    page.wait_for_function(KEPT, arg=[survey.token, 2])
     page.reload()
     expect(box(page, "By bicycle")).to_be_checked()
     box(page, "By bicycle").press("Enter")
