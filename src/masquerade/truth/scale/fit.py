@@ -50,7 +50,7 @@ def fit_partitions(
     ----------
     partitions : Partitions
     method : name or estimator
-        Of categories, but `GLAD`: see `AT_SCALE`. An estimator is not changed.
+        Of categories; `AT_SCALE` lists which. An estimator is not changed.
     engine : Engine
         `Stream` or `DaskCluster`; results are asked for while it is open.
     mechanism : Mechanism or its text form, or mapping of str to such, optional
