@@ -22,6 +22,7 @@ from masquerade.exact import Loss, SimulatedCoins
 from masquerade.exact.arrays import Floats
 from masquerade.preference import (
     Automatic,
+    ChoiceResponse,
     ItemWins,
     MenuChoices,
     MenuResponse,
@@ -420,3 +421,22 @@ def test_masked_menus_and_collected_reports_need_the_same_word() -> None:
     reports = [device.report(records.of_voter(voter)) for voter in range(3)]
     with pytest.raises(ParameterError, match="public_menus=True"):
         mechanism.collect(reports, pairs=records)
+
+
+@pytest.mark.parametrize("name", ["choice-response", "menu-response"])
+def test_the_error_of_a_strength_is_that_of_its_place_in_the_ranking(name: str) -> None:
+    """Only differences of strengths count: none has the width of the prior of their mean."""
+    _, read = crowd(3, items=4, voters=200, each=5, size=2)
+    rng = np.random.default_rng(4)
+    learned = (
+        MenuResponse(1).simulate(read, rng)
+        if name == "menu-response"
+        else SocialPreference.simulate(read.comparisons(), rng, mechanism=ChoiceResponse(1))
+    )
+    if name == "choice-response":
+        assert learned.release.details["shrinkage_share"] < 0.1
+        assert "remark" not in learned.release.details
+    ranking = rank_alternatives(learned, dict(zip("abcd", np.eye(4), strict=True)))
+    assert learned.standard_errors is not None
+    half = 1.96 * learned.standard_errors[np.argsort(-learned.weights)]
+    np.testing.assert_allclose(half, (ranking.high - ranking.low) / 2, rtol=0.01)

@@ -6,7 +6,7 @@ contrast c is the probability of keeping it less that of turning it round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,16 @@ class MaskedChoicesFit:
     # float array, shape (n_features, n_features). What the ridge may have taken from the weights,
     # as a mean square.
     shrinkage: Floats
+
+    def of_strengths(self) -> MaskedChoicesFit:
+        """Return the fit as one of strengths of named items, of which only differences count.
+
+        Their mean is 0 by definition, so the ridge took nothing from it; without this the error of
+        each would have the prior's whole width.
+        """
+        k = len(self.weights)
+        contrasts = np.eye(k) - 1 / k
+        return replace(self, shrinkage=contrasts @ self.shrinkage @ contrasts)
 
 
 def fit_masked_choices(
@@ -117,8 +127,11 @@ class MaskedChoices:
     def at(self, weights: Floats) -> Point:
         """Return the likelihood's parts at some weights."""
         margin = self.oriented @ weights
+        return self._point(margin, self._probability(margin))
+
+    def _point(self, margin: Floats, probability: Floats) -> Point:
         density = self.contrast * np.exp(-(margin**2) / 2) / _ROOT_TWO_PI
-        return Point(margin, self._probability(margin), self._probability(-margin), density)
+        return Point(margin, probability, self._probability(-margin), density)
 
     def fit(self, start: Floats, ridge: float, *, steps: int = _MOST_STEPS) -> Floats:
         """Return the weights that maximise the likelihood less a ridge, from `start`.
@@ -126,8 +139,10 @@ class MaskedChoices:
         Fewer `steps` may end before the maximum, higher than the start.
         """
         weights = start
+        margin = self.oriented @ weights
+        probability = self._probability(margin)
         for _ in range(steps):
-            point = self.at(weights)
+            point = self._point(margin, probability)
             # Fisher scoring: the score is a sum of e (D / P) V, the expected information one of
             # e D**2 / (P Q) V V', with e the emphasis of a record.
             score = (self.emphasis * point.density / point.probability) @ self.oriented
@@ -142,7 +157,7 @@ class MaskedChoices:
             # Not concave: a longer step could jump to where the likelihood is flat.
             step *= min(1.0, _LONGEST_STEP / max(size, 1e-300))
             value = self._log_likelihood(point.probability, weights, ridge)
-            weights = weights + self._halved(weights, step, ridge, value)
+            weights, margin, probability = self._stepped(weights, step, ridge, value, point)
             if size < _CLOSE * (1 + float(np.linalg.norm(weights))):
                 break
         return weights
@@ -188,15 +203,21 @@ class MaskedChoices:
     def _log_likelihood(self, probability: Floats, weights: Floats, ridge: float) -> float:
         return float(self.emphasis @ np.log(probability)) - ridge / 2 * float(weights @ weights)
 
-    def _halved(self, weights: Floats, step: Floats, ridge: float, value: float) -> Floats:
-        """Return the step, halved until the likelihood does not fall."""
+    def _stepped(
+        self, weights: Floats, step: Floats, ridge: float, value: float, point: Point
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return weights after the step, halved until the likelihood does not fall.
+
+        With their margins and probabilities, which the next step begins with.
+        """
         for _ in range(30):
-            probability = self._probability(self.oriented @ (weights + step))
+            margin = self.oriented @ (weights + step)
+            probability = self._probability(margin)
             after = self._log_likelihood(probability, weights + step, ridge)
             if after >= value - 1e-12 * (1 + abs(value)):
-                return step
+                return weights + step, margin, probability
             step = step / 2
-        return np.zeros_like(step)
+        return weights, point.margin, point.probability
 
     def _products(self, rate: Floats) -> Floats:
         """Return the sum of ``rate V V'`` over records."""

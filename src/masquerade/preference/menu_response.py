@@ -22,6 +22,7 @@ from masquerade.mechanisms import RandomizedResponse
 from masquerade.mechanisms.text import text_form
 from masquerade.preference.composition import MENUS_ARE_PUBLIC
 from masquerade.preference.learn import SocialPreference
+from masquerade.preference.masked_choices import MaskedChoicesFit
 from masquerade.preference.masked_menus import MaskedMenus, fit_masked_menus
 from masquerade.preference.mechanism import NEIGHBOURS_OF_MENUS, Release
 from masquerade.preference.menu_groups import plan_groups
@@ -151,7 +152,7 @@ class MenuResponse:
             for size, epsilon in self._channels(reported, many, epsilons)
         )
         masked = self._masked(reported)
-        fit = fit_masked_menus(masked, reported.voter)
+        fit = _fit(masked, reported)
         counts = reported.choices_per_voter().tolist()
         most = max(Loss.of_amount(e * n) for e, n in zip(epsilons, counts, strict=True))
         guarantee = Guarantee(
@@ -337,7 +338,7 @@ def fit_menus(menus: MenuChoices | Frame) -> SocialPreference:
         raise ParameterError("there are no choices, so there is nothing to learn.")
     every = np.ones(len(menus))
     plain = MaskedMenus(menus.values, menus.offsets, menus.chosen, every, 0 * every)
-    fit = fit_masked_menus(plain, menus.voter)
+    fit = _fit(plain, menus)
     guarantee = Guarantee(
         *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
         answers=1,
@@ -358,6 +359,11 @@ def fit_menus(menus: MenuChoices | Frame) -> SocialPreference:
     )
     named = menus.named_items
     return SocialPreference(release, menus.features, menus.n_voters, len(menus), named)
+
+
+def _fit(masked: MaskedMenus, menus: MenuChoices) -> MaskedChoicesFit:
+    fit = fit_masked_menus(masked, menus.voter)
+    return fit.of_strengths() if menus.named_items else fit
 
 
 def _choices(menus: MenuChoices, start: int, end: int) -> MenuChoices:
