@@ -473,7 +473,8 @@ export const ENGLISH = {
       ],
       [
         "What the server keeps",
-        "Your masked answers, under another random name in each survey. The days and prices of your surveys, under a name that only your recovery words lead to. Nothing that it stores joins the two, unless you are the only one who took part. It stores no e-mail, no network address and no time more exact than the day.",
+        "Your masked answers, under another random name in each survey. Between two parties: your sealed halves, until the result is there. The days and prices of your surveys, under a name that only your recovery words lead to. If you are paid: a wallet, and where to pay you until that is done. It stores no e-mail, no network address and no time more exact than the day.",
+        "No entry joins your answers to the other things. But whoever compares copies of the server's data from different days may join some of them, and anybody who sees the data can if you were the only one who took part.",
       ],
       [
         "What is not hidden",
