@@ -21,9 +21,10 @@ from masquerade.accounting import (
     rho_of,
     spent,
 )
-from masquerade.accounting.caps import is_gaussian
+from masquerade.accounting.caps import DEFAULT_CAP, is_gaussian, room_of
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
 
 MILLIONTH = Fraction(1, 10**6)
 kinds: st.SearchStrategy[Kind] = st.one_of(
@@ -116,6 +117,15 @@ def test_impossible_caps_are_refused() -> None:
     for wrong in wrongs:
         with pytest.raises(ParameterError, match="expected"):
             Caps(**wrong)
+
+
+def test_the_room_of_the_default_caps_is_what_is_worked_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Written down, so that nothing need be worked out at a server's start, it is the same."""
+    written = room_of.__wrapped__(DEFAULT_CAP, DEFAULT_DELTA)
+    monkeypatch.setattr("masquerade.accounting.caps.DEFAULT_CAP", Loss(1))
+    assert room_of.__wrapped__(DEFAULT_CAP, DEFAULT_DELTA) == written
 
 
 def test_a_cap_is_an_amount() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -37,8 +35,8 @@ def many_words(seed: int, size: int = 3000) -> list[int]:
     return words
 
 
-class NeedMore(Exception):
-    """A decision tree has a branch here."""
+class Undecided(Exception):
+    """A branch of a decision tree is too unlikely to be followed."""
 
 
 class Rejected(Exception):
@@ -46,28 +44,32 @@ class Rejected(Exception):
 
 
 def tree(
-    monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any], nodes: int
+    monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any], least: Fraction
 ) -> tuple[dict[Any, Fraction], Fraction]:
-    """Return the probability of each result over the likeliest decisions, and what is left.
+    """Return the probability of each result over the likely decisions, and what is left.
 
-    Every uniform integer that `run` draws is a branch; the likeliest unfinished branch is followed
-    first. So each probability is bounded: the true one is between it and it plus what is left.
+    Every uniform integer that `run` draws is a branch; it is followed unless its values would have
+    a probability below `least`. So each probability is bounded: the true one is between it and it
+    plus what is left.
     """
-    script: list[int] = []
-    place = [0]
-    bound_asked = [0]
+    script: list[int] = []  # values of the branches on the way; 0 at those that are new
+    place, share = 0, Fraction(1)
+    open_: list[list[int]] = [[]]
 
     def uniform(_source: WordSource, bound: int, size: int) -> Words:
+        nonlocal place, share
         values = []
         for _ in range(size):
             if bound == 1:
                 values.append(0)
                 continue
-            if place[0] == len(script):
-                bound_asked[0] = bound
-                raise NeedMore
-            values.append(script[place[0]])
-            place[0] += 1
+            if place == len(script):
+                if share / bound < least:
+                    raise Undecided
+                open_.extend([*script, value] for value in range(1, bound))
+                script.append(0)
+            values.append(script[place])
+            place, share = place + 1, share / bound
         return np.array(values, dtype=np.uint64)
 
     def first(propose: Callable[[int], tuple[Any, Any]], size: int) -> Any:
@@ -79,24 +81,18 @@ def tree(
     monkeypatch.setattr(noise, "uniform_below", uniform)
     monkeypatch.setattr(noise, "_first_accepted", first)
     found: dict[Any, Fraction] = {}
-    order = itertools.count()
-    open_: list[tuple[Fraction, int, list[int]]] = [(Fraction(-1), next(order), [])]
-    for _ in range(nodes):
-        if not open_:
-            break
-        negative, _, script = heapq.heappop(open_)
-        place[0] = 0
+    left = Fraction(0)
+    while open_:
+        script, place, share = open_.pop(), 0, Fraction(1)
         try:
             result = run()
-        except NeedMore:
-            for value in range(bound_asked[0]):
-                share = negative / bound_asked[0]
-                heapq.heappush(open_, (share, next(order), [*script, value]))
+        except Undecided:
+            left += share
             continue
         except Rejected:
             result = None
-        found[result] = found.get(result, Fraction(0)) - negative
-    return found, -sum((item[0] for item in open_), Fraction(0))
+        found[result] = found.get(result, Fraction(0)) + share
+    return found, left
 
 
 @pytest.mark.parametrize(
@@ -114,7 +110,7 @@ def test_exact_the_decision_tree_of_an_exponential_coin(
     found, left = tree(
         monkeypatch,
         lambda: bool(bernoulli_exp(source, np.array([numerator], np.uint64), denominator)[0]),
-        nodes=4000,
+        Fraction(1, 10**7),
     )
     assert sum(found.values()) + left == 1
     assert left < Fraction(2, 1000)
@@ -127,13 +123,13 @@ def test_exact_the_decision_tree_of_an_exponential_coin(
 
 
 @pytest.mark.parametrize(
-    ("draw", "parameter", "exponent"),
+    ("draw", "parameter", "exponent", "followed"),
     [
-        (discrete_laplace, Fraction(1), lambda x: Fraction(abs(x))),
-        (discrete_laplace, Fraction(2), lambda x: Fraction(abs(x), 2)),
-        (discrete_laplace, Fraction(3, 2), lambda x: Fraction(2 * abs(x), 3)),
-        (discrete_gaussian, Fraction(1, 2), lambda x: Fraction(x * x)),
-        (discrete_gaussian, Fraction(1), lambda x: Fraction(x * x, 2)),
+        (discrete_laplace, Fraction(1), lambda x: Fraction(abs(x)), 500_000),
+        (discrete_laplace, Fraction(2), lambda x: Fraction(abs(x), 2), 500_000),
+        (discrete_laplace, Fraction(3, 2), lambda x: Fraction(2 * abs(x), 3), 200_000),
+        (discrete_gaussian, Fraction(1, 2), lambda x: Fraction(x * x), 150_000),
+        (discrete_gaussian, Fraction(1), lambda x: Fraction(x * x, 2), 100_000),
     ],
     ids=["laplace 1", "laplace 2", "laplace 3/2", "gaussian 1/2", "gaussian 1"],
 )
@@ -142,13 +138,17 @@ def test_exact_the_decision_tree_of_the_noise(
     draw: Callable[[WordSource, Fraction, int], NDArray[np.int64]],
     parameter: Fraction,
     exponent: Callable[[int], Fraction],
+    followed: int,
 ) -> None:
     """Of accepted proposals, P(x) / P(0) is the exponential of the formula, for x = -2 to 2.
 
-    Both probabilities are added up over decisions in fractions, and bounded by what is undecided.
+    Both probabilities are added up over decisions in fractions, and bounded by what is undecided:
+    decisions that together are less likely than 1 in so many are not followed.
     """
     source = seeded(0)
-    found, left = tree(monkeypatch, lambda: int(draw(source, parameter, 1)[0]), nodes=12_000)
+    found, left = tree(
+        monkeypatch, lambda: int(draw(source, parameter, 1)[0]), Fraction(1, followed)
+    )
     assert sum(found.values()) + left == 1
     assert left < Fraction(1, 8)
     for x in range(-2, 3):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from tests.server.devices import Phone
+from tests.server.statements import compiled_once
 from tests.serving import CERTIFICATES
 
 from masquerade.server import Services
@@ -17,6 +18,13 @@ from masquerade.server.http.security import COOKIE, csrf_token
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_compiled_once() -> Iterator[None]:
+    """Engines of this process share the statements that they compiled."""
+    with compiled_once():
+        yield
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,14 +22,32 @@ from masquerade.server.demo import PEOPLE, seed_demo
 from masquerade.server.surveys.survey_records import SurveyRecord
 
 if TYPE_CHECKING:
-    from tests.conftest import LiveServers
+    from tests.conftest import LiveServer, LiveServers
+
+
+@pytest.fixture(scope="module")
+def furnished_file(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Path:
+    """A database with the demonstration in it, to be copied."""
+    file = Path(shutil.copy(migrated_file, tmp_path_factory.mktemp("demo") / "demo.sqlite3"))
+    services = Services.open(f"sqlite:///{file}")
+    seed_demo(services)
+    services.close()
+    return file
 
 
 @pytest.fixture
-def furnished(sqlite_services: Services) -> Services:
-    """Return a store with the demonstration in it."""
-    seed_demo(sqlite_services)
-    return sqlite_services
+def furnished(tmp_path: Path, furnished_file: Path) -> Iterator[Services]:
+    """A store with the demonstration in it."""
+    opened = Services.open(f"sqlite:///{shutil.copy(furnished_file, tmp_path / 'demo.sqlite3')}")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def demonstration(live_server: LiveServers, tmp_path: Path, furnished_file: Path) -> LiveServer:
+    """A running server with the demonstration in it."""
+    file = shutil.copy(furnished_file, tmp_path / "shown.sqlite3")
+    return live_server(demo=True, database=f"sqlite:///{file}")
 
 
 def finished_and_open(services: Services) -> tuple[SurveyRecord, SurveyRecord]:
@@ -68,9 +88,9 @@ def test_the_known_shares_are_plausible(furnished: Services) -> None:
     assert 1 <= low < high <= 5
 
 
-def test_the_page_shows_all_parts(live_server: LiveServers) -> None:
+def test_the_page_shows_all_parts(demonstration: LiveServer) -> None:
     """The page shows what was asked, sent, learnt and spent, and leads to both next steps."""
-    server = live_server(demo=True)
+    server = demonstration
     with httpx.Client(base_url=server.url, trust_env=False) as visitor:
         page = visitor.get("/", headers={"Accept": "text/html"})
         assert page.status_code == 200
@@ -86,9 +106,9 @@ def test_the_page_shows_all_parts(live_server: LiveServers) -> None:
         assert visitor.get("/surveys").status_code == 200
 
 
-def test_the_page_needs_no_network(live_server: LiveServers) -> None:
+def test_the_page_needs_no_network(demonstration: LiveServer) -> None:
     """Every address that a page of the demonstration loads is on this server, and is there."""
-    server = live_server(demo=True)
+    server = demonstration
     with httpx.Client(base_url=server.url, trust_env=False) as visitor:
         home = visitor.get("/").text
         _, opened = finished_and_open(server.services)
@@ -107,9 +127,9 @@ def test_the_page_needs_no_network(live_server: LiveServers) -> None:
                 assert not re.search(r"""(?:from|import|fetch|url)\(?\s*["']?https?:""", text)
 
 
-def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers) -> None:
+def test_a_visitors_own_survey_does_not_take_the_place(demonstration: LiveServer) -> None:
     """The link "Answer it yourself" leads to the demonstration's open survey or is not there."""
-    server = live_server(demo=True)
+    server = demonstration
     own = server.services.surveys.open_survey(define(title="A question in confidence"))
     _, opened = [s for s in server.services.surveys.records() if s.token != own.token][::-1]
     for device in (Device(), Device()):
@@ -124,10 +144,10 @@ def test_a_visitors_own_survey_does_not_take_the_place(live_server: LiveServers)
 
 
 def test_the_ledger_shown_is_one_of_the_made_up_people(
-    live_server: LiveServers, monkeypatch: pytest.MonkeyPatch
+    demonstration: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger on the page is never that of a visitor."""
-    server = live_server(demo=True)
+    server = demonstration
     finished, opened = finished_and_open(server.services)
     visitor = Device()
     visitor.send(server.services, opened)

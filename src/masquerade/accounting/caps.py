@@ -81,7 +81,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from masquerade.accounting.gaussian import ROUNDED, Mu, gaussian_sigma
 from masquerade.accounting.kinds import Kind, MaskedNumber
@@ -115,6 +114,11 @@ class Room:
     gaussian: Rho  # of all charges, where each counts as Gaussian; at least `rho`
 
 
+# What `_room` finds for the caps that servers and devices have unless somebody sets others: to work
+# it out takes half a second, which would be a third of a server's start. A test works it out.
+_DEFAULT_ROOM = Room(Rho(1_501_163), Rho(1_668_610))
+
+
 def is_gaussian(kind: Kind) -> bool:
     """Return whether a charge counts as Gaussian; see the module's docstring.
 
@@ -138,6 +142,8 @@ def room_of(epsilon: Loss, delta: Fraction) -> Room:
     plain = rho_of_cap(epsilon, delta)
     if not delta or not 0 < whole <= 1000 * _LARGEST_EPSILON:
         return Room(plain, plain)
+    if (epsilon, delta) == (DEFAULT_CAP, DEFAULT_DELTA):
+        return _DEFAULT_ROOM
     return _room(whole, delta, plain)
 
 
@@ -170,6 +176,8 @@ def _order(epsilon: float, delta: float, rho: float, together: float) -> float:
 
 def _largest_delta(epsilon: float, order: float, rho: float, together: float) -> float:
     """Return V(0, 0), rounded up."""
+    from scipy.special import ndtr  # dear to load, as `gaussian` says
+
     clock = 2 * (1 + float(INFLATION)) * rho
     rest = together - clock
     if rest <= 0 or clock <= 0:
@@ -192,6 +200,8 @@ def _largest_delta(epsilon: float, order: float, rho: float, together: float) ->
 
 def _delta(epsilon: Floats, squared: float) -> Floats:
     """Return delta of Gaussian noise at epsilons of any sign, rounded up."""
+    from scipy.special import log_ndtr, ndtr
+
     mu = math.sqrt(squared)
     first = ndtr((squared / 2 - epsilon) / mu)
     # Balle and Wang (2018); the product is formed in logs, for e**epsilon alone may overflow
@@ -205,6 +215,9 @@ def _like_normal(variance: Fraction) -> bool:
         return False
     if ROUNDED / (variance - ROUNDED) <= INFLATION:
         return True
+
+    from scipy.special import ndtri
+
     v = float(variance)
     # Normal quantiles of the noise: how much they grow from a step to the next bounds mu.
     steps = np.arange(-math.ceil((_REACH + 2) * math.sqrt(v)), 1, dtype=np.float64)

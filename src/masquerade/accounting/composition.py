@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain
 
 from masquerade.accounting.gaussian import Mu
@@ -129,28 +130,34 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
     if not isinstance(delta, Fraction) or not 0 <= delta < 1:
         raise ParameterError(f"delta is {delta!r}, expected a fraction, 0 to below 1.")
     # equal charges compose as one power: the time depends on how many differ
-    counts = Counter(charges)
-    pure = sum((pure_of(kind) * count for kind, count in counts.items()), NO_LOSS)
-    bounds = {"pure": pure}
-    if delta and counts:
-        rho = sum((rho_of(kind) * count for kind, count in counts.items()), NO_RHO)
-        bounds["concentrated"] = rho.epsilon(delta)
-        gaussians = {kind: count for kind, count in counts.items() if isinstance(kind, Mu)}
-        if len(gaussians) == len(counts):
-            # Gaussian differential privacy composes by squares: mu**2 add (Dong, Roth and Su,
-            # 2022).
-            together = Mu(sum((mu.squared * n for mu, n in gaussians.items()), Fraction(0)))
-            bounds["gaussian"] = together.epsilon(delta)
-        distribution = composed(counts)
-        if distribution is not None:
-            bounds["distribution"] = distribution.loss(delta)
-        on_a_lattice = _on_a_lattice(counts, delta)
-        if on_a_lattice is not None:
-            found = bounds.get("distribution", on_a_lattice)
-            bounds["distribution"] = min(found, on_a_lattice)
+    bounds = dict(_bounds(tuple(Counter(charges).items()), delta))
     method = min(bounds, key=lambda name: bounds[name])  # pure, with delta 0, where they are equal
     used = delta if method != "pure" else Fraction(0)
     return Spent(bounds[method], used, method, bounds)
+
+
+# What a response promises and what it costs are both asked for, of the same charges.
+@lru_cache(maxsize=1024)
+def _bounds(counts: tuple[tuple[Kind, int], ...], delta: Fraction) -> tuple[tuple[str, Loss], ...]:
+    """Return every bound that applies to so many charges of each kind, by its method."""
+    bounds = {"pure": sum((pure_of(kind) * count for kind, count in counts), NO_LOSS)}
+    if delta and counts:
+        rho = sum((rho_of(kind) * count for kind, count in counts), NO_RHO)
+        bounds["concentrated"] = rho.epsilon(delta)
+        gaussians = [(kind, count) for kind, count in counts if isinstance(kind, Mu)]
+        if len(gaussians) == len(counts):
+            # Gaussian differential privacy composes by squares: mu**2 add (Dong, Roth and Su,
+            # 2022).
+            together = Mu(sum((mu.squared * n for mu, n in gaussians), Fraction(0)))
+            bounds["gaussian"] = together.epsilon(delta)
+        distribution = composed(dict(counts))
+        if distribution is not None:
+            bounds["distribution"] = distribution.loss(delta)
+        on_a_lattice = _on_a_lattice(dict(counts), delta)
+        if on_a_lattice is not None:
+            found = bounds.get("distribution", on_a_lattice)
+            bounds["distribution"] = min(found, on_a_lattice)
+    return tuple(bounds.items())
 
 
 def spent_together(accounts: Mapping[str, Iterable[Kind]], delta: Fraction) -> Spent:

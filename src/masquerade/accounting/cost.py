@@ -123,7 +123,8 @@ class Cost:
         asked = [mechanism_of(mechanism) for mechanism in mechanisms]
         # all answers of one mechanism together: they may share a flip probability
         kinds = {mechanism: kinds_of([mechanism] * n) for mechanism, n in Counter(asked).items()}
-        masked = [mechanism for mechanism in asked if not any(map(is_clear, kinds[mechanism]))]
+        in_clear = {mechanism for mechanism, found in kinds.items() if any(map(is_clear, found))}
+        masked = [mechanism for mechanism in asked if mechanism not in in_clear]
         event = protected = NO_LOSS
         if masked:
             promise = compose(masked)

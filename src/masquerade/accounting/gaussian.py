@@ -23,8 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-
-from scipy.special import erfcx, log_ndtr, ndtr
+from functools import lru_cache
 
 from masquerade.accounting.rho import Rho
 from masquerade.errors import ParameterError
@@ -178,6 +177,7 @@ def gaussian_sigma(epsilon: float, delta: float, *, sensitivity: float = 1.0) ->
     return high * sensitivity * (1 + 1e-15)
 
 
+@lru_cache(maxsize=1024)
 def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -> Loss:
     """Return an epsilon at `delta` of whole vectors with discrete Gaussian noise, rounded up.
 
@@ -194,6 +194,7 @@ def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -
     return Loss.of_bound(epsilon, error=_LATTICE_SHARE)
 
 
+@lru_cache(maxsize=1024)
 def lattice_mu(epsilon: Fraction, delta: Fraction) -> float:
     """Return the largest strength mu that `lattice_epsilon` finds within `epsilon`, rounded down.
 
@@ -212,6 +213,9 @@ def _log_delta(epsilon: float, mu: float) -> float:
     the Mills ratio, because ``e**epsilon phi(b) = phi(a)``; so neither term can overflow, and only
     the difference of the ratios, whose error is added, can cancel.
     """
+    # Dear to load, and a server that charges no Gaussian noise never needs it.
+    from scipy.special import erfcx, log_ndtr, ndtr
+
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if a < -5:  # delta is nearly 1, and the second term is far below the first
         difference = float(ndtr(-a)) - math.exp(min(0.0, epsilon + float(log_ndtr(-b))))

@@ -26,7 +26,6 @@ from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtr
 
 from masquerade.accounting.kinds import (
     Kind,
@@ -224,6 +223,8 @@ def _of_number(kind: MaskedNumber, step: float) -> LossDistribution:
     loss = (kind.change**2 - 2 * kind.change * x) / (2 * float(kind.variance))
     on_grid = _on_grid(loss, weight / weight.sum(), step)
     # The weights beyond `reach` add to less than the integral, all of them to more than it.
+    from scipy.special import ndtr  # dear to load, as `gaussian` says
+
     tail = 2 * float(ndtr(-reach / deviation))
     infinite = on_grid.infinite + tail
     error = on_grid.error + len(x) * _ULP  # the sum of the weights

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 import pyarrow as pa
-from scipy.special import ndtr, ndtri
 
 from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, pure_of, rho_of
@@ -133,6 +132,8 @@ def _of_gaussian(rate: float, mu: float) -> float:
     if mu == math.inf:
         return 1.0
     # Phi(Phi**-1(rate) + mu), the power of the best test of two normals mu apart
+    from scipy.special import ndtr, ndtri  # dear to load, as `gaussian` says
+
     return min(1.0, float(ndtr(ndtri(rate) + mu)) * (1 + 1e-9)) if rate else 0.0
 
 

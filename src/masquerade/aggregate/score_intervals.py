@@ -11,8 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import ndtri
-
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 
@@ -112,6 +110,8 @@ class Design:
     @property
     def reach(self) -> float:
         """Standard errors from an estimate to an end of its interval."""
+        from scipy.special import ndtri  # dear to load, and at a server's start no one estimates
+
         return float(ndtri(0.5 + self.confidence / 2))
 
     def ratio(

@@ -130,8 +130,8 @@ def uniform_below(source: WordSource, bound: int, size: int) -> Words:
     if not 1 <= bound <= 1 << 64:
         raise ParameterError(f"bound is {bound}, expected 1 to 2**64.")
     words = source.words(size)
-    if bound == 1 << 64:
-        return words
+    if bound & (bound - 1) == 0:  # a power of two: no word is beyond whole rounds of it
+        return words & np.uint64(bound - 1)
     # The last word of whole rounds of `bound`: those beyond would make small numbers likelier.
     largest = np.uint64((1 << 64) // bound * bound - 1)
     (rejected,) = (words > largest).nonzero()

@@ -45,7 +45,7 @@ DEFAULT_DELTA = Fraction(1, 1_000_000)
 _DIGITS = 80
 _SMALLEST_EXCESS = 1e-9
 _GUARD = decimal.Decimal(10) ** -30
-_SEARCH_TURNS = 200
+_CLOSE_ORDERS = 1e-11
 
 
 def probability_of_failure(delta: NumberLike) -> Fraction:
@@ -79,6 +79,11 @@ def epsilon_of_rho(rho: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
         return INFINITE_LOSS
     if rho == NO_LOSS:
         return NO_LOSS
+    return _epsilon_of_rho(rho, delta)
+
+
+@lru_cache(maxsize=1024)
+def _epsilon_of_rho(rho: Loss, delta: Fraction) -> Loss:
     order = _best_order(rho.epsilon, delta)
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         a = decimal.Decimal(order)  # exactly the float, which is above 1
@@ -141,7 +146,8 @@ def _best_order(rho: float, delta: Fraction) -> float:
     middle = 0.5 * math.log(-log_delta / rho)
     low, high = middle - 10, middle + 10
     ratio = (math.sqrt(5) - 1) / 2
-    for _ in range(_SEARCH_TURNS):
+    # the bound is flat at its least, so that it is known to twice as many digits as the order
+    while high - low > _CLOSE_ORDERS:
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         if bound(left) < bound(right):
             high = right

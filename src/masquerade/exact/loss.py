@@ -10,6 +10,7 @@ import decimal
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Self
 
 from masquerade.errors import ParameterError
@@ -115,12 +116,10 @@ class Loss(Amount):
         if exact == 1:
             return NO_LOSS
         with decimal.localcontext(decimal.Context(prec=_DIGITS)):
-            size = abs(
-                decimal.Decimal(exact.numerator).ln() - decimal.Decimal(exact.denominator).ln()
-            )
             # The guard is far above the rounding error of 80 digits and far below a micro-epsilon,
             # so the amount is never below the true one.
-            micro = ((size * MICRO + _GUARD) * times).to_integral_value(decimal.ROUND_CEILING)
+            once = _size_of_log(exact) * MICRO + _GUARD
+            micro = (once * times).to_integral_value(decimal.ROUND_CEILING)
         return cls(int(micro))
 
     @classmethod
@@ -139,6 +138,14 @@ class Loss(Amount):
     def epsilon(self) -> float:
         """The amount in epsilon."""
         return self.number
+
+
+# A mechanism's ratio is asked for with one answer and with many, for each question and each cost.
+@lru_cache(maxsize=4096)
+def _size_of_log(ratio: Fraction) -> decimal.Decimal:
+    """Return ``|ln ratio|``, nearly to the last of its digits."""
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
+        return abs(decimal.Decimal(ratio.numerator).ln() - decimal.Decimal(ratio.denominator).ln())
 
 
 #: The loss of what reveals nothing.

@@ -229,7 +229,8 @@ def _exp_below_one(source: WordSource, numerator: Words, denominator: int) -> Fl
         if k > 1:
             some = np.flatnonzero(goes_on)
             goes_on[some] = uniform_below(source, k, some.size) == 0
-        flags[alive[~goes_on]] = k % 2 == 1
+        if k % 2 == 0:  # those that fail at an odd k are true already
+            flags[alive[~goes_on]] = False
         alive = alive[goes_on]
         k += 1
     return flags
@@ -242,7 +243,8 @@ def _exp_minus_one(source: WordSource, size: int) -> Flags:
     k = 2  # the draw with probability 1 / 1 never fails
     while alive.size:
         goes_on = uniform_below(source, k, alive.size) == 0
-        flags[alive[~goes_on]] = k % 2 == 1
+        if k % 2 == 0:  # those that fail at an odd k are true already
+            flags[alive[~goes_on]] = False
         alive = alive[goes_on]
         k += 1
     return flags

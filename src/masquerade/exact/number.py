@@ -25,6 +25,9 @@ def exact(value: NumberLike, name: str) -> Fraction | float:
     text; a text may also be a fraction (``1/3``). Absurdly long numbers are refused: a few
     characters (``1e999999999``) can ask for gigabytes of digits.
     """
+    # Most numbers are small and whole; to write and read them as text takes ten times as long.
+    if type(value) is int and value.bit_length() <= 64:
+        return Fraction(value)
     try:
         text = str(value).strip()
         if text.lower() in ("inf", "infinity", "+inf"):

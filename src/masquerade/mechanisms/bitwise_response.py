@@ -11,11 +11,10 @@ import itertools
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn
 
 import numpy as np
 
-from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource, uniform_below
@@ -25,6 +24,9 @@ from masquerade.exact.number import NumberLike, exact, in_range, whole
 from masquerade.mechanisms.categorical import Channel, require_small
 from masquerade.mechanisms.mechanism import Mechanism, require_flag
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS, RandomizedResponse, move
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims
 
 #: Bits of a report: a browser's numbers are whole up to 2**53.
 MOST_BITS = 52

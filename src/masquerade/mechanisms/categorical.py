@@ -6,16 +6,18 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource
 from masquerade.exact.loss import Loss
 from masquerade.mechanisms.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims
 
 _MOST_ENTRIES = 1 << 22
 

@@ -13,18 +13,19 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
 
-from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, ParameterError, UnderdeterminedProfile
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.number import NumberLike, one_of, positive, whole
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.mechanisms.mechanism import Mechanism, Presence
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims
 
 #: Features are whole multiples of 1 / `ONE`.
 ONE = 1 << 30
@@ -383,6 +384,8 @@ class FactorizationMechanism(Mechanism):
 
 def _ranks(claims: Claims) -> Integers:
     """Return the place of each task in sorted order of names, for each code."""
+    import pyarrow.compute as pc
+
     ranks = np.empty(claims.n_tasks, dtype=np.int64)
     ranks[pc.sort_indices(claims.tasks).to_numpy()] = np.arange(claims.n_tasks)
     return ranks

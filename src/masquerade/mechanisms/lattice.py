@@ -7,18 +7,20 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import NumberLike, finite
 from masquerade.mechanisms.mechanism import Mechanism
 from masquerade.mechanisms.text import text_fields
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims
 
 MOST_POINTS = 1 << 32
 _EXACT_IN_FLOATS = 1 << 53

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.answers import Claims
 from masquerade.errors import ParameterError, UnderdeterminedProfile
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
@@ -23,6 +23,9 @@ from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import NumberLike, one_of, text_of, whole
 from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
 from masquerade.mechanisms.mechanism import Presence, require_flag
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims
 
 _LARGEST_SCALE = 1 << 48
 

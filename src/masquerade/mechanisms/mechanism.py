@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.guarantee import Guarantee
 from masquerade.mechanisms.text import text_fields, text_form
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims, Frame
 
 Presence = Literal["hidden", "assigned"]
 
@@ -90,6 +92,8 @@ class Mechanism(ABC):
         Whom each report protects, and how much, says `guarantee`. Who is in the claims, and with
         ``"assigned"`` or without `null` which tasks each answered, is public.
         """
+        from masquerade.answers import Claims  # here, as of a server's start it would be a tenth
+
         # first: a seeded generator is refused before anything of the claims is looked at
         source = require_coins(coins)
         claims = Claims.of(claims, kind=self.kind, null=self.null)
@@ -108,6 +112,8 @@ class Mechanism(ABC):
         -------
         None: whoever knows the seed can undo the masks. Use `randomize` for people.
         """
+        from masquerade.answers import Claims
+
         claims = Claims.of(claims, kind=self.kind, null=self.null)
         return self._masked(self.with_presence(claims, presence), SimulatedCoins(rng))
 

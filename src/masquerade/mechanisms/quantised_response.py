@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
@@ -23,6 +22,9 @@ from masquerade.mechanisms.categorical import Channel, require_small
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import RandomizedResponse, move
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims
 
 MOST_LEVELS = 1 << 16
 _LEVELS_TRIED = (2, 3, 5, 7, 9)  # an odd number has a level in the middle

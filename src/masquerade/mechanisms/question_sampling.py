@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
@@ -19,6 +18,9 @@ from masquerade.mechanisms.randomized_response import (
     MOST_SYMBOLS,
     RandomizedResponse,
 )
+
+if TYPE_CHECKING:
+    from masquerade.answers import Claims
 
 _BEST_EPSILON = Fraction("2.18")
 

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from masquerade.errors import MasqueradeError, OperationError
 from masquerade.server.db.tables import CANCELLED, CLOSED, FIRST_TEAM
 from masquerade.server.demo import FINISHED_TITLE, QUESTIONS, SHARES, made_up_people
@@ -69,6 +67,8 @@ class HelperProcess:
 
     def approve(self) -> None:
         """Open the operator's page and press Approve, as a person at the second party would."""
+        import httpx
+
         with httpx.Client(follow_redirects=True, trust_env=False) as operator:
             page = operator.get(self.link).text
             task = re.search(r'action="(/tasks/[^"]+/decision)"', page)
@@ -185,6 +185,8 @@ class SecondSurvey:
         return self._services.aggregation.progress(token)
 
     def _run(self) -> None:
+        import httpx
+
         try:
             with running_helper(self._folder) as helper:
                 self.helper = helper

@@ -15,9 +15,16 @@ from masquerade.errors import WrongSchema
 from masquerade.exact import Loss
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Services, Settings
-from masquerade.server.db.engine import connect, migrate, revision, revisions
+from masquerade.server.db.engine import (
+    VERSION_TABLE,
+    connect,
+    migrate,
+    newest_revision,
+    revision,
+    revisions,
+)
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.operations.backup import VERSION_TABLE, backup
+from masquerade.server.operations.backup import backup
 from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.restore import restore
 
@@ -256,3 +263,4 @@ def test_revisions_are_a_line() -> None:
     assert list(known)[:2] == ["0001", "0002"]
     assert list(known) == sorted(known)
     assert all(known.values())
+    assert newest_revision() == list(known)[-1]

@@ -19,8 +19,8 @@ from masquerade.server.keys import ServerKey
 from masquerade.server.parties import leader_jobs
 from masquerade.server.parties.helper_services import HelperServices
 
-PEOPLE, IN_JOB = 5, 2  # three jobs, the last of them not full
-TRUTH = [[2, 2, 1], [0, 0, 0, PEOPLE, 0, 0]]
+PEOPLE, IN_JOB = 3, 2  # two jobs, the last of them not full
+TRUTH = [[1, 1, 1], [0, 0, 0, PEOPLE, 0, 0]]
 
 
 class Killed(Exception):
@@ -47,9 +47,18 @@ def killed_at(transactions: Transactions, write: int, *, after: bool) -> Iterato
         transactions.write = real  # type: ignore[method-assign]
 
 
-@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(False, id="before", marks=pytest.mark.both_databases),
+        # A database is then as before the next write; what lies between them is not its own matter.
+        pytest.param(True, id="after"),
+    ],
+)
 @pytest.mark.slow
-def test_killed_at_every_step_of_adding_up(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_at_every_step_of_adding_up(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
     """Wherever leader or helper ends, the next run goes on: each response counts exactly once."""
     monkeypatch.setattr(leader_jobs, "MOST_IN_JOB", IN_JOB)
     points = 0
@@ -58,24 +67,23 @@ def test_killed_at_every_step_of_adding_up(pair: Pair, monkeypatch: pytest.Monke
         number, reached = 0, True
         while reached:
             number += 1
-            for after in (False, True):
-                record = pair.open(rho="1.5", title=f"{place} {number} {after}")
-                pair.crowd(record, PEOPLE)
-                participant, id_ = pair.send(record, {"lunch": "soup", "mood": "1"})
-                pair.leader.participations.withdraw(pair.leader.identity(participant), id_)
-                pair.close(record)
-                with killed_at(party.transactions, number, after=after) as count:
-                    try:
-                        pair.leader.aggregation.run()
-                    except Killed:
-                        assert place == "leader"
-                reached = count[0] >= number
-                points += reached
-                pair.leader.aggregation.run()
-                result = pair.result(record)
-                assert (result["responses"], result["refused"]) == (PEOPLE, 0)
-                assert near(pair, record.token, TRUTH)
-    assert points >= 20
+            record = pair.open(rho="1.5", title=f"{place} {number}")
+            pair.crowd(record, PEOPLE)
+            participant, id_ = pair.send(record, {"lunch": "soup", "mood": "1"})
+            pair.leader.participations.withdraw(pair.leader.identity(participant), id_)
+            pair.close(record)
+            with killed_at(party.transactions, number, after=after) as count:
+                try:
+                    pair.leader.aggregation.run()
+                except Killed:
+                    assert place == "leader"
+            reached = count[0] >= number
+            points += reached
+            pair.leader.aggregation.run()
+            result = pair.result(record)
+            assert (result["responses"], result["refused"]) == (PEOPLE, 0)
+            assert near(pair, record.token, TRUTH)
+    assert points >= 10
 
 
 @pytest.mark.both_databases

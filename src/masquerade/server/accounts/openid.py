@@ -19,7 +19,6 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import httpx
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Connection, delete, insert, select
 
@@ -27,7 +26,7 @@ from masquerade.errors import NotFound, ParameterError, ServerUnavailable, Unaut
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of
 from masquerade.server.db.account_tables import ACCOUNT, IDENTITY
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.http.outgoing import exchange, read_address, resolve
+from masquerade.server.http.outgoing import TooLongAnswer, exchange, read_address, resolve
 
 TICKET_SECONDS = 600
 RETURN_PATH = "/sign-in/openid/return"
@@ -300,6 +299,8 @@ class Identities:
     def _ask(
         self, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
+        import httpx
+
         # The operator chose the provider, so it may be in their own network.
         target = read_address(url, private=True, setting=_SETTING, ports=None)
         try:
@@ -312,7 +313,7 @@ class Identities:
                 seconds=_PATIENCE_SECONDS,
                 most=_LONGEST_ANSWER,
             )
-        except (OSError, httpx.HTTPError, ParameterError) as error:  # TimeoutError is an OSError
+        except (OSError, httpx.HTTPError, TooLongAnswer, ParameterError) as error:
             raise self._silent("no answer came") from error
         # A provider that refuses a code answers 400 (RFC 6749, section 5.2).
         if body is not None and answer.status in (400, 401):

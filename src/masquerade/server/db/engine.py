@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
-import alembic.command
-import alembic.config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 
 from masquerade.errors import OperationError, WrongSchema
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+VERSION_TABLE = "alembic_version"
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
 
 
@@ -64,27 +62,47 @@ def migrate(engine: Engine, *, to: str = "head") -> None:
 
 def upgrade(connection: Connection, *, to: str = "head") -> None:
     """Bring the schema to a revision, within a transaction of the caller; see `migrate`."""
-    config = alembic.config.Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
     if connection.dialect.name == "postgresql":
         # PostgreSQL has no such lock. Without this one two processes would create the same tables,
         # and one would fail. It ends with the transaction.
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
     # Read after the lock: a process that waited sees what the first one migrated.
-    require_known(revision(connection))
+    found = revision(connection)
+    if to == "head" and found == newest_revision():
+        return  # as at most starts, which need not load Alembic
+    require_known(found)
+
+    import alembic.command
+    import alembic.config
+
+    config = alembic.config.Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
     alembic.command.upgrade(config, to)
 
 
-def revisions() -> dict[str, str]:
+@cache
+def revisions() -> Mapping[str, str]:
     """Return all revisions of the schema that this version knows, oldest first, in words."""
+    from alembic.script import ScriptDirectory
+
     scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
-    return {one.revision: one.doc for one in reversed(list(scripts))}
+    return MappingProxyType({one.revision: one.doc for one in reversed(list(scripts))})
+
+
+@cache
+def newest_revision() -> str:
+    """Return the last of `revisions`, from the names of their files alone."""
+    last = max(file.name for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+    return last.partition("_")[0]
 
 
 def revision(connection: Connection) -> str | None:
     """Return the revision of a database's schema; None where there is no schema."""
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found: str | None = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))
+    return found
 
 
 def require_known(found: str | None) -> None:

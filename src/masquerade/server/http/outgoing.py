@@ -13,11 +13,13 @@ import ssl
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx
-
 from masquerade.errors import ParameterError
+
+if TYPE_CHECKING:
+    import httpx
 
 LONGEST_ADDRESS = 2000
 #: Ports that a webhook may have, where nothing private is allowed.
@@ -200,7 +202,7 @@ class Answer:
     content: bytes = b""
 
 
-class TooLongAnswer(httpx.DecodingError):
+class TooLongAnswer(Exception):
     """An answer was longer than it may be; what was read of it is dropped."""
 
 
@@ -225,6 +227,8 @@ def exchange(
 
     Raises `TimeoutError`, `httpx.HTTPError`, `OSError`, `TooLongAnswer`.
     """
+    import httpx  # here, for a server that asks nobody does without it
+
     url = httpx.URL(
         scheme="https" if target.https else "http",
         host=address,

@@ -16,12 +16,11 @@ from sqlalchemy import Column, Connection, Engine, MetaData, Table, Text, cast, 
 from masquerade import __version__
 from masquerade.answers import Progress
 from masquerade.errors import NotEmpty, OperationError, WrongSchema
-from masquerade.server.db.engine import require_known, revision
+from masquerade.server.db.engine import VERSION_TABLE, require_known, revision
 from masquerade.server.db.seals import require_same_key
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.archive import ArchiveWriter, Header, kind_of
 
-VERSION_TABLE = "alembic_version"
 _AT_ONCE = 1000
 
 

@@ -14,9 +14,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, func, select, union_all
 
-from masquerade.server.db.engine import revision, revisions
+from masquerade.server.db.engine import VERSION_TABLE, revision, revisions
 from masquerade.server.db.tables import ENTRY, METADATA, PARTICIPATION, SURVEY
-from masquerade.server.operations.backup import VERSION_TABLE
 from masquerade.server.operations.check_result import CheckResult, ok, problem, skipped, warning
 
 LARGEST_SKEW_SECONDS = 60

@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import httpx
-
 from masquerade.errors import (
     AggregationRefused,
     MasqueradeError,
@@ -136,6 +134,8 @@ class HelperClient:
         next_: str = _TRY,
         known: bool = True,
     ) -> bytes:
+        import httpx
+
         seconds = seconds or _PATIENCE_SECONDS
         headers = {"Authorization": f"Bearer {self._token}"} if known else {}
         if form is not None:

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from masquerade import __version__
-from masquerade.server.db.engine import revision, revisions
+from masquerade.server.db.engine import newest_revision, revision
 from masquerade.server.routes.dependencies import InMetrics, InServices, InSettings
 
 _PATIENCE_SECONDS = 5
@@ -78,10 +78,9 @@ def not_ready(engine: Engine, file: Path | None = None) -> str | None:
                 return "the database takes no changes"
     except SQLAlchemyError:
         return "the database cannot be reached"
-    known = list(revisions())
-    if found == known[-1]:
+    if found == newest_revision():
         return None
-    return f"the schema is at revision {found}, expected {known[-1]}"
+    return f"the schema is at revision {found}, expected {newest_revision()}"
 
 
 def _asks_directly(request: Request) -> bool:

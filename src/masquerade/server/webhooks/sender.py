@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import httpx
 from sqlalchemy import Connection, select, update
 
 from masquerade import __version__
@@ -130,6 +129,8 @@ class Sender:
 
     def _attempt(self, row: Any) -> tuple[bool, str]:
         """Return whether a message arrived, and what came of it in a few words."""
+        import httpx
+
         try:
             prepare = self._before.get(row.payload["event"])
             if prepare is not None:
