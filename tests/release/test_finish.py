@@ -128,6 +128,41 @@ def test_prop_the_own_bandwidth_is_the_same_from_both_ends(parts: list[float]) -
     assert one == pytest.approx(two, rel=1e-6)
 
 
+def exact_deviation(counts: list[int]) -> Fraction:
+    """Return the median absolute deviation of bins of these counts, in bins, in fractions."""
+    cumulative = [Fraction(0)]
+    for count in counts:
+        cumulative.append(cumulative[-1] + Fraction(count, sum(counts)))
+
+    def mass_below(at: Fraction) -> Fraction:
+        inside = min(max(at, Fraction(0)), Fraction(len(counts)))
+        b = min(int(inside), len(counts) - 1)
+        return cumulative[b] + (inside - b) * (cumulative[b + 1] - cumulative[b])
+
+    def reached(mass: Callable[[Fraction], Fraction], corners: list[Fraction]) -> Fraction:
+        """Return the least value with half of a mass that grows in straight lines."""
+        last = next(i for i, at in enumerate(corners) if mass(at) >= Fraction(1, 2))
+        low, high = corners[last - 1], corners[last]
+        return low + (Fraction(1, 2) - mass(low)) / (mass(high) - mass(low)) * (high - low)
+
+    edges = [Fraction(edge) for edge in range(len(counts) + 1)]
+    median = reached(mass_below, edges)
+    corners = sorted({Fraction(0), *(abs(edge - median) for edge in edges)})
+    return reached(lambda m: mass_below(median + m) - mass_below(median - m), corners)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 3, 5, 12, 41])
+def test_exact_the_own_bandwidth_is_that_of_fractions(bins: int) -> None:
+    """Of few claims in bins, where half of them often ends at an empty bin: never beyond it."""
+    rng = np.random.default_rng(bins)
+    law = rng.dirichlet(np.full(bins, 0.5), 60)
+    counts = np.array([rng.multinomial(1 + i % 10, each) for i, each in enumerate(law)])
+    share = counts / counts.sum(axis=1, keepdims=True)
+    found = own_bandwidth(share, np.ones(60), np.ones(60)) / (1.06 * 1.4826)
+    wanted = [float(exact_deviation(row)) for row in counts.tolist()]
+    assert found == pytest.approx(wanted, rel=1e-9)
+
+
 def test_shrinkage_gives_the_golden_numbers() -> None:
     """Four objects of five claims at epsilon 1, towards the claims and towards their source."""
     noisy = np.array([[3, -1, 0, 2], [0, 4, 1, 0], [1, 0, 5, -2], [2, 2, 0, 1]]) / 5

@@ -31,7 +31,7 @@ from masquerade.release import (
     simulate,
 )
 from masquerade.release.grid import Grid, bins_by_rule, nearest_counts
-from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, noisy_counts
+from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, noisy_counts, public_weights
 from masquerade.release.templates import PARTS_OF_BIN, log_likelihoods, templates_for
 
 Grouped = Callable[..., GroupedClaims]
@@ -213,6 +213,33 @@ def test_public_weights_drop_bad_users(grouped: Grouped) -> None:
         points = simulate(claims, np.random.default_rng(0), engine=engine, samples=200).points
         assert low <= (points > 5).mean() <= high
     assert "weights" in guarantee_sentence(engine.guarantee())
+
+
+@pytest.mark.parametrize(
+    ("weight", "units"),
+    [(0.3, 77), ("0.3", 77), (Fraction(3, 10), 77), (np.float32(0.3), 77), (1, 256), (-0.0, 13)],
+)
+def test_a_public_weight_may_be_any_number(grouped: Grouped, weight: Any, units: int) -> None:
+    """Floats, texts, fractions and whole numbers that say the same weigh the same."""
+    assert public_weights({"u0001": weight}, grouped([[1.0, 2.0]])).tolist() == [256, units]
+
+
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [
+        (math.nan, "the weight of user 'u0001' is nan, expected a number"),
+        (-math.inf, "the weight of user 'u0001' is -inf, expected a number"),
+        (math.inf, "the weight of user 'u0001' is inf, expected a finite number"),
+        ("much", "the weight of user 'u0001' is 'much', expected a number"),
+        (True, "the weight of user 'u0001' is True, expected a number"),
+    ],
+)
+def test_a_public_weight_that_is_no_number_is_refused(
+    grouped: Grouped, weight: Any, said: str
+) -> None:
+    """The message names the user."""
+    with pytest.raises(ParameterError, match=said):
+        public_weights({"u0001": weight}, grouped([[1.0, 2.0]]))
 
 
 def test_two_passes_beat_one_where_wrong_claims_agree(grouped: Grouped) -> None:

@@ -22,6 +22,7 @@ from masquerade.preference.l1_ball import gap, maximise_quadratic
 
 _PADDING = 4  # one part in so many of a length may be empty
 _BLOCK_NUMBERS = 1 << 20  # of differences worked on at a time
+_FEW_NUMBERS = 1 << 14  # fitted sooner than threads have started
 _ARMIJO = 1e-4  # share of the rise that its slope promises, which a step has to reach
 _MOST_HALVINGS = 40
 
@@ -178,7 +179,7 @@ def fit_voters(
 
     lengths = padded_lengths(counts)
     blocks = list(_blocks(lengths, d))
-    if len(blocks) < 2:
+    if len(blocks) < 2 or lengths.sum() * d < _FEW_NUMBERS:
         iterations = max(map(solve, blocks), default=0)
     else:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:

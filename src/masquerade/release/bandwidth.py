@@ -20,7 +20,7 @@ RULES = ("robust", "scott", "silverman", "mad")
 _NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 _NORMAL_IQR = 1.349  # its interquartile range over its standard deviation
 _LEAST_SHARE = 1e-3
-_HALVINGS = 40
+_HALF = 0.5 - 1e-12  # where no mass lies beyond a half, rounding may not skip the gap
 
 
 def bandwidths(
@@ -117,20 +117,40 @@ def own_bandwidth(share: Floats, width: Floats, n: Floats) -> Floats:
         inside = np.minimum(np.maximum(at, 0), bins) - bin_of
         return np.asarray(cumulative[rows, bin_of] + inside * share[rows, bin_of])
 
-    # in bins: the least value with half of the mass below, then the least radius with half inside
-    median = _halved(mass_below, len(share), bins)
-    mad = _halved(lambda m: mass_below(median + m) - mass_below(median - m), len(share), bins)
+    # in bins: the least value with half of the mass below, which lies in the first bin whose upper
+    # edge has it
+    of = np.minimum((cumulative[:, 1:] < _HALF).sum(axis=1), bins - 1)
+    start = cumulative[rows, of]
+    median = of + _part_of_way(start, start + share[rows, of])
+    mad = _half_radius(lambda m: mass_below(median + m) - mass_below(median - m), median, bins)
     return np.asarray(1.06 * _NORMAL_MAD * mad * width * _shrink(n))
 
 
-def _halved(mass: Callable[[Floats], Floats], rows: int, high: float) -> Floats:
-    """Return where a growing mass reaches a half, by bisection between 0 and `high`."""
-    low, top = np.zeros(rows), np.full(rows, float(high))
-    for _ in range(_HALVINGS):
-        middle = (low + top) / 2
-        short = mass(middle) < 0.5
+def _half_radius(mass: Callable[[Floats], Floats], median: Floats, bins: int) -> Floats:
+    """Return the least radius with half of the mass inside, which grows in straight lines.
+
+    They meet where the distance to an edge, on either side, is reached: at ``a, b, a + 1, b + 1,
+    ...`` with the two distances within the median's bin. The line is found by bisection over them.
+    """
+    after = median - np.floor(median)
+    near, far = np.minimum(after, 1 - after), np.maximum(after, 1 - after)
+
+    def radius(k: Integers) -> Floats:
+        return np.maximum(np.where(k % 2, far, near) + k // 2, 0.0)  # k = -1: no radius at all
+
+    low, top = np.full(len(median), -1), np.full(len(median), 2 * bins)
+    for _ in range((2 * bins).bit_length()):
+        middle = (low + top) // 2
+        short = mass(radius(middle)) < _HALF
         low, top = np.where(short, middle, low), np.where(short, top, middle)
-    return np.asarray((low + top) / 2)
+    one, other = radius(low), radius(top)
+    return np.asarray(one + (other - one) * _part_of_way(mass(one), mass(other)))
+
+
+def _part_of_way(start: Floats, end: Floats) -> Floats:
+    """Return how far between two masses, one below a half and the other not, a half is reached."""
+    gap = end - start
+    return np.asarray(np.minimum((0.5 - start) / np.where(gap > 0, gap, 1.0), 1.0))
 
 
 def quantiles(values: Floats, offset: Integers, level: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from masquerade.exact.arrays import Floats, Integers, on_simplex
 
@@ -66,11 +67,12 @@ def _by_convolution(log_weight: Floats) -> Floats:
 
 def _convolved(one: Floats, other: Floats) -> Floats:
     """Return the convolution of each row, cut off at the total."""
-    size = one.shape[1]
-    sums = np.zeros_like(one)
-    for k in range(size):
-        sums[:, k:] += one[:, : size - k] * other[:, k, None]
-    return sums
+    rows, size = one.shape
+    padded = np.zeros((rows, 2 * size - 1))
+    padded[:, size - 1 :] = one
+    # window[row, s, j] = one[row, s + j + 1 - size], a view; it meets other[row, size - 1 - j]
+    window = as_strided(padded, (rows, size, size), (*padded.strides, padded.strides[1]))
+    return np.asarray(np.einsum("rsj,rj->rs", window, np.ascontiguousarray(other[:, ::-1])))
 
 
 def _scaled(values: Floats) -> Floats:

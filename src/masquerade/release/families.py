@@ -76,14 +76,21 @@ def readings(
     places = _places(noisy, count, grid, chosen)
     # An even choice of objects, blind to their counts, is enough to learn the families from.
     some = chosen[:: max(len(chosen) // _ROWS, 1)]
-    share = _family_shares(
-        np.concatenate(
-            [
-                _Evidence.of(group, concentrations).family
-                for group in _groups(noisy, count, grid, some, scale, places)
-            ]
-        )
-    )
+    families: list[Floats] = []
+    kept: list[tuple[Group, _Evidence]] = []
+    entries = 0
+    for group in _groups(noisy, count, grid, some, scale, places):
+        evidence = _Evidence.of(group, concentrations)
+        families.append(evidence.family)
+        entries += evidence.template.size
+        if entries <= _ENTRIES:
+            kept.append((group, evidence))
+    share = _family_shares(np.concatenate(families))
+    if len(some) == len(chosen) == sum(len(group.objects) for group, _ in kept):
+        # few enough that all of the evidence was kept, so that none is weighed twice
+        yield from (evidence.reading(group, share) for group, evidence in kept)
+        return
+    kept.clear()
     for group in _groups(noisy, count, grid, chosen, scale, places):
         yield _Evidence.of(group, concentrations).reading(group, share)
 
@@ -134,15 +141,16 @@ class _Evidence:
         weight = self.template * family_share[self.templates.family].astype(np.float32)
         sums = weight.sum(axis=1, keepdims=True)
         # float32 likelihoods can all underflow: then the counts tell nothing of the templates
-        alike = np.float32(1 / weight.shape[1])
-        weight = np.where(sums > 0, weight / np.where(sums > 0, sums, 1), alike)
+        weight /= np.where(sums > 0, sums, 1)
+        weight[sums[:, 0] <= 0] = 1 / weight.shape[1]
         # Posterior means: templates weighted by how probable the counts make them.
         fine = (weight @ self.templates.bump).astype(np.float64)
-        share = weight @ self.templates.share
+        wide = weight.astype(np.float64)
+        share = wide @ self.templates.share
         # a sum of float32 is 1 to seven digits only
         fine /= fine.sum(axis=1, keepdims=True)
         share /= share.sum(axis=1, keepdims=True)
-        return Reading(group, posterior, share, fine, weight @ np.log(self.templates.width))
+        return Reading(group, posterior, share, fine, wide @ np.log(self.templates.width))
 
 
 def _places(noisy: Integers, count: Integers, grid: Grid, chosen: Integers) -> dict[int, Floats]:
@@ -203,6 +211,8 @@ def _family_shares(evidence: Floats) -> Floats:
         total = part.sum(axis=1, keepdims=True)
         part /= np.where(total > 0, total, 1.0)
         # M-step: shares proportional to their expected numbers and a pseudo-count
-        share = part.sum(axis=0) + _PSEUDO_COUNT
+        before, share = share, part.sum(axis=0) + _PSEUDO_COUNT
         share /= share.sum()
+        if (share == before).all():
+            break  # every further round would give the same
     return share

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -343,8 +344,14 @@ def public_weights(weights: Mapping[Any, float], claims: GroupedClaims) -> Integ
             f"the weights are of {list(weights)[:5]}, and none of these made a claim; the claims "
             f"are of {users[:5]}. A name as a text is not the same name as a number."
         )
-    known = {u: float(finite(weight, f"the weight of user {u!r}")) for u, weight in weights.items()}
+    known = {u: _public_weight(u, weight) for u, weight in weights.items()}
     return in_units(np.array([known.get(user, 1.0) for user in users], dtype=np.float64))
+
+
+def _public_weight(user: Any, weight: NumberLike) -> float:
+    if isinstance(weight, float) and math.isfinite(weight):
+        return weight  # its shortest decimal form, read as a fraction, is it again
+    return float(finite(weight, f"the weight of user {user!r}"))
 
 
 def in_units(weight: Floats) -> Integers:

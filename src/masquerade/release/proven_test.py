@@ -173,6 +173,9 @@ class ProvenTest(PrivateEngine):
 
     def _plans(self, claims: GroupedClaims, weight: Integers) -> list[Plan | None]:
         delta = self.exact_delta if self.unit == "claim" else self.exact_delta / self.cap
+        budget = {"epsilon": self.epsilon_of_object, "delta": delta}
+        # many objects have the same number of claims and the same weights, and so the same plan
+        known: dict[tuple[int, float, float], Plan | None] = {}
         plans: list[Plan | None] = []
         for i, n in enumerate(claims.count.tolist()):
             if n == 0:
@@ -180,15 +183,17 @@ class ProvenTest(PrivateEngine):
                 continue
             of = weight[claims.rows_of(i)]
             # weights and the number of claims are public, so the plan may depend on them
-            largest, least = float(of.max() / of.sum()), float(of.min() / of.sum())
-            budget = {"epsilon": self.epsilon_of_object, "delta": delta}
-            settings = plan(n, **budget, largest=largest, least=least)
-            # the plan comes from a fast search; only what `holds` proves anew is used
-            if settings is not None and not holds(
-                settings, n, **budget, largest=largest, least=least
-            ):
-                settings = None
-            plans.append(settings)
+            total = of.sum()
+            largest, least = float(of.max() / total), float(of.min() / total)
+            if (n, largest, least) not in known:
+                settings = plan(n, **budget, largest=largest, least=least)
+                # the plan comes from a fast search; only what `holds` proves anew is used
+                if settings is not None and not holds(
+                    settings, n, **budget, largest=largest, least=least
+                ):
+                    settings = None
+                known[n, largest, least] = settings
+            plans.append(known[n, largest, least])
         return plans
 
 

@@ -27,6 +27,7 @@ SPLITS = (0.3, 0.5, 0.7)
 SMOOTH_FAMILIES = len(WIDTHS) * len(STRAY_SHARES) + len(WIDTHS[::2]) * len(SPLITS)
 
 _LEVELS = 128
+_CACHED, _LEAST_STEP = 1 << 16, 256
 _TINY = 1e-300
 
 
@@ -39,6 +40,8 @@ class Templates:
     bump: NDArray[np.float32]
     # float array, shape (n_templates, bins). Shares of the bins, stray claims included.
     share: Floats
+    # uint8 array, shape (bins, n_templates). The nearest tabulated level of each share.
+    level: NDArray[np.uint8]
     # int array, shape (n_templates,). Templates of one family differ in place alone.
     family: Integers
     # int array, shape (n_templates, 2). The bins in which the bumps stand; the same one twice for a
@@ -85,9 +88,11 @@ def templates_for(bins: int) -> Templates:
             for split in SPLITS:
                 two = split * one[left] + (1 - split) * one[right]
                 add(two, 0.0, np.stack((left // 2, right // 2), axis=1), pair=True)
+    share = np.concatenate(shares)
     return Templates(
         np.concatenate(bumps),
-        np.concatenate(shares),
+        share,
+        np.ascontiguousarray(np.rint(np.sqrt(share.T) * (_LEVELS - 1)).astype(np.uint8)),
         np.concatenate(families),
         np.concatenate(places),
         np.concatenate(pairs),
@@ -106,14 +111,19 @@ def log_likelihoods(
     templates lose the same factor. `scale`: of the noise.
     """
     # P(y | share) = sum_k Binomial(k; count, share) P(noise = y - k), tabulated once for 128 shares
-    level = np.rint(np.sqrt(templates.share) * (_LEVELS - 1)).astype(np.int64)
-    # table[noisy count, level of share]
-    table = np.log(with_noise(_binomial(count), scale) + _TINY)
-    by_value = np.ascontiguousarray(table.T, dtype=np.float32)
-    total = np.zeros((len(noisy), len(templates.share)), dtype=np.float32)
-    for b in range(noisy.shape[1]):
-        rows, inverse = np.unique(noisy[:, b], return_inverse=True)
-        total += by_value[rows][:, level[:, b]][inverse]
+    # table[level of share, noisy count]
+    table = np.log(with_noise(_binomial(count), scale) + _TINY).astype(np.float32)
+    columns = [np.take(table, noisy[:, b], axis=1) for b in range(noisy.shape[1])]
+    rows, number = len(noisy), len(templates.share)
+    total = np.empty((rows, number), dtype=np.float32)
+    # some templates at a time, so that their sums stay in the cache
+    step = max(_CACHED // max(rows, 1), _LEAST_STEP)
+    for start in range(0, number, step):
+        level = templates.level[:, start : start + step].astype(np.intp)
+        sums = np.take(columns[0], level[0], axis=0)  # [template, row]
+        for column, at in zip(columns[1:], level[1:], strict=True):
+            sums += np.take(column, at, axis=0)
+        total[:, start : start + step] = sums.T
     return total
 
 
