@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.results.made_up_reports import compute, rows_of
+from tests.results.made_up_reports import compute, reports_of, rows_of
 
 from masquerade.answers import Claims
 from masquerade.mechanisms import CategoricalMechanism
@@ -140,9 +140,8 @@ def test_one_liar_moves_the_odds_of_a_label_by_about_one_epsilon(level: str) -> 
 
 def log_odds(definition: Survey, reports: list[list[int]], level: str) -> np.ndarray:
     """Return the log odds of the first label of each item."""
-    found = compute(definition, rows_of(reports, level=level))["labels"]
     odds = []
-    for row in found:
+    for row in labels_module.label_result(reports_of(definition, rows_of(reports, level=level))):
         chance = min(row["probability"], 1 - 1e-12)
         sign = 1 if row["label"] == LABELS[0] else -1
         odds.append(sign * math.log(chance / (1 - chance)))

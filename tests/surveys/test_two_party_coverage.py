@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ Crowd = Callable[[np.random.Generator, int], list[dict[str, Any]]]
 Figure = Callable[[Results], SumEstimate | Quantile]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """A survey, people to draw, and what is true of the population they are drawn from."""
 
@@ -38,15 +38,11 @@ class Study:
         self, runs: int, *, people: int, rho: str, population: int | None = None, seed: int = 1
     ) -> Coverage:
         """Return how often each interval held, and how far each figure lay from the truth."""
-        rng, noise = np.random.default_rng(seed), SumNoise.of_rho(self.encoding.blocks, rho)
+        noise = SumNoise.of_rho(self.encoding.blocks, rho)
+        rng = np.random.default_rng([seed, 1])
         circuit = prio3_survey(self.encoding.blocks).circuit
         found = Coverage(runs)
-        for _ in range(runs):
-            rows = [
-                circuit.truncate(circuit.encode(self.encoding.measurement(one)))
-                for one in self.crowd(rng, people)
-            ]
-            exact = np.array(rows, dtype=np.int64).sum(axis=0).tolist()
+        for exact in exact_sums(self, runs, people, seed):
             both = noise.simulate(noise.simulate(exact, rng), rng)
             results, unmasked = (
                 {one.question: one for one in self.encoding.estimates(sums, **given)}
@@ -62,6 +58,21 @@ class Study:
     @staticmethod
     def _given(noise: SumNoise, people: int, population: int | None) -> dict[str, Any]:
         return {"noise": noise, "design": Design(people, population=population)}
+
+
+@cache
+def exact_sums(study: Study, runs: int, people: int, seed: int) -> list[list[int]]:
+    """Return what each of so many crowds adds up to; the same crowds whatever the noise."""
+    rng = np.random.default_rng(seed)
+    circuit = prio3_survey(study.encoding.blocks).circuit
+    sums = []
+    for _ in range(runs):
+        rows = [
+            circuit.truncate(circuit.encode(study.encoding.measurement(one)))
+            for one in study.crowd(rng, people)
+        ]
+        sums.append(np.array(rows, dtype=np.int64).sum(axis=0).tolist())
+    return sums
 
 
 class Coverage:
@@ -121,6 +132,7 @@ OPTIONS = ("very", "rather", "so so", "little", "not")
 TRUTH = (0.4, 0.3, 0.15, 0.1, 0.05)
 
 
+@cache
 def ten_questions(truth: tuple[float, ...] = TRUTH, questions: int = 10) -> Study:
     """Return ten questions of five options; people answer each by itself."""
     names = [f"q{number}" for number in range(questions)]
@@ -147,6 +159,7 @@ HOURS = 0.8 ** np.arange(20)
 CHILDREN = np.array([0.4, 0.2, 0.2, 0.1, 0.1])
 
 
+@cache
 def every_kind() -> Study:
     """Return several answers, numbers, a sum, a condition, "no answer" and a cross table."""
     questions = (

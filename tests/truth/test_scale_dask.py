@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
+from tests.patience import PATIENCE_SECONDS
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ClusterError, UnreadableFile
@@ -93,27 +94,27 @@ def test_known_truths_reach_every_worker(cluster: DaskCluster, folder: Path) -> 
     )
 
 
-def test_a_killed_worker_changes_nothing(folder: Path) -> None:
+def test_a_killed_worker_changes_nothing(cluster: DaskCluster, folder: Path) -> None:
     """With a worker killed after the second round, and again, the result is the same."""
     method = TruthDiscovery()
     fit = method.fit(whole(folder))
     assert fit.iterations_ >= 3
     killed: list[int] = []
-    with DaskCluster(workers=2, memory_limit="1GiB") as engine:
 
-        def kill(done: int, most: int) -> None:
-            if done <= 2:
-                victim = next(iter(engine.client.run(os.getpid).values()))
-                os.kill(victim, signal.SIGKILL)
-                killed.append(victim)
+    def kill(done: int, most: int) -> None:
+        if done <= 2:
+            victim = next(iter(cluster.client.run(os.getpid).values()))
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
 
-        found = fit_partitions(Partitions.at(folder), method, engine=engine, progress=kill)
-        assert len(killed) == 2
-        assert found.truths_.equals(fit.truths_)
-        assert found.iterations_ == fit.iterations_
-        np.testing.assert_allclose(
-            found.reliability_["weight"], fit.reliability_["weight"], rtol=0, atol=1e-9
-        )
+    found = fit_partitions(Partitions.at(folder), method, engine=cluster, progress=kill)
+    assert len(killed) == 2
+    assert found.truths_.equals(fit.truths_)
+    assert found.iterations_ == fit.iterations_
+    np.testing.assert_allclose(
+        found.reliability_["weight"], fit.reliability_["weight"], rtol=0, atol=1e-9
+    )
+    cluster.client.wait_for_workers(2, timeout=PATIENCE_SECONDS)  # for the tests that follow
 
 
 def test_errors_of_partitions_come_through(cluster: DaskCluster, folder: Path) -> None:

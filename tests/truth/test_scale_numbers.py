@@ -15,6 +15,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.patience import PATIENCE_SECONDS
 from tests.representative import on_engines
 
 from masquerade.answers import Claims, Truths
@@ -45,7 +46,7 @@ from masquerade.truth import (
     root_mean_squared_error,
     scored,
 )
-from masquerade.truth.numeric.programs import exact_median
+from masquerade.truth.numeric.programs import Program, Section, exact_median
 from masquerade.truth.scale import (
     DaskCluster,
     Engine,
@@ -167,7 +168,8 @@ def test_numbers_are_as_in_memory(
     method: type[NumericEstimator], engine: Engine, tmp_path: Path
 ) -> None:
     """Every method for numbers finds over partitions what it finds in memory."""
-    whole = write(numbers(), tmp_path / "in", 3)
+    # The choice among all others makes hundreds of passes over each partition.
+    whole = write(numbers(), tmp_path / "in", 2 if method is NumericAuto else 3)
     found = fit_numbers(Partitions.at(tmp_path / "in"), method(), engine=engine)
     fit = method().fit(whole)
     assert_equal(found, fit)
@@ -204,7 +206,8 @@ def test_masked_numbers_are_as_in_memory(
 ) -> None:
     """Masks of numbers and of ratings are seen through as in memory, "no answer" too."""
     column = "label" if mechanism.kind == "categorical" else "value"
-    whole = write(ratings(mechanism, column=column), tmp_path, 3)
+    parts = 2 if isinstance(method, NumericAuto) else 3
+    whole = write(ratings(mechanism, column=column), tmp_path, parts)
     found = fit_numbers(Partitions.at(tmp_path), method, engine=engine, mechanism=mechanism)
     assert_equal(found, method.unfitted().fit(whole, mechanism=mechanism))
 
@@ -229,7 +232,7 @@ def test_numbers_may_each_have_their_mask(
     if column == "mechanism":
         texts = [str(LEVELS[name]) for name in table["level"].to_pylist()]
         table, levels = table.append_column("mechanism", pa.array(texts)), None
-    whole = write(table, tmp_path, 3)
+    whole = write(table, tmp_path, 2 if isinstance(method, NumericAuto) else 3)
     found = fit_numbers(Partitions.at(tmp_path), method, engine=engine, mechanism=levels)
     assert_equal(found, method.unfitted().fit(whole, mechanism=levels))
 
@@ -237,9 +240,9 @@ def test_numbers_may_each_have_their_mask(
 @pytest.mark.parametrize(
     ("method", "parts"),
     [
-        *((CATD(), parts) for parts in (1, 2, 7)),
+        *((CATD(max_iterations=8), parts) for parts in (1, 2, 7)),
         *((Reliability(), parts) for parts in (1, 2, 7)),
-        *((HeavyTail(), parts) for parts in (1, 2, 7)),
+        *((HeavyTail(max_iterations=8), parts) for parts in (1, 2, 7)),
         *((ChannelEM(max_iterations=5), parts) for parts in (1, 2, 7)),
         pytest.param(NumericAuto(), 2, marks=pytest.mark.exhaustive),
     ],
@@ -329,7 +332,7 @@ def test_two_values_near_the_largest_float_have_a_median() -> None:
 
 def medians(blocks: list[list[float]]) -> list[float]:
     """Return what the program of every block ends with, their figures added up at each pass."""
-    programs = [exact_median(np.array(block, dtype=float)) for block in blocks]
+    programs = [requested(exact_median(np.array(block, dtype=float))) for block in blocks]
     requests: list[Any] = [next(program) for program in programs]
     while True:
         total = requests[0]
@@ -343,6 +346,20 @@ def medians(blocks: list[list[float]]) -> list[float]:
                 ends.append(end.value)
         if ends:
             return ends
+
+
+def requested(program: Program[Any]) -> Program[Any]:
+    """Return the program without its sections: what it asks for, and what it ends with."""
+    answer: Any = None
+    while True:
+        try:
+            request = program.send(answer)
+        except StopIteration as end:
+            return end.value
+        if isinstance(request, Section):
+            answer = yield from requested(request.program())
+        else:
+            answer = yield request
 
 
 @pytest.mark.parametrize(
@@ -404,8 +421,8 @@ def test_what_crosses_between_partitions_does_not_grow_with_claims(
 
             monkeypatch.setattr(streamed, "fold", watched)
             fit_numbers(Partitions.at(folder), HeavyTail(max_iterations=3), engine=streamed)
-        # medians are counted in histograms of two times 2**16
-        sizes.append(max(size for size in asked if size != 1 << 17))
+        # medians are counted in histograms of 2**16, one or two
+        sizes.append(max(size for size in asked if size not in (1 << 16, 1 << 17)))
     assert sizes[0] == sizes[1] == 14
 
 
@@ -429,27 +446,26 @@ def test_a_visit_is_made_once_and_a_lost_one_is_said_so(tmp_path: Path) -> None:
     assert outcome.result == Replay.result(tmp_path / "run") == 2.0
 
 
-def test_a_killed_worker_changes_no_value(tmp_path: Path) -> None:
+def test_a_killed_worker_changes_no_value(cluster: DaskCluster, tmp_path: Path) -> None:
     """With a worker killed after the fourth pass, and again when values are asked for."""
-    pytest.importorskip("distributed")
     whole = write(numbers(6), tmp_path, 4)
     method, killed = HeavyTail(max_iterations=4), list[int]()
     fit = method.unfitted().fit(whole)
-    with DaskCluster(workers=2, memory_limit="1GiB") as both:
 
-        def kill() -> None:
-            victim = next(iter(both.client.run(os.getpid).values()))
-            os.kill(victim, signal.SIGKILL)
-            killed.append(victim)
+    def kill() -> None:
+        victim = next(iter(cluster.client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        killed.append(victim)
 
-        def tell(done: int, most: int) -> None:
-            if done == 4 and not killed:
-                kill()
+    def tell(done: int, most: int) -> None:
+        if done == 4 and not killed:
+            kill()
 
-        found = fit_numbers(Partitions.at(tmp_path), method, engine=both, progress=tell)
-        kill()
-        assert_equal(found, fit)
+    found = fit_numbers(Partitions.at(tmp_path), method, engine=cluster, progress=tell)
+    kill()
+    assert_equal(found, fit)
     assert len(killed) == 2
+    cluster.client.wait_for_workers(2, timeout=PATIENCE_SECONDS)  # for the tests that follow
 
 
 def test_errors_against_truths_are_those_in_memory(tmp_path: Path) -> None:

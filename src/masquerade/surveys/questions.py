@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from masquerade.errors import ParameterError
@@ -254,8 +255,12 @@ class Number(_Kind):
     @property
     def points(self) -> int:
         """Number of different answers."""
-        low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
-        return int((high - low) / step) + 1
+        return _scale(self.low, self.high, self.step)[2]
+
+    @property
+    def exact_scale(self) -> tuple[Fraction, Fraction]:
+        """The lowest answer and the step, by their decimal text."""
+        return _scale(self.low, self.high, self.step)[:2]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -266,6 +271,16 @@ class Number(_Kind):
     def scores(self) -> None:
         """None: reports are already numbers."""
         return
+
+
+@lru_cache(maxsize=1024, typed=True)  # a large float may equal a whole number that reads otherwise
+def _scale(low: float, high: float, step: float) -> tuple[Fraction, Fraction, int]:
+    """Return the lowest answer, the step and the number of points of a scale.
+
+    Kept, for every answer to a number is held against its scale, and texts are slow to read.
+    """
+    lowest, highest, by = (Fraction(str(x)) for x in (low, high, step))
+    return lowest, by, int((highest - lowest) / by) + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from masquerade.aggregate.estimates import (
@@ -330,7 +331,7 @@ class Encoding:
                     f"{list(question.labels)}."
                 )
             return question.labels.index(str(answer))
-        low, step = Fraction(str(question.low)), Fraction(str(question.step))
+        low, step = question.exact_scale
         point = (finite(answer, question.id) - low) / step
         if point.denominator != 1 or not 0 <= point < question.points:
             raise ParameterError(
@@ -352,21 +353,12 @@ class Encoding:
     def _bins_of(self, question: Number) -> int:
         return min(self.bins, question.points)
 
-    def _bin_ends(self, question: Number) -> list[tuple[Fraction, Fraction]]:
+    def _bin_ends(self, question: Number) -> tuple[tuple[Fraction, Fraction], ...]:
         """Return the first and the last number of each bin."""
-        low, step = Fraction(str(question.low)), Fraction(str(question.step))
-        count = self._bins_of(question)
-        firsts = [place * question.points // count for place in range(count + 1)]
-        return [
-            (low + step * first, low + step * (after - 1))
-            for first, after in itertools.pairwise(firsts)
-        ]
+        return _ends_of_bins(*question.exact_scale, question.points, self._bins_of(question))
 
     def _bin_labels(self, question: Number) -> tuple[str, ...]:
-        return tuple(
-            f"{float(first):g}" if first == last else f"{float(first):g} to {float(last):g}"
-            for first, last in self._bin_ends(question)
-        )
+        return _labels_of_bins(self._bin_ends(question))
 
     def _ends(self, question: Question) -> list[tuple[float, float]]:
         """Return the first and the last number of each label or bin."""
@@ -378,3 +370,23 @@ class Encoding:
         if isinstance(question, Number):
             return tuple(float(first + last) / 2 for first, last in self._bin_ends(question))
         return None if question.scores is None else tuple(map(float, question.scores))
+
+
+@lru_cache(maxsize=1024)
+def _ends_of_bins(
+    low: Fraction, step: Fraction, points: int, count: int
+) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Return the first and the last number of each of `count` bins of a scale."""
+    firsts = [place * points // count for place in range(count + 1)]
+    return tuple(
+        (low + step * first, low + step * (after - 1))
+        for first, after in itertools.pairwise(firsts)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _labels_of_bins(ends: tuple[tuple[Fraction, Fraction], ...]) -> tuple[str, ...]:
+    return tuple(
+        f"{float(first):g}" if first == last else f"{float(first):g} to {float(last):g}"
+        for first, last in ends
+    )

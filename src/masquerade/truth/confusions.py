@@ -112,9 +112,10 @@ def label_posterior(
     scores = votes.score(log_confusion)
     scores += log_prior
     known = np.flatnonzero(gold >= 0)
-    # Truths may have several subtypes each, side by side; those of other truths are impossible.
-    of_truth = np.arange(scores.shape[1]) // (scores.shape[1] // votes.n_options)
-    scores[known] = np.where(of_truth == gold[known][:, None], scores[known], -np.inf)
+    if len(known):
+        # Truths may have several subtypes each, side by side; those of other truths are impossible.
+        of_truth = np.arange(scores.shape[1]) // (scores.shape[1] // votes.n_options)
+        scores[known] = np.where(of_truth == gold[known][:, None], scores[known], -np.inf)
     # In place from here on: a table of tasks is the largest array there is.
     top = row_max(scores)
     scores -= top[:, None]

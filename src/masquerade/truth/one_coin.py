@@ -338,22 +338,25 @@ class Grid:
         out = np.empty((4, len(agreed)))
         # ln q - ln((1 - q)/(s - 1)): what a vote counts at each node
         ratio = self.log_hit - self.log_miss
+        # One product for what is averaged over the nodes, and for the total.
+        figures = np.stack([np.ones(len(ratio)), ratio, self.accuracy, self.accuracy**2], axis=1)
         for start in range(0, len(agreed), _BLOCK):  # bounds the memory of workers x nodes
             block = slice(start, start + _BLOCK)
             # ln prior + agreed ln q + (answers - agreed) ln((1 - q)/(s - 1)), worker by node
             log_joint = np.outer(agreed[block], ratio)
-            log_joint += np.outer(answers[block], self.log_miss) + self.log_prior
+            log_joint += np.outer(answers[block], self.log_miss)
+            log_joint += self.log_prior
             top = log_joint.max(axis=1, keepdims=True)
             # in place: workers times nodes is the largest array here
             joint = np.exp(np.subtract(log_joint, top, out=log_joint), out=log_joint)
-            total = joint.sum(axis=1)
+            total, weight, accuracy, square = (joint @ figures).T
             # log evidence: the integral over the grid
             out[0, block] = top[:, 0] + np.log(total)
             # equal evidence gives equal weight, whatever the order it was summed in
-            out[1, block] = np.round(joint @ ratio / total, 10)
-            out[2, block] = joint @ self.accuracy / total
+            out[1, block] = np.round(weight / total, 10)
+            out[2, block] = accuracy / total
             # E[alpha**2] - E[alpha]**2; rounding may take it below 0
-            out[3, block] = joint @ self.accuracy**2 / total - out[2, block] ** 2
+            out[3, block] = square / total - out[2, block] ** 2
         out[3] = np.sqrt(np.maximum(out[3], 0))
         return Workers(*out)
 

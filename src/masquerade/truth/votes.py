@@ -22,7 +22,7 @@ from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 _BLOCK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Votes:
     """Votes by task, option and worker; "no answer" is no vote."""
 
@@ -79,12 +79,17 @@ class Votes:
 
         Only over votes on `tasks` where these are given; `share` has a row for each of them.
         """
-        matrix = self.matrix
+        turned = self._turned
         if tasks is not None:
             cells = tasks[:, None] * self.n_options + np.arange(self.n_options)
-            matrix = matrix[cells.ravel()]
-        total: Floats = matrix.T @ share.ravel()
+            turned = self.matrix[cells.ravel()].T
+        total: Floats = turned @ share.ravel()
         return total
+
+    @cached_property
+    def _turned(self) -> Any:
+        """The transpose, which shares all memory: once, for scipy checks it at some length."""
+        return self.matrix.T
 
     def undecided(self) -> Flags:
         """Return which tasks have no vote, shape (n_tasks,)."""
@@ -169,7 +174,7 @@ class UnsortedVotes:
             yield rows, cell
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LabelVotes:
     """Votes by worker and label, a row a task."""
 
@@ -203,8 +208,13 @@ class LabelVotes:
 
     def counts(self, posterior: Floats) -> Floats:
         """Return how often each worker gave each label, ``count[worker, truth, label]``."""
-        by_label: Floats = self.matrix.T @ posterior
+        by_label: Floats = self._turned @ posterior
         return by_label.reshape(self.n_workers, self.n_options, -1).transpose(0, 2, 1)
+
+    @cached_property
+    def _turned(self) -> Any:
+        """The transpose; see `Votes`."""
+        return self.matrix.T
 
 
 def blocks(n_rows: int, size: int = 1 << 14) -> Iterator[slice]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import digamma, gammaln, logsumexp, polygamma
+from scipy.special import digamma, gammaln, polygamma
 
 from masquerade.exact.arrays import Floats
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import even_confusion
+from masquerade.truth.votes import blocks
 
 _STEP = 1.5  # factor by which a concentration may grow or shrink in one step
 _LEAST, _MOST = 0.5, 500.0  # of a concentration
@@ -45,37 +47,44 @@ class WorkerPrior:
 
     def reports(self) -> Floats:
         """Return the pooled ``report[node, truth, label]``."""
-        return np.stack([self.pooled @ channel for channel in self.channel.channels()])
+        keep = self.channel.signal()
+        even = (1 - keep) / self.channel.n_options
+        # A row of `pooled` times the channel, which keeps an answer or spreads it evenly.
+        kept = np.multiply.outer(keep, self.pooled)
+        return np.asarray(kept + even.reshape(-1, *[1] * self.pooled.ndim))
 
     def pseudo_counts(self) -> Floats:
         """Return the Dirichlet parameters ``alpha[node, truth, label]`` of reports."""
+        return self._pseudo_counts(self.concentration[None])[:, 0]
+
+    def _pseudo_counts(self, concentrations: Floats) -> Floats:
+        """Return ``alpha[node, candidate, truth, label]`` for ``concentrations[candidate, truth]``.
+
+        An axis of workers is before that of truths where each has a prior of the worker's own.
+        """
         # A Dirichlet of mean m has total variance (1 - sum m^2) / (A + 1): solved for A, so that
         # reports vary as much as answers that went through the channel do.
         mean = self.reports()
-        spread = (1 - (self.pooled**2).sum(axis=-1)) / (self.concentration + 1)
+        alike = concentrations if self.pooled.ndim == 2 else concentrations[:, None]
+        spread = (1 - (self.pooled**2).sum(axis=-1)) / (alike + 1)
         variance = np.multiply.outer(self.channel.signal() ** 2, spread)
-        total = (1 - (mean**2).sum(axis=-1)) / np.maximum(variance, 1e-12) - 1
-        return np.asarray(np.clip(total, 1e-2, _LOOSEST)[..., None] * mean)
+        total = (1 - (mean**2).sum(axis=-1))[:, None] / np.maximum(variance, 1e-12) - 1
+        return np.asarray(np.clip(total, 1e-2, _LOOSEST)[..., None] * mean[:, None])
 
     def log_evidence(self, counts: Floats) -> Floats:
         """Return log P(a worker's reports | node), by truth: ``[worker, node, truth]``."""
-        answers = np.einsum("wal->wa", counts)
-        out = np.empty((len(counts), len(self.channel.flip), counts.shape[1]))
-        for node, alpha in enumerate(self.pseudo_counts()):
-            # Dirichlet-multinomial: ln G(A) - ln G(n + A) + sum ln G(n_k + a_k) - ln G(a_k)
-            total = alpha.sum(axis=-1)
-            out[:, node] = gammaln(total) - gammaln(answers + total)
-            # einsum: several times as fast as a sum over short rows, in the loop's hottest line
-            out[:, node] += np.einsum("wal->wa", gammaln(counts + alpha) - gammaln(alpha))
-        return out
+        return _log_evidence(counts, self.pseudo_counts())
 
     def nodes(self, counts: Floats) -> tuple[Floats, float]:
         """Return ``share[worker, node]``, and the log evidence of all workers' reports."""
         # A node of weight 0 has log -inf, and so no share.
         with np.errstate(divide="ignore"):
             joint = self.log_evidence(counts).sum(axis=2) + np.log(self.channel.weight)
-        total = logsumexp(joint, axis=1, keepdims=True)
-        return np.exp(joint - total), float(total.sum())
+        # Not scipy's logsumexp: its checks take several times as long as a small crowd.
+        top = joint.max(axis=1, keepdims=True)
+        odds = np.exp(joint - top)
+        total = odds.sum(axis=1, keepdims=True)
+        return odds / total, float((np.log(total) + top).sum())
 
     def shares(self, counts: Floats) -> Floats:
         """Return how probable each node is of each worker, ``share[worker, node]``."""
@@ -91,24 +100,28 @@ class WorkerPrior:
         concentration stays, or grows or shrinks by half, whichever explains more.
         """
         share = self.shares(counts)
-        credit = np.zeros_like(self.pooled)
-        channels, mean = self.channel.channels(), self.reports()
-        for node, alpha in enumerate(self.pseudo_counts()):
-            # Minka's fixed point: alpha (digamma(n + alpha) - digamma(alpha)), summed over workers.
-            tables = alpha * np.tensordot(
-                share[:, node], digamma(counts + alpha) - digamma(alpha), 1
-            )
-            # Bayes: a report y at truth t counts H[t, x] P(y | x) / P(y | t) for answer x.
-            credit += self.pooled * ((tables / np.maximum(mean[node], 1e-300)) @ channels[node].T)
-        pooled = credit + self.strength * self.centre
+        alpha, mean, keep = self.pseudo_counts(), self.reports(), self.channel.signal()
+        # Minka's fixed point: alpha (digamma(n + alpha) - digamma(alpha)), summed over workers.
+        steps = np.zeros((len(alpha), alpha[0].size))
+        for rows, after, before in _posteriors(counts, alpha):
+            each = digamma(after) - digamma(before)
+            by_worker = each.reshape(len(alpha), -1, alpha[0].size)
+            steps += (share[rows].T[:, None] @ by_worker)[:, 0]
+        tables = alpha * steps.reshape(alpha.shape)
+        # Bayes: a report y at truth t counts H[t, x] P(y | x) / P(y | t) for answer x.
+        ratio = tables / np.maximum(mean, 1e-300)
+        even = (1 - keep) / self.channel.n_options
+        through = keep[:, None, None] * ratio
+        through += even[:, None, None] * ratio.sum(axis=2, keepdims=True)
+        pooled = self.pooled * through.sum(axis=0) + self.strength * self.centre
         better = replace(self, pooled=pooled / pooled.sum(axis=1, keepdims=True))
-        options = [better.concentration * factor for factor in (1 / _STEP, 1.0, _STEP)]
-        scores = []
-        for concentration in options:
-            candidate = replace(better, concentration=concentration)
-            # An Exponential(1/2) prior of the concentration, in its logarithm, keeps it finite.
-            explained = np.einsum("wj,wja->a", share, candidate.log_evidence(counts))
-            scores.append(explained + np.log(concentration) - concentration / 2)
+        options = np.multiply.outer((1 / _STEP, 1.0, _STEP), self.concentration)
+        # All candidates at once: crowds are small, and calls would take longer than their work.
+        candidates = better._pseudo_counts(options)
+        evidence = _log_evidence(counts, candidates.reshape(-1, *candidates.shape[2:]))
+        evidence = evidence.reshape(len(counts), len(alpha), *options.shape)
+        # An Exponential(1/2) prior of the concentration, in its logarithm, keeps it finite.
+        scores = np.einsum("wj,wjca->ca", share, evidence) + np.log(options) - options / 2
         # Rounded, so that the order of summation cannot decide.
         chosen = np.choose(np.round(scores, 9).argmax(axis=0), options)
         return replace(better, concentration=np.clip(chosen, _LEAST, _MOST))
@@ -167,11 +180,11 @@ class WorkerPrior:
         """Return the expected ``log P(label | truth)`` of each worker's reports."""
         share = self.shares(counts)
         table = np.zeros_like(counts)
-        for node, alpha in enumerate(self.pseudo_counts()):
-            after = counts + alpha
+        for rows, after, _ in _posteriors(counts, self.pseudo_counts()):
             # E[ln p_k] of a Dirichlet: digamma(a_k) - digamma(sum a)
-            each = digamma(after) - digamma(np.einsum("wal->wa", after))[..., None]
-            table += share[:, node, None, None] * each
+            each = digamma(after) - digamma(np.einsum("jwal->jwa", after))[..., None]
+            each *= share[rows].T[:, :, None, None]
+            table[rows] = each.sum(axis=0)
         return table
 
     def log_variances(self, counts: Floats, move: Floats) -> Floats:
@@ -212,6 +225,33 @@ class WorkerPrior:
             # total variance over the flip probabilities: E[x**2] - E[x]**2 below
             squares += share[:, node] * (variance + mean**2)
         return means, np.maximum(squares - means**2, 0)
+
+
+def _posteriors(counts: Floats, alpha: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Yield some workers, their ``counts + alpha`` and `alpha`, ``[node, worker, truth, label]``.
+
+    Nodes go together, and so many workers at a time as stay in the cache with them: numpy is called
+    seldom for small crowds, and large ones take no more memory than for one node.
+    """
+    # One prior for all workers is the same for each of them.
+    before = alpha if alpha.ndim == 4 else alpha[:, None]
+    each = max(len(alpha) * counts[0].size if len(counts) else 1, 1)
+    for rows in blocks(len(counts), max((1 << 16) // each, 1)):
+        own = before[:, rows] if alpha.ndim == 4 else before
+        yield rows, counts[rows] + own, own
+
+
+def _log_evidence(counts: Floats, alpha: Floats) -> Floats:
+    """Return log P(a worker's reports | node) for ``alpha[node, truth, label]``, by truth."""
+    answers = np.einsum("wal->wa", counts)
+    out = np.empty((len(alpha), *answers.shape))
+    for rows, after, before in _posteriors(counts, alpha):
+        # Dirichlet-multinomial: ln G(A) - ln G(n + A) + sum ln G(n_k + a_k) - ln G(a_k)
+        total = before.sum(axis=-1)
+        out[:, rows] = gammaln(total) - gammaln(answers[rows] + total)
+        # einsum: several times as fast as a sum over short rows, in the loop's hottest line
+        out[:, rows] += np.einsum("jwal->jwa", gammaln(after) - gammaln(before))
+    return out.transpose(1, 0, 2)
 
 
 def log_evidence_without_truth(answers: Floats) -> float:

@@ -340,19 +340,13 @@ class _Model:
         active = half > 0
         half, squares = half[active], squares[active] / 2
 
-        def likelihood(place: int, typical: float) -> float:
-            a, b = _STRENGTHS[place], _STRENGTHS[place] * typical
-            # marginal likelihood of squares under an inverse-gamma variance
-            terms = gammaln(half + a) - gammaln(a) - (half + a) * np.log(b + squares)
-            return float(terms.sum() + len(half) * a * math.log(b))
-
         # One step a round, to the best of nine likelihoods; the next round goes on from there.
         place, typical = state.place, state.typical
-        nearby = (place, place - 1, place + 1)
-        places = [p for p in nearby if 0 <= p < len(_STRENGTHS)]
-        steps = [(p, typical * math.exp(step)) for p in places for step in (0, -_STEP, _STEP)]
         if squares.size and squares.max() > 0:
-            place, typical = max(steps, key=lambda pair: likelihood(*pair))
+            nearby = (place, place - 1, place + 1)
+            places = [p for p in nearby if 0 <= p < len(_STRENGTHS)]
+            steps = [(p, typical * math.exp(step)) for p in places for step in (0, -_STEP, _STEP)]
+            place, typical = steps[int(_likelihoods(half, squares, steps).argmax())]
         a = _STRENGTHS[place]
         variance = np.full(self.crowd.n_workers, typical)
         # 1 / E[precision], of the inverse-gamma posterior with shape a + n / 2
@@ -401,6 +395,17 @@ class _Model:
             degrees = np.where(spread > 0, squared**2 / spread, np.inf)
         reach = stdtrit(np.clip(degrees, 1.0, 1e6), (1 + confidence) / 2)
         return np.sqrt(squared), reach * np.sqrt(squared)
+
+
+def _likelihoods(half: Floats, squares: Floats, steps: list[tuple[int, float]]) -> Floats:
+    """Return the marginal log likelihoods of squares under inverse-gamma variances.
+
+    Of ``(place of the shape, typical variance)``, three of the same shape after one another.
+    """
+    a = np.array([_STRENGTHS[place] for place, _ in steps[::3]])[:, None]
+    b = np.array([_STRENGTHS[place] * typical for place, typical in steps]).reshape(-1, 3, 1)
+    terms = (gammaln(half + a) - gammaln(a))[:, None] - (half + a)[:, None] * np.log(b + squares)
+    return np.asarray((terms.sum(axis=2) + len(half) * a * np.log(b[..., 0])).ravel())
 
 
 def _weighted_median(values: Floats, weight: Floats) -> float:

@@ -28,6 +28,8 @@ from masquerade.truth.scale.report_sources import NamedSources
 from masquerade.truth.ties import uniform_by_names
 from masquerade.truth.votes import Votes
 
+_FILE = "arrays"  # of all arrays of a coded partition
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
@@ -150,12 +152,12 @@ class PartitionBlock(VoteBlock):
 
 def worker_codes(folder: Path, workers: pa.Array, names: Names) -> Codes:
     """Return the codes of a partition's workers among all, kept in its folder."""
-    file = folder / "codes.npy"
+    file = folder / "codes"
     if file.exists():
-        return np.asarray(np.load(file))
-    codes = pc.index_in(workers, value_set=names.workers).to_numpy()
-    draft = file.with_name(f"{secrets.token_hex(8)}.npy")
-    np.save(draft, codes)
+        return np.fromfile(file, np.int32)
+    codes = pc.index_in(workers, value_set=names.workers).to_numpy().astype(np.int32)
+    draft = file.with_name(secrets.token_hex(8))
+    codes.tofile(draft)
     os.replace(draft, file)  # at once: another reader finds it whole or not at all
     return np.asarray(codes)
 
@@ -225,22 +227,25 @@ def _write(local: CodedPartition, folder: Path) -> None:
     draft.mkdir(parents=True)
     votes = local.votes
     matrix = votes.matrix
-    np.save(draft / "indices.npy", matrix.indices.astype(np.int32, copy=False))
-    np.save(draft / "pointers.npy", matrix.indptr.astype(np.int32, copy=False))
+    arrays: dict[str, Any] = {
+        "indices": matrix.indices.astype(np.int32, copy=False),
+        "pointers": matrix.indptr.astype(np.int32, copy=False),
+        "of_task": votes.of_task.astype(np.int32),
+        "of_worker": votes.of_worker.astype(np.int32),
+        "nulls": np.array([local.nulls]),
+        "tasks": local.tasks,
+        "workers": local.workers,
+        "options": local.options,
+    }
     if (matrix.data != 1).any():
-        np.save(draft / "data.npy", matrix.data)
-    np.save(draft / "of_task.npy", votes.of_task.astype(np.int32))
-    np.save(draft / "of_worker.npy", votes.of_worker.astype(np.int32))
-    np.save(draft / "nulls.npy", np.array(local.nulls))
+        arrays["data"] = matrix.data
     if local.unseen is not None:
         unseen = (local.unseen.task, local.unseen.worker, local.unseen.value)
-        np.save(draft / "unseen.npy", np.stack(unseen).astype(np.int32))
-    tables = {
-        name: pa.table({name: getattr(local, name)}) for name in ("tasks", "workers", "options")
-    }
+        arrays |= {f"unseen-{i}": column.astype(np.int32) for i, column in enumerate(unseen)}
     if local.sources is not None:
-        tables |= {"sources": local.sources.table, "masks": local.sources.masks}
-    write_tables(draft, tables)
+        arrays |= arrays_of(local.sources.table, "sources")
+        arrays |= arrays_of(local.sources.masks, "masks")
+    write_arrays(draft, arrays)
     try:
         os.replace(draft, folder)
     except OSError:  # somebody else was faster
@@ -250,43 +255,62 @@ def _write(local: CodedPartition, folder: Path) -> None:
 
 
 def _read(folder: Path) -> CodedPartition:
-    indices, pointers, of_task, of_worker = (
-        np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-        for name in ("indices", "pointers", "of_task", "of_worker")
-    )
-    repeated = folder / "data.npy"
-    data = np.load(repeated) if repeated.exists() else np.ones(len(indices))
-    tasks, workers, options = (_names_in(folder, name) for name in ("tasks", "workers", "options"))
+    arrays = arrays_in(folder)
+    tasks, workers, options = (arrays.pop(name) for name in ("tasks", "workers", "options"))
+    sources = sources_among(arrays)
+    numbers = {name: column.to_numpy() for name, column in arrays.items()}
+    indices, pointers = numbers["indices"], numbers["pointers"]
+    data = numbers["data"] if "data" in numbers else np.ones(len(indices))
     votes = Votes(
         _matrix(data, indices, pointers, len(workers)),
         len(tasks),
         len(options),
         len(workers),
-        of_task.astype(np.float64),
-        of_worker.astype(np.float64),
+        numbers["of_task"].astype(np.float64),
+        numbers["of_worker"].astype(np.float64),
     )
-    sources = None
-    if (folder / "sources").exists():
-        sources = NamedSources(table_in(folder, "sources"), table_in(folder, "masks"))
-    nulls, held_out = int(np.load(folder / "nulls.npy")), folder / "unseen.npy"
-    unseen = UnseenClaims(*np.load(held_out)) if held_out.exists() else None
-    return CodedPartition(votes, tasks, workers, options, nulls, sources, unseen)
+    unseen = None
+    if "unseen-0" in numbers:
+        unseen = UnseenClaims(*(numbers[f"unseen-{i}"] for i in range(3)))
+    return CodedPartition(votes, tasks, workers, options, int(numbers["nulls"][0]), sources, unseen)
 
 
-def write_tables(folder: Path, tables: Mapping[str, pa.Table]) -> None:
-    """Write tables to files of their names, to be read by `table_in`."""
-    for name, table in tables.items():
-        path = str(folder / name)
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
-            out.write_table(table)
+def write_arrays(folder: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays of any lengths to one file, to be read by `arrays_in`.
+
+    One, for each visit to a partition opens it: with small partitions, opening files is most of it.
+    """
+    lists = {}
+    for name, column in arrays.items():
+        values = column if isinstance(column, pa.Array) else pa.array(column)
+        ends = pa.array([0, len(values)], pa.int64())
+        lists[name] = pa.LargeListArray.from_arrays(ends, values)
+    table = pa.table(lists)
+    with pa.OSFile(str(folder / _FILE), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+        out.write_table(table)
 
 
-def table_in(folder: Path, name: str) -> pa.Table:
-    """Return a table, read where it lies."""
-    with pa.memory_map(str(folder / name)) as source:
-        return pa.ipc.open_file(source).read_all()
+def arrays_in(folder: Path) -> dict[str, pa.Array]:
+    """Return the arrays of a folder by their names, read where they lie."""
+    with pa.memory_map(str(folder / _FILE)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    return {
+        name: column.chunk(0).values
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
 
 
-def _names_in(folder: Path, name: str) -> pa.Array:
-    column = table_in(folder, name)[name].combine_chunks()
-    return column if isinstance(column, pa.Array) else column.chunk(0)
+def arrays_of(table: pa.Table, name: str) -> dict[str, pa.Array]:
+    """Return the columns of a table as arrays, to be read by `sources_among`."""
+    return {f"{name}.{column}": table[column].combine_chunks() for column in table.column_names}
+
+
+def sources_among(arrays: dict[str, pa.Array]) -> NamedSources | None:
+    """Return the sources among some arrays, and take them out; None where there are none."""
+    if "sources.source" not in arrays:
+        return None
+    tables = []
+    for table in ("sources", "masks"):
+        names = [name for name in arrays if name.startswith(f"{table}.")]
+        tables.append(pa.table({name.partition(".")[2]: arrays.pop(name) for name in names}))
+    return NamedSources(*tables)

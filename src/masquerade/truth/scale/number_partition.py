@@ -19,7 +19,14 @@ from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.numeric.estimator import check_reports
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
-from masquerade.truth.scale.coded_partition import Names, table_in, worker_codes, write_tables
+from masquerade.truth.scale.coded_partition import (
+    Names,
+    arrays_in,
+    arrays_of,
+    sources_among,
+    worker_codes,
+    write_arrays,
+)
 from masquerade.truth.scale.partitions import Partition
 from masquerade.truth.scale.report_sources import NamedSources
 
@@ -107,27 +114,17 @@ class NumberPartition:
 
     @classmethod
     def _read(cls, folder: Path) -> NumberPartition:
-        task, worker, value = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("task", "worker", "value")
-        )
-        tables = {
-            name: table_in(folder, name)[name].combine_chunks() for name in ("tasks", "workers")
-        }
-        options = None
-        if (folder / "options").exists():
-            options = table_in(folder, "options")["options"].combine_chunks()
-        of_claim, sources = None, None
-        if (folder / "of_claim.npy").exists():
-            of_claim = np.asarray(np.load(folder / "of_claim.npy", mmap_mode="r"))
-            sources = NamedSources(table_in(folder, "sources"), table_in(folder, "masks"))
+        arrays = arrays_in(folder)
+        sources = sources_among(arrays)
+        of_claim = arrays["of_claim"].to_numpy() if "of_claim" in arrays else None
         claims = Claims(
-            np.asarray(task),
-            np.asarray(worker),
-            np.asarray(value),
-            tables["tasks"],
-            tables["workers"],
-            options,
-            bool(np.load(folder / "null.npy")),
+            arrays["task"].to_numpy(),
+            arrays["worker"].to_numpy(),
+            arrays["value"].to_numpy(),
+            arrays["tasks"],
+            arrays["workers"],
+            arrays.get("options"),
+            bool(arrays["null"].to_numpy()[0]),
         )
         return cls(claims, of_claim, sources, folder)
 
@@ -136,15 +133,14 @@ def _write(claims: Claims, masks: ReportMechanisms | None, folder: Path) -> None
     """Write all files to a folder of another name first: a folder that is there is whole."""
     draft = folder.with_name(f"{folder.name}-{secrets.token_hex(8)}")
     draft.mkdir(parents=True)
-    for name in ("task", "worker", "value"):
-        np.save(draft / f"{name}.npy", getattr(claims, name))
-    np.save(draft / "null.npy", np.array(claims.null))
-    tables = {name: pa.table({name: getattr(claims, name)}) for name in ("tasks", "workers")}
+    arrays = {name: getattr(claims, name) for name in ("task", "worker", "value")}
+    arrays |= {"null": np.array([int(claims.null)]), "tasks": claims.tasks}
+    arrays["workers"] = claims.workers
     if claims.options is not None:
-        tables["options"] = pa.table({"options": claims.options})
+        arrays["options"] = claims.options
     if masks is not None:
         masks = masks.distinct()
-        np.save(draft / "of_claim.npy", masks.of_claim)
+        arrays["of_claim"] = masks.of_claim
         size, silent = len(masks.mechanisms), claims.unanswered()
         # Workers are one source whatever masked their numbers.
         none = pa.table(_NOTHING).cast(
@@ -152,15 +148,15 @@ def _write(claims: Claims, masks: ReportMechanisms | None, folder: Path) -> None
                 {"source": pa.string(), "worker": claims.workers.type, "mechanism": pa.string()}
             )
         )
-        tables["sources"] = none
-        tables["masks"] = pa.table(
+        reports = pa.table(
             {
                 "mechanism": [str(one) for one in masks.mechanisms],
                 "reports": np.bincount(masks.of_claim, minlength=size),
                 "silent": np.bincount(masks.of_claim, silent, size).astype(np.int64),
             }
         )
-    write_tables(draft, tables)
+        arrays |= arrays_of(none, "sources") | arrays_of(reports, "masks")
+    write_arrays(draft, arrays)
     try:
         os.replace(draft, folder)
     except OSError:  # somebody else was faster

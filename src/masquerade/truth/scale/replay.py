@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from masquerade.truth.numeric.programs import (
     Loop,
@@ -51,15 +51,20 @@ class Joint:
         pairs = zip(self.parts, other.parts, strict=True)
         return Joint(tuple(operator.add(one, another) for one, another in pairs))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Joint, (self.parts,)  # see `Request`
+
     @property
     def figures(self) -> tuple[Any, ...]:
         """The figures of each of the programs."""
         return tuple(part.figures for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What a program was sent, or what a part of it came to."""
+class _Entry(NamedTuple):
+    """What a program was sent, or what a part of it came to.
+
+    A tuple: a record has many, and a dataclass with slots takes ten times as long to be pickled.
+    """
 
     # {"figures", "result", "state", "open", "branches"}: "open" is a section that goes on, and
     # "branches" are programs that go on together.
