@@ -27,7 +27,7 @@ from masquerade.aggregate.dap_messages import (
     VerifierMessage,
 )
 from masquerade.aggregate.field import Elements
-from masquerade.aggregate.hpke import AEAD, KDF, HpkeKey, Kem, seal
+from masquerade.aggregate.hpke import AEAD, KDF, TAG_SIZE, HpkeKey, Kem, seal
 from masquerade.aggregate.prio3 import (
     NONCE_SIZE,
     Prio3,
@@ -133,6 +133,8 @@ LEADER_SELECTED = 2
 #: (the latter of the range that no registry gives out).
 TASK_INTERVAL, SURVEY_TERMS = 1, 0xFF4D
 _INITIALIZE, _FINISH = 0, 2
+# What a sealed share has beside the share: no extensions (2 bytes), its length (4), the tag.
+_SEALED = 2 + 4 + TAG_SIZE
 
 
 def task_configuration(
@@ -278,6 +280,26 @@ class Task:
         if share.private_extensions:
             raise InvalidReport("a share has extensions; expected none.")
         return share.payload
+
+    def require_sizes(self, report: Report, leader_share: bytes) -> None:
+        """Refuse a report whose parts are not as long as the circuit makes them.
+
+        `leader_share` is opened, the helper's is not. No number is read: each party does that in
+        its one check of the nonce.
+
+        Raises `InvalidReport`.
+        """
+        lengths = {
+            "public share": (len(report.public_share), self.vdaf.public_share_size),
+            "leader's share": (len(leader_share), self.vdaf.input_share_size(0)),
+            "helper's share": (
+                len(report.helper_encrypted_input_share.payload),
+                self.vdaf.input_share_size(1) + _SEALED,
+            ),
+        }
+        for name, (found, expected) in lengths.items():
+            if found != expected:
+                raise InvalidReport(f"the {name} has {found} bytes, expected {expected}.")
 
     def leader_init(
         self, verify_key: bytes, nonce: bytes, public_share: bytes, input_share: bytes

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SEED_SIZE = 32
 #: Identifiers of HKDF-SHA256 and AES-128-GCM (RFC 9180, tables 3 and 5).
 KDF, AEAD = 1, 1
+#: Bytes that encryption adds: the tag of AES-128-GCM.
+TAG_SIZE = 16
 
 
 class Kem(IntEnum):

@@ -47,14 +47,12 @@ class SplitReport:
     ----------
     nonce : bytes
         16 random bytes, which also name the report.
-    public_share : bytes
-        For all parties, the same.
     input_shares : tuple of bytes
         One for each party and for nobody else: encrypt it to the party before it leaves.
     """
 
     nonce: bytes
-    public_share: bytes
+    public_share: bytes  # for all parties, the same
     input_shares: tuple[bytes, ...]
 
 
@@ -309,7 +307,9 @@ class Prio3(Generic[Measurement, Result]):
 
     def decode_aggregate(self, data: bytes) -> Elements:
         """Return the aggregate share that bytes encode."""
-        _require_bytes("aggregate share", data, self.circuit.output_length * self._element)
+        _require_bytes(
+            "aggregate share", data, self.circuit.output_length * self.circuit.field.size
+        )
         return self.circuit.field.decode(data)
 
     def unshard(self, aggregate_shares: Sequence[Sequence[int]], *, count: int) -> Result:
@@ -320,10 +320,6 @@ class Prio3(Generic[Measurement, Result]):
                 f"{self.shares} parties."
             )
         return self.circuit.decode(self.aggregate(aggregate_shares), count)
-
-    @property
-    def _element(self) -> int:
-        return self.circuit.field.size
 
     @property
     def _joint_bytes(self) -> int:
@@ -367,23 +363,32 @@ class Prio3(Generic[Measurement, Result]):
         others = [seed + (blinds[place] if joined else b"") for place, seed in enumerate(helpers)]
         return b"".join(parts), (first, *others)
 
+    @property
+    def public_share_size(self) -> int:
+        """Bytes of a report's public share."""
+        return self._joint_bytes * self.shares
+
+    def input_share_size(self, party: int) -> int:
+        """Return the bytes of a party's input share, before they are encrypted."""
+        if party != LEADER:
+            return SEED_SIZE + self._joint_bytes
+        numbers = self.circuit.measurement_length + self.circuit.proof_length * self.proofs
+        return numbers * self.circuit.field.size + self._joint_bytes
+
     def _read_public_share(self, data: bytes) -> list[bytes]:
-        _require_bytes("public share", data, self._joint_bytes * self.shares)
+        _require_bytes("public share", data, self.public_share_size)
         return [data[start : start + SEED_SIZE] for start in range(0, len(data), SEED_SIZE)]
 
     def _read_input_share(
         self, context: bytes, party: int, data: bytes
     ) -> tuple[Elements, Elements, bytes]:
-        circuit = self.circuit
+        _require_bytes("input share", data, self.input_share_size(party))
         if party != LEADER:
-            _require_bytes("input share", data, SEED_SIZE + self._joint_bytes)
             seed = data[:SEED_SIZE]
             measurement = self._helper_measurement(context, party, seed)
             return measurement, self._helper_proofs(context, party, seed), data[SEED_SIZE:]
-        length = circuit.measurement_length
-        size = (length + circuit.proof_length * self.proofs) * self._element
-        _require_bytes("input share", data, size + self._joint_bytes)
-        values = circuit.field.decode(data[:size])
+        length, size = self.circuit.measurement_length, len(data) - self._joint_bytes
+        values = self.circuit.field.decode(data[:size])
         return values[:length], values[length:], data[size:]
 
     def _expand(self, seed: bytes, usage: int, context: bytes, binder: bytes, n: int) -> Elements:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from sqlalchemy import text
-from tests.server.parties.pairs import HELPER_KEY, LEADER, Pair, device_report
+from tests.server.parties.pairs import HELPER_KEY, LEADER, Pair
 from tests.server.parties.test_helper_operation import visitor
 from typer.testing import CliRunner
 
@@ -258,17 +258,13 @@ def test_no_answer_is_taken_or_paid_for_once_a_task_has_ended(pair: Pair) -> Non
     participant = secrets.token_hex(16)
     who, steps = pair.leader.identity(participant), pair.leader.participations
     begun, _ = steps.reserve(who, record.token, "two-parties", idempotency_key="0" * 32)
-    frozen = pair.leader.surveys.frozen(record.token)[0]
-    report = device_report(frozen.approval, frozen.text, {"lunch": "soup", "mood": "1"})
     with pair.leader.engine.execution_options(write=True).begin() as connection:
         connection.execute(text("UPDATE split_task SET state = 'failed', secrets = NULL"))
     with pytest.raises(WrongState, match="not added up any more"):
         steps.open(who, begun.id)
     assert [one.charge.kind for one in pair.leader.ledger.entries(who.person)] == ["reserve"]
     with pytest.raises(WrongState, match="not added up any more"):
-        pair.leader.transactions.read(
-            lambda c: steps._split_reports.check(c, record.token, report.encode())
-        )
+        pair.leader.transactions.read(lambda c: steps._split_reports.task(c, record.token))
     other = pair.leader.identity(secrets.token_hex(16))
     with pytest.raises(WrongState, match="not added up any more"):
         steps.reserve(other, record.token, "two-parties", idempotency_key="1" * 32)

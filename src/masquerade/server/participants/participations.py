@@ -293,8 +293,7 @@ class Participations:
             if frozen.survey.two_parties is None:
                 raise InvalidReport("this survey takes masked reports, and no sealed ones.")
             _require_sealed(row.commitment, commitment)
-            checked = self._split_reports.check(connection, frozen.token, report)
-            self._split_reports.keep(connection, row, checked)
+            self._split_reports.keep(connection, row, report)
             _step(connection, row, state=SUBMITTED)
 
         return self._accept(who, participation, commitment, level, survey_hash, keep)

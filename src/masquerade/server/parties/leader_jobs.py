@@ -18,6 +18,7 @@ from masquerade.aggregate.dap_messages import (
     AggregationJobResp,
     Report,
     ReportShare,
+    Role,
     VerifyInit,
 )
 from masquerade.errors import BrokenPromise, InvalidReport
@@ -26,7 +27,7 @@ from masquerade.server.db.transactions import Transactions
 from masquerade.server.parties.helper_aggregation import MOST_IN_JOB
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.proposals import LeaderSecrets
-from masquerade.server.parties.split_reports import leader_half, reports_after, withdrawn_ids
+from masquerade.server.parties.split_reports import reports_after, withdrawn_ids
 from masquerade.surveys.split_task import SplitTask
 
 
@@ -121,7 +122,7 @@ class LeaderJobs:
         for report in reports:
             metadata = report.report_metadata
             try:
-                state, message = leader_half(split, keys, report)
+                state, message = _leader_half(split, keys, report)
             except InvalidReport:
                 continue
             states[metadata.report_id] = state
@@ -188,3 +189,23 @@ class LeaderJobs:
             AGGREGATION_JOB.c.share.is_(None),
         )
         self._transactions.write(lambda c: c.execute(change.values(**values)))
+
+
+def _leader_half(
+    split: SplitTask, keys: LeaderSecrets, report: Report
+) -> tuple[VerifyState, bytes]:
+    """Return the leader's state of a report's check, and its message to the helper.
+
+    Raises `InvalidReport` (the leader's share has a number that is none of the field's).
+    """
+    metadata = report.report_metadata
+    share = split.task.open_share(
+        Role.LEADER,
+        keys.leader,
+        metadata,
+        report.public_share,
+        report.leader_encrypted_input_share,
+    )
+    # By task and seed alone: the same for all reports, and never sent.
+    key = split.task.verification_key(keys.seed)
+    return split.task.leader_init(key, metadata.report_id, report.public_share, share)

@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from masquerade.aggregate import VerifyState
 from masquerade.aggregate.dap_messages import Report, Role
 from masquerade.errors import InvalidReport, WrongState
 from masquerade.server.db.party_tables import (
@@ -61,36 +60,33 @@ class SplitReports:
         """
         _bound(connection, survey)
 
-    def check(self, connection: Connection, survey: str, data: bytes) -> Report:
-        """Return a sealed report whose form is right, so that a damaged one is sent again.
+    def keep(self, connection: Connection, row: Row[Any], data: bytes) -> None:
+        """Keep the sealed report of a participation whose survey is held, if its form is right.
 
-        Raises `InvalidReport` (it is of another task, form or time, or this party's share cannot be
-        opened).
+        A damaged one is refused, so that it is sent again. Whether the answers are possible shows
+        only when both parties check, which each does once for a nonce: not here.
+
+        Raises `WrongState` (the task has ended) or `InvalidReport` (the report is of another task,
+        form or time, this party's share cannot be opened, or another participation sent a report
+        of this id).
         """
-        split, keys = self.task(connection, survey)
+        split, keys = self.task(connection, row.survey)
         report = Report.decode(data)
+        metadata = report.report_metadata
         ids = (
             report.leader_encrypted_input_share.config_id,
             report.helper_encrypted_input_share.config_id,
         )
         if ids != (LEADER_KEY, HELPER_KEY):
             raise InvalidReport(f"the shares are for the keys {ids}, expected {LEADER_KEY} and 2.")
-        # Runs the leader's half of the check for its form: lengths, and numbers below the modulus.
-        # Whether the answers are possible shows only when both parties check.
-        leader_half(split, keys, report)
-        if len(report.helper_encrypted_input_share.payload) != _helper_size(split):
-            raise InvalidReport("the helper's share has another length than its form gives.")
-        return report
-
-    def keep(self, connection: Connection, row: Row[Any], report: Report) -> None:
-        """Keep the report of a participation whose survey is held.
-
-        Raises `InvalidReport` (another participation sent a report of this id).
-        """
-        id_ = report.report_metadata.report_id.hex()
-        mine = (SPLIT_REPORT.c.survey == row.survey) & (SPLIT_REPORT.c.report_id == id_)
+        # Encryption shows damage on the way, also of what is bound to it: metadata, public share.
+        mine = report.leader_encrypted_input_share
+        share = split.task.open_share(Role.LEADER, keys.leader, metadata, report.public_share, mine)
+        split.task.require_sizes(report, share)
+        id_ = metadata.report_id.hex()
+        same = (SPLIT_REPORT.c.survey == row.survey) & (SPLIT_REPORT.c.report_id == id_)
         gone = (WITHDRAWN_REPORT.c.survey == row.survey) & (WITHDRAWN_REPORT.c.report_id == id_)
-        if connection.scalar(select(func.count()).select_from(SPLIT_REPORT).where(mine)) or (
+        if connection.scalar(select(func.count()).select_from(SPLIT_REPORT).where(same)) or (
             connection.scalar(select(func.count()).select_from(WITHDRAWN_REPORT).where(gone))
         ):
             raise InvalidReport("a report of this id was sent before; split the answers anew.")
@@ -100,7 +96,7 @@ class SplitReports:
                 "participation": row.id,
                 "survey": row.survey,
                 "report_id": id_,
-                "report": base64.b64encode(report.encode()).decode(),
+                "report": base64.b64encode(data).decode(),
             },
         )
 
@@ -153,26 +149,3 @@ def delete_reports(connection: Connection, survey: str) -> None:
     """Delete all sealed reports of a survey, once they are added up or never will be."""
     connection.execute(delete(SPLIT_REPORT).where(SPLIT_REPORT.c.survey == survey))
     connection.execute(delete(WITHDRAWN_REPORT).where(WITHDRAWN_REPORT.c.survey == survey))
-
-
-def _helper_size(split: SplitTask) -> int:
-    # Extensions (2), a length (4), a seed and a blind of 32 bytes each, the tag of AES-GCM (16).
-    return 2 + 4 + (64 if split.task.vdaf.circuit.joint_rand_length else 32) + 16
-
-
-def leader_half(split: SplitTask, keys: LeaderSecrets, report: Report) -> tuple[VerifyState, bytes]:
-    """Return the leader's state of a report's check, and its message to the helper.
-
-    Raises `InvalidReport` (the leader's share cannot be opened, or has another form).
-    """
-    metadata = report.report_metadata
-    share = split.task.open_share(
-        Role.LEADER,
-        keys.leader,
-        metadata,
-        report.public_share,
-        report.leader_encrypted_input_share,
-    )
-    # By task and seed alone: the same for all reports, and never sent.
-    key = split.task.verification_key(keys.seed)
-    return split.task.leader_init(key, metadata.report_id, report.public_share, share)
