@@ -357,13 +357,15 @@ def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:
         root_mean_squared_error,
         scored,
     )
+    from masquerade.truth.scores import hits
 
     if isinstance(fit, CategoricalEstimator):
+        right = hits(fit, known)
         return {
-            "accuracy": accuracy(fit, known),
+            "accuracy": float(right.mean()),
             "baseline": accuracy(MajorityVote().fit(table), known),
             "baseline_method": MajorityVote.name,
-            "scored": scored(fit, known),
+            "scored": len(right),
         }
     assert isinstance(fit, NumericEstimator)
     constant = fit.constant_error(known)

@@ -320,7 +320,7 @@ class Fitted:
     def remarks(self) -> tuple[Remark, ...]:
         """Return what the method remarked, and what is unusual about the claims."""
         solution = self.solution
-        remarks = (*solution.remarks, *remarks_on(self.claims))
+        remarks = (*solution.remarks, *remarks_on(self.claims, self.components))
         if not solution.converged:
             text = f"still changing after {solution.iterations} iterations"
             remarks = (*remarks, Remark("NOT_CONVERGED", text))

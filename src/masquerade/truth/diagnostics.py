@@ -104,8 +104,10 @@ def prior_only(reason: str) -> Remark:
     return Remark(PRIOR_ONLY, f"the estimate is the pooled distribution; {reason}.")
 
 
-def remarks_on(claims: Claims) -> tuple[Remark, ...]:
+def remarks_on(claims: Claims, groups: int | None = None) -> tuple[Remark, ...]:
     """Return what is unusual about claims. Cost: linear in claims.
+
+    `groups`: the number of their `components`, where it is known already.
 
     ``UNANSWERED``: tasks nobody answered; their value is missing. ``ONE_TASK``, ``ONE_WORKER``:
     nothing can be compared. ``SINGLE_ANSWER``: tasks with one answer, which is their estimate.
@@ -145,7 +147,7 @@ def remarks_on(claims: Claims) -> tuple[Remark, ...]:
         if alike:
             said = f"labels that differ only by case, space or form count apart: {text}{more}"
             remarks.append(Remark("SIMILAR_LABELS", said))
-    groups = components(claims).count
+    groups = components(claims).count if groups is None else groups
     if groups > 1:
         add("DISCONNECTED", groups, "{} groups of workers and tasks share no answer")
     return tuple(remarks)
