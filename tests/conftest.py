@@ -23,6 +23,7 @@ import hypothesis
 import pytest
 from tests.patience import PATIENCE_SECONDS
 from tests.serving import CERTIFICATES, serving
+from tests.statements import compiled_once
 
 from masquerade.server import Services, Settings, create_app
 from masquerade.server.db import engine
@@ -100,6 +101,13 @@ def waiting_for_answers() -> Iterator[None]:
         patch.setattr(default, "create_ssl_context", certificates)
         for part in ("connect", "read", "write", "pool"):
             patch.setattr(_config.DEFAULT_TIMEOUT_CONFIG, part, PATIENCE_SECONDS)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_compiled_once() -> Iterator[None]:
+    """Engines of this process share the statements that they compiled."""
+    with compiled_once():
         yield
 
 

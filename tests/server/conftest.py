@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from tests.server.devices import Phone
-from tests.server.statements import compiled_once
 from tests.serving import CERTIFICATES
 
 from masquerade.server import Services
@@ -18,13 +17,6 @@ from masquerade.server.http.security import COOKIE, csrf_token
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
-
-
-@pytest.fixture(scope="session", autouse=True)
-def statements_compiled_once() -> Iterator[None]:
-    """Engines of this process share the statements that they compiled."""
-    with compiled_once():
-        yield
 
 
 @pytest.fixture
