@@ -36,10 +36,11 @@ def compiled_once() -> Iterator[None]:
 
     A server has one engine, whose statements are compiled once in its life.
     """
-    shared: dict[str, _Compiled] = defaultdict(_Compiled)
+    # By driver too: SQLCipher is another SQLite, and what is compiled depends on its version.
+    shared: dict[tuple[str, Any], _Compiled] = defaultdict(_Compiled)
 
     def create(url: str, **options: Any) -> Engine:
-        cache = shared[make_url(url).drivername]
+        cache = shared[make_url(url).drivername, options.get("module")]
         return create_engine(url, execution_options={"compiled_cache": cache}, **options)
 
     with pytest.MonkeyPatch.context() as patch:

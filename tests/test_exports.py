@@ -77,6 +77,20 @@ def test_a_room_loads_what_is_asked_of_it_and_no_more() -> None:
     assert done.stdout == "set()\nTrue False\n"
 
 
+def test_a_server_starts_without_what_it_seldom_needs(tmp_path: Path) -> None:
+    """At a start where nothing is to be migrated, SciPy, Alembic and httpx are not loaded."""
+    code = (
+        "import sys; from masquerade.server import Settings, create_app\n"
+        f"create_app(Settings('sqlite:///{tmp_path}/a.sqlite3'))\n"
+        "print({'scipy', 'alembic', 'httpx'} & set(sys.modules))"
+    )
+    for _ in range(2):  # the first one migrates
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+    assert done.stdout == "set()\n"
+
+
 def test_a_name_that_is_almost_right_is_corrected() -> None:
     """A room that has no such name says which one is meant."""
     with pytest.raises(AttributeError, match=r"Did you mean 'MajorityVote'\?"):

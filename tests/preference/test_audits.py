@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -139,7 +139,7 @@ def drawn(path: Path, crowd: Comparisons, runs: int, seed: int) -> Floats:
     return _drawn(path.mechanism, path.unit, path.epsilon, crowd, runs, seed)
 
 
-@cache  # several paths differ in the other crowd alone
+@lru_cache(maxsize=8)  # neighbours in the list differ in the other crowd alone
 def _drawn(
     name: str, unit: str, epsilon: float, crowd: Comparisons, runs: int, seed: int
 ) -> Floats:
@@ -153,7 +153,9 @@ def _drawn(
         for matrix in (release.sampling_covariance, release.shrinkage_covariance):
             parts.append(np.zeros(0) if matrix is None else matrix.ravel())
         rows.append(np.concatenate(parts))
-    return np.array(rows)
+    found = np.array(rows)
+    found.setflags(write=False)  # shared by tests
+    return found
 
 
 def sampled_epsilon(one: Floats, other: Floats, *, delta: float = 0.0) -> float:

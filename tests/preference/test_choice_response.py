@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import Loss, SimulatedCoins
 from masquerade.preference import (
@@ -332,6 +333,22 @@ def test_larger_features_have_smaller_weights_and_errors() -> None:
         np.testing.assert_allclose(
             100 * getattr(ten, part), getattr(one, part), rtol=1e-2, atol=1e-5
         )
+
+
+def test_the_sum_of_two_features_that_are_always_exchanged_stays_unknown() -> None:
+    """Records that look like those of items, of features: only their difference is learnt."""
+    rng = np.random.default_rng(16)
+    first = np.where(rng.random(2000) < 0.7, 1, -1)
+    table = {"voter": np.repeat(np.arange(400), 5), "wifi": first, "pool": -first}
+    learned = SocialPreference.simulate(
+        Comparisons.from_frame(table), rng, mechanism=ChoiceResponse(1)
+    )
+    known, unknown = (learned.interval([1, one], [0, 1 - one]) for one in (0, 1))
+    assert known is not None
+    assert unknown is not None
+    assert known[1] - known[0] < 1
+    assert unknown[1] - unknown[0] > 10
+    assert "say little" in learned.release.details["remark"]
 
 
 def test_where_choices_say_much_nothing_is_pulled() -> None:

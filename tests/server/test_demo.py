@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
 
 
+DAY = "2026-03-14"
+
+
 @pytest.fixture(scope="module")
 def furnished_file(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Path:
     """A database with the demonstration in it, to be copied."""
     file = Path(shutil.copy(migrated_file, tmp_path_factory.mktemp("demo") / "demo.sqlite3"))
-    services = Services.open(f"sqlite:///{file}")
+    services = Services.open(f"sqlite:///{file}", today=lambda: DAY)
     seed_demo(services)
     services.close()
     return file
@@ -38,7 +41,8 @@ def furnished_file(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path
 @pytest.fixture
 def furnished(tmp_path: Path, furnished_file: Path) -> Iterator[Services]:
     """A store with the demonstration in it."""
-    opened = Services.open(f"sqlite:///{shutil.copy(furnished_file, tmp_path / 'demo.sqlite3')}")
+    file = shutil.copy(furnished_file, tmp_path / "demo.sqlite3")
+    opened = Services.open(f"sqlite:///{file}", today=lambda: DAY)
     yield opened
     opened.close()
 

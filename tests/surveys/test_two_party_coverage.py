@@ -26,7 +26,7 @@ Crowd = Callable[[np.random.Generator, int], list[dict[str, Any]]]
 Figure = Callable[[Results], SumEstimate | Quantile]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # compared by identity, to be a key of a cache
 class Study:
     """A survey, people to draw, and what is true of the population they are drawn from."""
 

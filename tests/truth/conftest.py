@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import PATIENCE_SECONDS
 
 from masquerade.truth.scale import DaskCluster, Stream
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from masquerade.truth.scale import Engine
 
 
-#: The cluster, while one is running.
+#: The cluster, while one is running. A fixture of the folder would keep it to the session's end.
 _RUNNING: list[DaskCluster] = []
 
 
@@ -25,6 +26,8 @@ def cluster() -> DaskCluster:
     pytest.importorskip("distributed")
     if not _RUNNING:
         _RUNNING.append(DaskCluster(workers=2, memory_limit="1GiB"))
+    # A test before may have killed one.
+    _RUNNING[0].client.wait_for_workers(2, timeout=PATIENCE_SECONDS)
     return _RUNNING[0]
 
 

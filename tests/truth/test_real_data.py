@@ -200,8 +200,9 @@ def test_one_layer_at_epsilon_one(folder: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", ["one-layer", "U(0, 1)"])
 def test_epsilon_zero_is_a_coin(folder: Path, mechanism: str) -> None:
-    """At epsilon 0 no method is better or worse than chance, 40 trials, three standard errors."""
+    """At epsilon 0 no method is better or worse than chance: 40 trials, false alarm below 1e-6."""
     family = "one-layer" if mechanism == "one-layer" else lambda _, s: TwoLayer(s, low=0, high=1)
     table = study(*_load(folder, "rte"), mechanism=family, epsilons=[0], trials=40)
     for method, (mean, error) in _accuracies(table).items():
-        assert abs(mean - 0.5) <= 3 * error + 1e-12, method
+        # Six standard errors, of 40 trials: t with 39 degrees of freedom.
+        assert abs(mean - 0.5) <= 6 * error + 1e-12, method

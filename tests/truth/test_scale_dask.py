@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from tests.patience import PATIENCE_SECONDS
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import ClusterError, UnreadableFile
@@ -114,7 +113,6 @@ def test_a_killed_worker_changes_nothing(cluster: DaskCluster, folder: Path) -> 
     np.testing.assert_allclose(
         found.reliability_["weight"], fit.reliability_["weight"], rtol=0, atol=1e-9
     )
-    cluster.client.wait_for_workers(2, timeout=PATIENCE_SECONDS)  # for the tests that follow
 
 
 def test_errors_of_partitions_come_through(cluster: DaskCluster, folder: Path) -> None:

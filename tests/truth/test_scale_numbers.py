@@ -15,7 +15,6 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.patience import PATIENCE_SECONDS
 from tests.representative import on_engines
 
 from masquerade.answers import Claims, Truths
@@ -465,7 +464,6 @@ def test_a_killed_worker_changes_no_value(cluster: DaskCluster, tmp_path: Path) 
     kill()
     assert_equal(found, fit)
     assert len(killed) == 2
-    cluster.client.wait_for_workers(2, timeout=PATIENCE_SECONDS)  # for the tests that follow
 
 
 def test_errors_against_truths_are_those_in_memory(tmp_path: Path) -> None:

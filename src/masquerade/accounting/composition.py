@@ -150,10 +150,11 @@ def _bounds(counts: tuple[tuple[Kind, int], ...], delta: Fraction) -> tuple[tupl
             # 2022).
             together = Mu(sum((mu.squared * n for mu, n in gaussians), Fraction(0)))
             bounds["gaussian"] = together.epsilon(delta)
-        distribution = composed(dict(counts))
+        by_kind = dict(counts)
+        distribution = composed(by_kind)
         if distribution is not None:
             bounds["distribution"] = distribution.loss(delta)
-        on_a_lattice = _on_a_lattice(dict(counts), delta)
+        on_a_lattice = _on_a_lattice(by_kind, delta)
         if on_a_lattice is not None:
             found = bounds.get("distribution", on_a_lattice)
             bounds["distribution"] = min(found, on_a_lattice)

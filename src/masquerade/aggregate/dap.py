@@ -134,7 +134,7 @@ LEADER_SELECTED = 2
 TASK_INTERVAL, SURVEY_TERMS = 1, 0xFF4D
 _INITIALIZE, _FINISH = 0, 2
 # What a sealed share has beside the share: no extensions (2 bytes), its length (4), the tag.
-_SEALED = 2 + 4 + TAG_SIZE
+_SEALING_BYTES = 2 + 4 + TAG_SIZE
 
 
 def task_configuration(
@@ -281,11 +281,11 @@ class Task:
             raise InvalidReport("a share has extensions; expected none.")
         return share.payload
 
-    def require_sizes(self, report: Report, leader_share: bytes) -> None:
-        """Refuse a report whose parts are not as long as the circuit makes them.
+    def require_sizes(self, report: Report, leader_share: bytes, *, helper: HpkeConfig) -> None:
+        """Refuse a report whose parts are not as long as circuit and encryption make them.
 
         `leader_share` is opened, the helper's is not. No number is read: each party does that in
-        its one check of the nonce.
+        its one check of the nonce. Longer parts would make jobs that the helper refuses as a whole.
 
         Raises `InvalidReport`.
         """
@@ -294,7 +294,11 @@ class Task:
             "leader's share": (len(leader_share), self.vdaf.input_share_size(0)),
             "helper's share": (
                 len(report.helper_encrypted_input_share.payload),
-                self.vdaf.input_share_size(1) + _SEALED,
+                self.vdaf.input_share_size(1) + _SEALING_BYTES,
+            ),
+            "helper's key exchange": (
+                len(report.helper_encrypted_input_share.enc),
+                Kem(helper.kem_id).public_size,
             ),
         }
         for name, (found, expected) in lengths.items():
@@ -318,11 +322,22 @@ class Task:
         input_share: bytes,
         message: bytes,
     ) -> tuple[tuple[int, ...], bytes]:
-        """Return the helper's share of a checked measurement, and its answer to the leader."""
+        """Return the helper's share of a checked measurement, and its answer to the leader.
+
+        Raises `InvalidReport` (the proof does not hold, or the leader could not finish the check).
+        """
         leader_share = _content(message, _INITIALIZE)
         state, share = self.vdaf.verify_init(
             verify_key, self.context, 1, nonce, public_share, input_share
         )
+        # Beyond the draft: the leader takes the helper's part of the joint randomness from the
+        # public share. A device that names another there, and proves with the true one, would let
+        # the helper count a report that the leader then cannot finish.
+        named = public_share[SEED_SIZE:]
+        if share[len(share) - len(named) :] != named:
+            raise InvalidReport(
+                "a report names another part of the helper's randomness than its share gives."
+            )
         answer = self.vdaf.verifier_message(self.context, [leader_share, share])
         output = self.vdaf.verify_next(state, answer)
         return output, VerifierMessage(_FINISH, answer).encode()

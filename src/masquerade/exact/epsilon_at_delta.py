@@ -45,7 +45,7 @@ DEFAULT_DELTA = Fraction(1, 1_000_000)
 _DIGITS = 80
 _SMALLEST_EXCESS = 1e-9
 _GUARD = decimal.Decimal(10) ** -30
-_CLOSE_ORDERS = 1e-11
+_ORDER_ERROR = 1e-11
 
 
 def probability_of_failure(delta: NumberLike) -> Fraction:
@@ -99,7 +99,6 @@ def _epsilon_of_rho(rho: Loss, delta: Fraction) -> Loss:
     return Loss(max(int(micro), 0))
 
 
-@lru_cache(maxsize=1024)
 def rho_of_epsilon(epsilon: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
     """Return the largest rho, in millionths, whose `epsilon_of_rho` is at most `epsilon`.
 
@@ -122,11 +121,16 @@ def rho_of_epsilon(epsilon: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
     """
     if epsilon == INFINITE_LOSS:
         return INFINITE_LOSS
+    return _rho_of_epsilon(epsilon, probability_of_failure(delta))
+
+
+@lru_cache(maxsize=1024)
+def _rho_of_epsilon(epsilon: Loss, delta: Fraction) -> Loss:
     # over millionths: epsilon grows with rho
     micro = largest_whole(lambda m: epsilon_of_rho(Loss(m), delta=delta) <= epsilon)
     if micro == 0:
         raise ParameterError(
-            f"epsilon {epsilon.epsilon:g} at delta {float(probability_of_failure(delta)):g} needs "
+            f"epsilon {epsilon.epsilon:g} at delta {float(delta):g} needs "
             "more noise than is offered; raise epsilon or delta, or use a mechanism without delta.",
             field="epsilon",
         )
@@ -135,7 +139,8 @@ def rho_of_epsilon(epsilon: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
 
 def _best_order(rho: float, delta: Fraction) -> float:
     """Return nearly the order with the smallest bound, by golden section over ln(order - 1)."""
-    log_delta = math.log(delta.numerator) - math.log(delta.denominator)
+    # A delta that floats cannot tell from 1 has the logarithm 0, whose own there is none.
+    log_delta = min(math.log(delta.numerator) - math.log(delta.denominator), -1e-16)
 
     def bound(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)
@@ -147,7 +152,7 @@ def _best_order(rho: float, delta: Fraction) -> float:
     low, high = middle - 10, middle + 10
     ratio = (math.sqrt(5) - 1) / 2
     # the bound is flat at its least, so that it is known to twice as many digits as the order
-    while high - low > _CLOSE_ORDERS:
+    while high - low > _ORDER_ERROR:
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         if bound(left) < bound(right):
             high = right

@@ -92,7 +92,7 @@ class Mechanism(ABC):
         Whom each report protects, and how much, says `guarantee`. Who is in the claims, and with
         ``"assigned"`` or without `null` which tasks each answered, is public.
         """
-        from masquerade.answers import Claims  # here, as of a server's start it would be a tenth
+        from masquerade.answers import Claims  # dear to load: a tenth of a server's start
 
         # first: a seeded generator is refused before anything of the claims is looked at
         source = require_coins(coins)

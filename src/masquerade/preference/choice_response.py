@@ -31,7 +31,6 @@ from masquerade.preference.masked_choices import (
     fit_masked_choices,
 )
 from masquerade.preference.noisy_item_wins import (
-    are_item_records,
     pairs_met,
     perturbed_strengths,
     require_item_records,
@@ -115,7 +114,7 @@ class Choices:
         if self.estimator == "bradley-terry":
             return _strengths(signs, pairs, emphasis, contrast)
         fit = fit_masked_choices(signs, differences, emphasis, contrast, voter=voter)
-        if are_item_records(pairs.difference).all():
+        if pairs.items is not None:  # of features, the direction of their sum counts too
             fit = fit.of_strengths()
         details = _on_shrinkage(fit, voters=len(np.unique(voter)))
         if self.groups > 1:

@@ -157,7 +157,7 @@ class MaskedChoices:
             # Not concave: a longer step could jump to where the likelihood is flat.
             step *= min(1.0, _LONGEST_STEP / max(size, 1e-300))
             value = self._log_likelihood(point.probability, weights, ridge)
-            weights, margin, probability = self._stepped(weights, step, ridge, value, point)
+            weights, margin, probability = self._next_weights(weights, step, ridge, value, point)
             if size < _CLOSE * (1 + float(np.linalg.norm(weights))):
                 break
         return weights
@@ -203,7 +203,7 @@ class MaskedChoices:
     def _log_likelihood(self, probability: Floats, weights: Floats, ridge: float) -> float:
         return float(self.emphasis @ np.log(probability)) - ridge / 2 * float(weights @ weights)
 
-    def _stepped(
+    def _next_weights(
         self, weights: Floats, step: Floats, ridge: float, value: float, point: Point
     ) -> tuple[Floats, Floats, Floats]:
         """Return weights after the step, halved until the likelihood does not fall.

@@ -10,7 +10,7 @@ import numpy as np
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord
-from masquerade.exact.arrays import Flags, Floats, Integers
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import one_of, whole
 from masquerade.preference.bradley_terry import maximise_strengths
 from masquerade.preference.composition import (
@@ -45,19 +45,14 @@ _CLOSE = 1e-10  # derivative a record at which a fit ends
 _MOST_NET_WINS = 1 << 16
 
 
-def are_item_records(difference: Floats) -> Flags:
-    """Return which records are one item chosen and another rejected, or nothing at all."""
-    sizes = np.abs(difference).sum(axis=1)
-    one_each = (difference.max(axis=1, initial=0) == 1) & (difference.min(axis=1, initial=0) == -1)
-    return np.asarray((sizes == 0) | ((sizes == 2) & one_each))
-
-
 def require_item_records(difference: Floats) -> None:
     """Refuse records that are not one item chosen and another rejected, or nothing at all.
 
     Raises `InvalidRecord` (such a record could move counts further than the noise hides).
     """
-    bad = ~are_item_records(difference)
+    sizes = np.abs(difference).sum(axis=1)
+    one_each = (difference.max(axis=1, initial=0) == 1) & (difference.min(axis=1, initial=0) == -1)
+    bad = (sizes != 0) & ~((sizes == 2) & one_each)
     if bad.any():
         raise InvalidRecord(
             f"record {int(np.argmax(bad)) + 1} is not 1 for the item chosen, -1 for the one "

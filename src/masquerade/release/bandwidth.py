@@ -20,7 +20,7 @@ RULES = ("robust", "scott", "silverman", "mad")
 _NORMAL_MAD = 1.4826  # standard deviation of a normal over its median absolute deviation
 _NORMAL_IQR = 1.349  # its interquartile range over its standard deviation
 _LEAST_SHARE = 1e-3
-_HALF = 0.5 - 1e-12  # where no mass lies beyond a half, rounding may not skip the gap
+_HALF = 0.5 - 1e-12  # a sum that rounding leaves short of a half may not reach beyond a gap
 
 
 def bandwidths(

@@ -76,6 +76,7 @@ def readings(
     places = _places(noisy, count, grid, chosen)
     # An even choice of objects, blind to their counts, is enough to learn the families from.
     some = chosen[:: max(len(chosen) // _ROWS, 1)]
+    every = len(some) == len(chosen)
     families: list[Floats] = []
     kept: list[tuple[Group, _Evidence]] = []
     entries = 0
@@ -83,10 +84,10 @@ def readings(
         evidence = _Evidence.of(group, concentrations)
         families.append(evidence.family)
         entries += evidence.template.size
-        if entries <= _ENTRIES:
+        if every and entries <= _ENTRIES:
             kept.append((group, evidence))
     share = _family_shares(np.concatenate(families))
-    if len(some) == len(chosen) == sum(len(group.objects) for group, _ in kept):
+    if every and entries <= _ENTRIES:
         # few enough that all of the evidence was kept, so that none is weighed twice
         yield from (evidence.reading(group, share) for group, evidence in kept)
         return

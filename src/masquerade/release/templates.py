@@ -27,7 +27,7 @@ SPLITS = (0.3, 0.5, 0.7)
 SMOOTH_FAMILIES = len(WIDTHS) * len(STRAY_SHARES) + len(WIDTHS[::2]) * len(SPLITS)
 
 _LEVELS = 128
-_CACHED, _LEAST_STEP = 1 << 16, 256
+_CACHE_ENTRIES, _LEAST_TEMPLATES = 1 << 16, 256  # of sums worked on at a time
 _TINY = 1e-300
 
 
@@ -117,7 +117,7 @@ def log_likelihoods(
     rows, number = len(noisy), len(templates.share)
     total = np.empty((rows, number), dtype=np.float32)
     # some templates at a time, so that their sums stay in the cache
-    step = max(_CACHED // max(rows, 1), _LEAST_STEP)
+    step = max(_CACHE_ENTRIES // max(rows, 1), _LEAST_TEMPLATES)
     for start in range(0, number, step):
         level = templates.level[:, start : start + step].astype(np.intp)
         sums = np.take(columns[0], level[0], axis=0)  # [template, row]

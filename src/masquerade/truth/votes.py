@@ -79,7 +79,7 @@ class Votes:
 
         Only over votes on `tasks` where these are given; `share` has a row for each of them.
         """
-        turned = self._turned
+        turned = self._transpose
         if tasks is not None:
             cells = tasks[:, None] * self.n_options + np.arange(self.n_options)
             turned = self.matrix[cells.ravel()].T
@@ -87,7 +87,7 @@ class Votes:
         return total
 
     @cached_property
-    def _turned(self) -> Any:
+    def _transpose(self) -> Any:
         """The transpose, which shares all memory: once, for scipy checks it at some length."""
         return self.matrix.T
 
@@ -208,11 +208,11 @@ class LabelVotes:
 
     def counts(self, posterior: Floats) -> Floats:
         """Return how often each worker gave each label, ``count[worker, truth, label]``."""
-        by_label: Floats = self._turned @ posterior
+        by_label: Floats = self._transpose @ posterior
         return by_label.reshape(self.n_workers, self.n_options, -1).transpose(0, 2, 1)
 
     @cached_property
-    def _turned(self) -> Any:
+    def _transpose(self) -> Any:
         """The transpose; see `Votes`."""
         return self.matrix.T
 

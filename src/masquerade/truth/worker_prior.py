@@ -103,7 +103,7 @@ class WorkerPrior:
         alpha, mean, keep = self.pseudo_counts(), self.reports(), self.channel.signal()
         # Minka's fixed point: alpha (digamma(n + alpha) - digamma(alpha)), summed over workers.
         steps = np.zeros((len(alpha), alpha[0].size))
-        for rows, after, before in _posteriors(counts, alpha):
+        for rows, after, before in _by_block(counts, alpha):
             each = digamma(after) - digamma(before)
             by_worker = each.reshape(len(alpha), -1, alpha[0].size)
             steps += (share[rows].T[:, None] @ by_worker)[:, 0]
@@ -180,7 +180,7 @@ class WorkerPrior:
         """Return the expected ``log P(label | truth)`` of each worker's reports."""
         share = self.shares(counts)
         table = np.zeros_like(counts)
-        for rows, after, _ in _posteriors(counts, self.pseudo_counts()):
+        for rows, after, _ in _by_block(counts, self.pseudo_counts()):
             # E[ln p_k] of a Dirichlet: digamma(a_k) - digamma(sum a)
             each = digamma(after) - digamma(np.einsum("jwal->jwa", after))[..., None]
             each *= share[rows].T[:, :, None, None]
@@ -227,7 +227,7 @@ class WorkerPrior:
         return means, np.maximum(squares - means**2, 0)
 
 
-def _posteriors(counts: Floats, alpha: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+def _by_block(counts: Floats, alpha: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
     """Yield some workers, their ``counts + alpha`` and `alpha`, ``[node, worker, truth, label]``.
 
     Nodes go together, and so many workers at a time as stay in the cache with them: numpy is called
@@ -245,7 +245,7 @@ def _log_evidence(counts: Floats, alpha: Floats) -> Floats:
     """Return log P(a worker's reports | node) for ``alpha[node, truth, label]``, by truth."""
     answers = np.einsum("wal->wa", counts)
     out = np.empty((len(alpha), *answers.shape))
-    for rows, after, before in _posteriors(counts, alpha):
+    for rows, after, before in _by_block(counts, alpha):
         # Dirichlet-multinomial: ln G(A) - ln G(n + A) + sum ln G(n_k + a_k) - ln G(a_k)
         total = before.sum(axis=-1)
         out[:, rows] = gammaln(total) - gammaln(answers[rows] + total)

@@ -173,6 +173,14 @@ def test_what_any_worker_wrote_is_rewritten(serve: Serve, tmp_path: Path) -> Non
     assert after[100:] == again[100:]
 
 
+def test_workers_end_with_their_parent(serve: Serve) -> None:
+    """Where the process that watches them is killed, no worker goes on alone."""
+    server = serve("--workers", "2")
+    workers = wait_for_workers(server, 2)
+    server.process.kill()
+    wait_until("workers go on alone", lambda: all(gone(process) for process in workers))
+
+
 @pytest.mark.exhaustive
 def test_a_request_under_way_is_answered(
     serve: Serve, prepared: tuple[Services, SurveyRecord]
@@ -264,17 +272,16 @@ def test_workers_that_cannot_begin(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert "Traceback" not in told
 
 
-def test_two_workers_admit_what_one_admits_and_end_with_their_parent(
+def test_two_workers_admit_what_one_admits(
     serve: Serve, prepared: tuple[Services, SurveyRecord]
 ) -> None:
     """Beginnings and sign-ins that spread over two processes are limited as if there were one.
 
-    One of each more than the limit comes back after ten minutes, and after one and a half. Where
-    the process that watches them is killed, no worker goes on alone.
+    One of each more than the limit comes back after ten minutes, and after one and a half.
     """
     _, survey = prepared
     server = serve("--workers", "2", MASQUERADE_RATE_SURVEY="6")
-    workers = wait_for_workers(server, 2)
+    wait_for_workers(server, 2)
     # Each on a connection of its own, so that both processes get some.
     begun = [
         httpx.post(
@@ -297,5 +304,3 @@ def test_two_workers_admit_what_one_admits_and_end_with_their_parent(
         for _ in range(24)
     ]
     assert 10 <= len(tried) - tried.count(429) <= 14
-    server.process.kill()
-    wait_until("workers go on alone", lambda: all(gone(process) for process in workers))

@@ -28,7 +28,6 @@ from masquerade.aggregate.dap_messages import (
 from masquerade.errors import (
     AggregationRefused,
     BrokenPromise,
-    InvalidReport,
     NotFound,
     ParameterError,
     WrongState,
@@ -159,50 +158,6 @@ def test_forged_answers_are_refused_and_counted(pair: Pair) -> None:
     result = pair.result(record)
     assert (result["responses"], result["refused"]) == (9, len(FORGED))
     assert near(pair, record.token, [[3, 3, 3], [0, 0, 0, 9, 0, 0]])
-
-
-def sealed_parts(split: SplitTask, **parts: Any) -> Report:
-    """Return a report of honest answers with other parts, sealed as a device would."""
-    shares = dataclasses.replace(split.task.vdaf, circuit=Liar(split.task.vdaf.circuit)).shard(
-        HONEST, context=split.task.context
-    )
-    changed = {name: change(getattr(shares, name)) for name, change in parts.items()}
-    return split.task.seal(
-        dataclasses.replace(shares, **changed),
-        leader=split.terms.leader,
-        helper=split.terms.helper,
-    )
-
-
-def test_a_number_beyond_the_field_is_refused_when_it_is_added_up(sqlite_pair: Pair) -> None:
-    """Its form is right, so it is accepted; the one check of its nonce refuses and counts it."""
-    record = sqlite_pair.open(rho="1.5")
-    sqlite_pair.crowd(record, 9)
-    split = _split(sqlite_pair, record)
-    report = sealed_parts(split, input_shares=lambda all_: (b"\xff" * len(all_[0]), all_[1]))
-    sqlite_pair.send(record, {"lunch": "soup", "mood": None}, change=lambda _: report)
-    sqlite_pair.close(record)
-    assert sqlite_pair.leader.aggregation.run() == 1
-    result = sqlite_pair.result(record)
-    assert (result["responses"], result["refused"]) == (9, 1)
-
-
-@pytest.mark.parametrize(
-    ("part", "change"),
-    [
-        ("public share", {"public_share": lambda share: share[:-1]}),
-        ("leader's share", {"input_shares": lambda both: (both[0] + b"\0", both[1])}),
-        ("helper's share", {"input_shares": lambda both: (both[0], both[1][:-1])}),
-    ],
-)
-def test_parts_of_another_length_are_refused_when_they_come(
-    sqlite_pair: Pair, part: str, change: dict[str, Any]
-) -> None:
-    """Also the helper's, which the leader cannot open: the message names the part and its bytes."""
-    record = sqlite_pair.open()
-    report = sealed_parts(_split(sqlite_pair, record), **change)
-    with pytest.raises(InvalidReport, match=f"{part} has .* bytes, expected"):
-        sqlite_pair.send(record, {"lunch": "soup", "mood": None}, change=lambda _: report)
 
 
 @pytest.mark.both_databases

@@ -299,7 +299,7 @@ class Identities:
     def _ask(
         self, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        import httpx
+        import httpx  # see `exchange`
 
         # The operator chose the provider, so it may be in their own network.
         target = read_address(url, private=True, setting=_SETTING, ports=None)
@@ -313,7 +313,7 @@ class Identities:
                 seconds=_PATIENCE_SECONDS,
                 most=_LONGEST_ANSWER,
             )
-        except (OSError, httpx.HTTPError, TooLongAnswer, ParameterError) as error:
+        except (OSError, httpx.HTTPError, TooLongAnswer, ParameterError) as error:  # and timeouts
             raise self._silent("no answer came") from error
         # A provider that refuses a code answers 400 (RFC 6749, section 5.2).
         if body is not None and answer.status in (400, 401):

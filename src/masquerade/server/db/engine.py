@@ -101,8 +101,13 @@ def revision(connection: Connection) -> str | None:
     """Return the revision of a database's schema; None where there is no schema."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    found: str | None = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))
-    return found
+    found = connection.scalars(text(f"SELECT version_num FROM {VERSION_TABLE}")).all()
+    if len(found) > 1:
+        raise WrongSchema(
+            f"the database names {len(found)} revisions of its schema, {', '.join(sorted(found))}; "
+            "expected one. Restore a backup."
+        )
+    return found[0] if found else None
 
 
 def require_known(found: str | None) -> None:

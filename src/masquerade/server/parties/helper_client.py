@@ -134,7 +134,7 @@ class HelperClient:
         next_: str = _TRY,
         known: bool = True,
     ) -> bytes:
-        import httpx
+        import httpx  # see `exchange`
 
         seconds = seconds or _PATIENCE_SECONDS
         headers = {"Authorization": f"Bearer {self._token}"} if known else {}

@@ -168,7 +168,8 @@ class LeaderJobs:
                 try:
                     outputs.append(split.task.leader_finish(job.states[one.report_id], one.payload))
                 except InvalidReport as error:
-                    # Only a helper that breaks the protocol gets here: the sums would not fit.
+                    # The helper compares what a device names to the leader with its own part, so
+                    # only a helper that does not gets here: the sums would not fit.
                     raise BrokenPromise(f"the helper's check does not hold: {error}") from error
                 valid.append(one.report_id)
         vdaf = split.task.vdaf

@@ -82,7 +82,7 @@ class SplitReports:
         # Encryption shows damage on the way, also of what is bound to it: metadata, public share.
         mine = report.leader_encrypted_input_share
         share = split.task.open_share(Role.LEADER, keys.leader, metadata, report.public_share, mine)
-        split.task.require_sizes(report, share)
+        split.task.require_sizes(report, share, helper=split.terms.helper)
         id_ = metadata.report_id.hex()
         same = (SPLIT_REPORT.c.survey == row.survey) & (SPLIT_REPORT.c.report_id == id_)
         gone = (WITHDRAWN_REPORT.c.survey == row.survey) & (WITHDRAWN_REPORT.c.report_id == id_)

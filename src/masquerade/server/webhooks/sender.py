@@ -129,7 +129,7 @@ class Sender:
 
     def _attempt(self, row: Any) -> tuple[bool, str]:
         """Return whether a message arrived, and what came of it in a few words."""
-        import httpx
+        import httpx  # see `exchange`
 
         try:
             prepare = self._before.get(row.payload["event"])

@@ -143,7 +143,7 @@ def exact_median(values: Floats) -> Program[float]:
     ranks, heads = [(count - 1) // 2, count // 2], [0, 0]
     for shift in range(64 - _DIGITS, -1, -_DIGITS):
         # A section each: what goes on from a pass are two numbers, not its histograms.
-        ranks, heads = yield Section(partial(_narrowed, words, shift, count, ranks, heads))
+        ranks, heads = yield Section(partial(_next_digit, words, shift, count, ranks, heads))
     found = np.array(heads, dtype=np.uint64)
     low, high = np.where(found & sign, found ^ sign, ~found).view(np.float64)
     # Halved before they are added: two values near the largest float have a mean.
@@ -151,7 +151,7 @@ def exact_median(values: Floats) -> Program[float]:
         return float(low / 2 + high / 2 if max(abs(low), abs(high)) > 1 else (low + high) / 2)
 
 
-def _narrowed(
+def _next_digit(
     words: NDArray[np.uint64], shift: int, count: int, ranks: list[int], heads: list[int]
 ) -> Program[tuple[list[int], list[int]]]:
     """Return the ranks among those that share the heads' next bits, and the heads with these."""
