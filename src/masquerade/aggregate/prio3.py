@@ -25,8 +25,7 @@ from masquerade.aggregate.xof import (
 from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import Coins
 
-NONCE_SIZE = 16
-LEADER = 0
+NONCE_SIZE, LEADER = 16, 0
 # Usages: each has a tag of its own, so that no stream of random elements serves two purposes.
 (
     _MEASUREMENT_SHARE,
@@ -47,12 +46,14 @@ class SplitReport:
     ----------
     nonce : bytes
         16 random bytes, which also name the report.
+    public_share : bytes
+        For all parties, the same.
     input_shares : tuple of bytes
         One for each party and for nobody else: encrypt it to the party before it leaves.
     """
 
     nonce: bytes
-    public_share: bytes  # for all parties, the same
+    public_share: bytes
     input_shares: tuple[bytes, ...]
 
 
@@ -329,8 +330,7 @@ class Prio3(Generic[Measurement, Result]):
         self, measurement: Measurement, context: bytes, nonce: bytes, seeds: list[bytes]
     ) -> tuple[bytes, tuple[bytes, ...]]:
         circuit, field = self.circuit, self.circuit.field
-        encoded = circuit.encode(measurement)
-        joined = bool(circuit.joint_rand_length)
+        encoded, joined = circuit.encode(measurement), bool(circuit.joint_rand_length)
         # Order of the seeds: each helper's share (and blind), the leader's blind, the proof's.
         helper_seeds = [seeds.pop(0) for _ in range((self.shares - 1) * (1 + joined))]
         helpers, blinds = helper_seeds[:: 1 + joined], helper_seeds[1::2] if joined else []

@@ -222,7 +222,7 @@ def _matrix(data: Any, indices: Any, pointers: Any, n_workers: int) -> Any:
 
 
 def _write(local: CodedPartition, folder: Path) -> None:
-    """Write all files to a folder of another name first: a folder that is there is whole."""
+    """Write to a folder of another name first: a folder that is there is whole."""
     draft = folder.with_name(f"{folder.name}-{secrets.token_hex(8)}")
     draft.mkdir(parents=True)
     votes = local.votes
@@ -256,9 +256,14 @@ def _write(local: CodedPartition, folder: Path) -> None:
 
 def _read(folder: Path) -> CodedPartition:
     arrays = arrays_in(folder)
-    tasks, workers, options = (arrays.pop(name) for name in ("tasks", "workers", "options"))
+    of_names = ("tasks", "workers", "options")
+    tasks, workers, options = (arrays[name] for name in of_names)
     sources = sources_among(arrays)
-    numbers = {name: column.to_numpy() for name, column in arrays.items()}
+    numbers = {
+        name: column.to_numpy()
+        for name, column in arrays.items()
+        if name not in of_names and "." not in name  # a dot: a column of the sources
+    }
     indices, pointers = numbers["indices"], numbers["pointers"]
     data = numbers["data"] if "data" in numbers else np.ones(len(indices))
     votes = Votes(
@@ -306,11 +311,11 @@ def arrays_of(table: pa.Table, name: str) -> dict[str, pa.Array]:
 
 
 def sources_among(arrays: dict[str, pa.Array]) -> NamedSources | None:
-    """Return the sources among some arrays, and take them out; None where there are none."""
+    """Return the sources among some arrays; None where there are none."""
     if "sources.source" not in arrays:
         return None
     tables = []
     for table in ("sources", "masks"):
         names = [name for name in arrays if name.startswith(f"{table}.")]
-        tables.append(pa.table({name.partition(".")[2]: arrays.pop(name) for name in names}))
+        tables.append(pa.table({name.partition(".")[2]: arrays[name] for name in names}))
     return NamedSources(*tables)

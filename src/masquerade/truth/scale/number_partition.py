@@ -99,9 +99,7 @@ class NumberPartition:
             place = pc.index_in(claims.options, value_set=names.options).to_numpy()
             place = np.append(place, len(names.options)).astype(np.int32)
             claims = replace(claims, value=place[claims.value], options=names.options)
-        claims = replace(
-            claims, worker=codes.astype(np.int32)[claims.worker], workers=names.workers
-        )
+        claims = replace(claims, worker=codes[claims.worker], workers=names.workers)
         masks: Masks = mechanism
         if self.of_claim is not None:
             assert self.sources is not None
@@ -130,7 +128,7 @@ class NumberPartition:
 
 
 def _write(claims: Claims, masks: ReportMechanisms | None, folder: Path) -> None:
-    """Write all files to a folder of another name first: a folder that is there is whole."""
+    """Write to a folder of another name first: a folder that is there is whole."""
     draft = folder.with_name(f"{folder.name}-{secrets.token_hex(8)}")
     draft.mkdir(parents=True)
     arrays = {name: getattr(claims, name) for name in ("task", "worker", "value")}
