@@ -2,12 +2,12 @@
 A survey between two parties
 ============================
 
-You will split 300 answers between two parties, add them up without anybody seeing one, and compare the result
+You will split 300 answers between two parties, add them up without anybody seeing an answer, and compare the result
 with the truth. You need ``pip install 'masquerade[parties,plots]'``.
 """
 
 # %%
-# Two questions, and what people really answer. The answers are made up, so that the truth is known.
+# Two questions, and the answers of 300 people. The answers are made up, so the truth is known.
 
 import numpy as np
 
@@ -32,7 +32,7 @@ people = [
 ]
 
 # %%
-# A device turns one response into two shares. Each share alone is random numbers. On a real device
+# A device turns one response into two shares. Each share alone consists of random numbers. On a real device
 # ``vdaf.shard`` draws from the operating system; ``simulate`` takes seeds, for studies like this one.
 
 vdaf = prio3_survey(encoding.blocks)
@@ -67,8 +67,8 @@ def check(report):
 leader, helper = zip(*map(check, reports), strict=True)
 
 # %%
-# Each party adds noise to its sums, once for the whole survey. A rho of 0.5 is the privacy cost of a person's
-# whole response. The noisy sums are put together and become estimates with intervals.
+# Each party adds noise to its sums, once for the whole survey. Rho measures privacy loss: a person's whole
+# response costs a rho of 0.5. The noisy sums are put together and become estimates with intervals.
 
 noise = SumNoise.of_rho(encoding.blocks, "0.5")
 shown = [noise.simulate(vdaf.aggregate(shares), rng) for shares in (leader, helper)]

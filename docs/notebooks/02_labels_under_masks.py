@@ -2,8 +2,8 @@
 Labels under masks
 ==================
 
-You will see how much accuracy a mask on each label costs, and how much of it a method that knows the mask wins
-back. You need ``pip install 'masquerade[plots]'``.
+You will see how much accuracy is lost if each label is masked, and how much of it a method that knows the mask
+wins back. You need ``pip install 'masquerade[plots]'``.
 """
 
 # %%
@@ -31,7 +31,7 @@ table = mq.simulate.study(
 table.to_pandas().head()
 
 # %%
-# Less epsilon is more private. The curves fall towards guessing, which is right half of the time.
+# A smaller epsilon is more private. The curves fall towards guessing, which is right half of the time.
 
 frame = table.to_pandas()
 axes = mq.plots.privacy_against_accuracy(
@@ -46,7 +46,7 @@ axes.set_xlabel("epsilon of one answer (less is more private)")
 axes.figure
 
 # %%
-# One fit at epsilon 2. ``mechanism=`` tells the method how each report came about.
+# One fit at epsilon 2. ``mechanism=`` tells the method which mask made the reports.
 
 mechanism = mq.mechanisms.RandomizedResponse(2, epsilon=2)
 reports = mechanism.simulate(claims, np.random.default_rng(1))

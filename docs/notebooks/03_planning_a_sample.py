@@ -26,8 +26,8 @@ for name, people in needed.items():
     print(f"{people:6,} people for plus or minus 5 points: {name}")
 
 # %%
-# The margin is half of the 95 % interval. It falls with the square root of the number of people, except between
-# two parties, where the noise is shared by everybody and soon disappears.
+# The margin is half of the 95 % interval. It falls with the square root of the number of people. Between two
+# parties it falls faster at first, because the noise is added only once.
 
 rows = []
 for name, plan in designs.items():
@@ -54,8 +54,8 @@ axes.legend(frameon=False, fontsize=8)
 figure
 
 # %%
-# The same for stronger and weaker masks. From epsilon 1 to 0.5 it takes more than three times as many people. From
-# 3 to 4 it changes little.
+# The people needed for stronger and weaker masks. From epsilon 1 to 0.5 the number more than triples. From 3 to 4
+# it changes little.
 
 epsilons = ("0.5", "1", "2", "3", "4")
 axes = plots.estimates(

@@ -7,7 +7,7 @@ You need ``pip install 'masquerade[plots]'``.
 """
 
 # %%
-# 300 made-up people choose ten times between two train journeys. A row is the chosen journey less the rejected
+# 300 made-up people choose ten times between two train journeys. A row is the chosen journey minus the rejected
 # one. The ranges come from the timetable, never from the answers.
 
 import numpy as np
@@ -43,7 +43,7 @@ learned.to_pandas()
 
 # %%
 # The weights with their intervals, and the truth beside them. A weight is multiplied by the width of its range, so
-# that it says what the whole range counts for.
+# it says how much the whole range counts.
 
 found = learned.to_pandas()
 widths = np.array([high - low for low, high in ranges.values()])

@@ -84,4 +84,5 @@ axes.legend(frameon=False, fontsize=8)
 figure
 
 # %%
-# ``basic`` adds noise to every single claim, the obvious idea. It loses most of the shape at every epsilon shown.
+# ``basic`` is the obvious idea: it adds noise to every single claim. It loses most of the shape at every epsilon
+# shown.

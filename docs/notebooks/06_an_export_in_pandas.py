@@ -83,7 +83,7 @@ columns = ["option", "estimator", "level", "value", "low", "high", "n"]
 table.loc[table["question"] == "ill", columns].round(3)
 
 # %%
-# The truth is known here: the share who have worked while ill, among these 1,500 people.
+# Here the truth is known: the share of these 1,500 people who have worked while ill.
 
 first = table[(table["question"] == "ill") & table["estimator"].isin(["eb", "reported"])]
 first = first[first["option"].isin(["Yes", "No"])]
@@ -120,6 +120,6 @@ axes.figure
 
 # %%
 # Do those whose boss knows work while ill more often than those whose boss does not? Nobody's group is known. The
-# difference of the groups is found through both masks, with the interval that goes with it.
+# difference between the groups is estimated from the masked reports, with its interval.
 
 group_difference(reports, "ill", by="boss", groups=("Yes", "No"), option="Yes").to_pandas()

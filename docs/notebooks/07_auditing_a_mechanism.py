@@ -2,12 +2,12 @@
 Auditing a mechanism
 ====================
 
-You will test whether a mechanism keeps the epsilon that it claims, first a right one, then one with a mistake.
+You will test whether a mechanism keeps the epsilon that it claims: first a correct one, then one with a mistake.
 You need ``pip install 'masquerade[plots]'``.
 """
 
 # %%
-# A coin that tells the truth three times in four. Its loss is ln 3 = 1.0986. The audit sees its reports alone.
+# A coin that tells the truth three times in four. Its loss is ln 3 = 1.0986. The audit sees only its reports.
 
 from fractions import Fraction
 
@@ -29,7 +29,7 @@ print(found.verdict, "| the true loss is at least", round(found.sampled_lower_bo
 print("not looked at:", *found.not_looked_at, sep="\n- ")
 
 # %%
-# "Not refuted" is not proven: reports alone cannot prove a claim. The same coin with a claim of 1 is refuted. A
+# "Not refuted" does not mean proven: reports alone cannot prove a claim. A claim of 1 for the same coin is refuted. A
 # true claim is refuted with a probability of one in a million at most.
 
 bold = Randomizer(coin, inputs=(0, 1), claimed_epsilon=1)

@@ -2,8 +2,8 @@
 Scale on Dask
 =============
 
-You will fit more claims than you want in memory, first in one process, then on a Dask cluster, with the same
-result. You need ``pip install 'masquerade[dask,plots]'``.
+You will fit a method to more claims than you want in memory, first in one process, then on a Dask cluster, with the
+same result. You need ``pip install 'masquerade[dask,plots]'``.
 """
 
 # %%
@@ -53,7 +53,7 @@ one, two = by_worker(streamed), by_worker(spread)
 print("largest difference:", max(abs(one[worker] - two[worker]) for worker in one))
 
 # %%
-# The same in memory, into which 40,000 claims fit easily.
+# The same fit in memory, which easily holds 40,000 claims.
 
 whole = mq.truth.OneCoin().fit(claims)
 three = by_worker(whole)

@@ -33,7 +33,7 @@ df = (
 df.head()
 
 # %%
-# The calls and the shapes of the answers are crowd-kit's.
+# The calls, and the form of what they return, are crowd-kit's.
 
 votes = MajorityVote().fit_predict(df)
 labels = DawidSkene(n_iter=50).fit_predict(df)
@@ -41,14 +41,15 @@ print("majority vote", (votes == truth[votes.index]).mean().round(3))
 print("Dawid-Skene  ", (labels == truth[labels.index]).mean().round(3))
 
 # %%
-# Four workers who always say the same mislead both. The table of agreements shows them: 1 is always alike.
+# Four workers who always say the same mislead both methods. The table of agreements shows them: 1 means always
+# alike.
 
 agreement = mq.truth.pairwise_agreement(df)
 axes = mq.plots.agreement(agreement)
 axes.figure
 
 # %%
-# The same without the copies.
+# The same two methods without the workers who copy.
 
 alone = df[~df["worker"].str.startswith("copy")]
 votes = MajorityVote().fit_predict(alone)
@@ -57,7 +58,7 @@ print("majority vote", (votes == truth[votes.index]).mean().round(3))
 print("Dawid-Skene  ", (labels == truth[labels.index]).mean().round(3))
 
 # %%
-# A mask takes two lines more. ``simulate`` has a seed; ``randomize`` is for real reports.
+# A mask takes two more lines. ``simulate`` has a seed; ``randomize`` is for real reports.
 
 mechanism = mq.mechanisms.RandomizedResponse(2, epsilon=2)
 claims = mq.Claims.from_frame(alone, options=["cat", "dog"])

@@ -2,8 +2,8 @@
 Teaching local privacy
 ======================
 
-A lesson for a class with coins: everybody may deny what they said, and still the class learns its share. You will
-see the estimate by hand, its interval, and how privacy is spent. You need ``pip install 'masquerade[plots]'``.
+A lesson for a class with coins: everybody can deny that what they said is true, and still the class learns its share.
+You will see the estimate by hand, its interval, and how privacy is spent. You need ``pip install 'masquerade[plots]'``.
 """
 
 # %%
@@ -30,7 +30,7 @@ says_yes = np.where(tells_truth, copied, rng.random(400) < 0.5)
 print(f"{copied.mean():.3f} copied, {says_yes.mean():.3f} say so")
 
 # %%
-# By hand: said = 1/4 + truth / 2, hence truth = 2 (said - 1/4). The sampling error doubles with it.
+# By hand: said = 1/4 + truth / 2, hence truth = 2 (said - 1/4). This also doubles the sampling error.
 
 said = says_yes.mean()
 estimate = 2 * (said - 0.25)
@@ -38,7 +38,7 @@ error = 2 * np.sqrt(said * (1 - said) / 400)
 print(f"estimate {estimate:.3f}, 95 % interval {estimate - 1.96 * error:.3f} to {estimate + 1.96 * error:.3f}")
 
 # %%
-# Classes of other sizes. Intervals become short slowly: four times the people for half the width.
+# Classes of other sizes. Intervals shrink slowly: half the width takes four times the people.
 
 sizes, rows = (25, 100, 400, 1600), {"option": [], "value": [], "low": [], "high": []}
 for size in sizes:
@@ -63,8 +63,8 @@ axes = mq.plots.ledger_over_time({"spent": spent}, cap=5, title="Four answers by
 axes.figure
 
 # %%
-# How sure can somebody become who suspects you with even odds and hears your "yes"? The chance that you mean it
-# rises from 1/2 to 3/4, and no further.
+# Somebody suspects you with even odds, and then hears your "yes". How sure can this person become? The chance
+# that the "yes" is true rises from 1/2 to 3/4, and no further.
 
 epsilons = np.linspace(0, 5, 51)
 figure, (axes,) = mq.plots.new_figure()
