@@ -250,6 +250,8 @@ def test_files_are_described_as_they_are_answered(live_server: LiveServers) -> N
 # survey or a plan that is whole.
 _BEYOND_SCHEMAS = {
     ("POST", "/api/v1/me/payouts"),
+    ("POST", "/api/v1/funds/deposits"),
+    ("POST", "/api/v1/funds/withdrawals"),
     ("POST", "/api/v1/surveys"),
     ("PATCH", "/api/v1/surveys/{token}"),
     ("POST", "/api/v1/surveys/{token}/preview"),

@@ -60,7 +60,9 @@ class TopUp(FormBody):
 class Movement(TopUp):
     """An amount that came from outside, or goes back there."""
 
-    currency: Annotated[str, Field(max_length=_LONGEST["currency"])] = "credits"
+    currency: Annotated[
+        str, Field(max_length=_LONGEST["currency"], json_schema_extra={"minLength": 1})
+    ] = "credits"
     note: Annotated[str, Field(max_length=_LONGEST["note"])] = ""
 
 
