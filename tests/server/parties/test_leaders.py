@@ -20,8 +20,9 @@ from tests.server.parties.test_helper_operation import visitor
 from typer.testing import CliRunner
 
 from masquerade.cli import app
-from masquerade.errors import NotFound, ParameterError, WrongState
+from masquerade.errors import NotFound, ParameterError, ServerUnavailable, WrongState
 from masquerade.server.parties import helper_tasks
+from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.helper_page import task_address
 from masquerade.server.parties.helper_proposals import Proposal
 from masquerade.server.routes.helper_party import most_body
@@ -271,3 +272,30 @@ def test_no_answer_is_taken_or_paid_for_once_a_task_has_ended(pair: Pair) -> Non
     other = pair.leader.identity(secrets.token_hex(16))
     with pytest.raises(WrongState, match="not added up any more"):
         steps.reserve(other, record.token, "two-parties", idempotency_key="1" * 32)
+
+
+@pytest.mark.both_databases
+def test_another_process_that_is_sooner_spoils_no_survey(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job sent after another process had the helper's sum is refused, and ends nothing."""
+    record = pair.open()
+    pair.crowd(record, 6)
+    pair.close(record)
+    check, collect = HelperClient.check, HelperClient.collect
+
+    def lost(client: HelperClient, task: str, body: bytes) -> bytes:
+        collect(client, task, body)
+        raise ServerUnavailable("the answer is lost")
+
+    def late(client: HelperClient, task: str, body: bytes) -> bytes:
+        monkeypatch.setattr(HelperClient, "check", check)
+        monkeypatch.setattr(HelperClient, "collect", lost)
+        assert pair.leader.aggregation.run() == 0  # the other process, up to its sum
+        assert pair.leader.aggregation.progress(record.token)["state"] == "collecting"
+        monkeypatch.setattr(HelperClient, "collect", collect)
+        return check(client, task, body)
+
+    monkeypatch.setattr(HelperClient, "check", late)
+    assert pair.leader.aggregation.run() == 1
+    assert pair.result(record)["responses"] == 6

@@ -22,7 +22,12 @@ from masquerade.aggregate.dap_messages import (
     VerifyInit,
 )
 from masquerade.errors import BrokenPromise, InvalidReport
-from masquerade.server.db.party_tables import AGGREGATION_JOB, SPLIT_REPORT
+from masquerade.server.db.party_tables import (
+    AGGREGATION_JOB,
+    SPLIT_REPORT,
+    SPLIT_TASK,
+    VERIFYING,
+)
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.parties.helper_aggregation import MOST_IN_JOB
 from masquerade.server.parties.helper_client import HelperClient
@@ -79,9 +84,10 @@ class LeaderJobs:
         stored = self._transactions.read(
             lambda c: c.execute(
                 select(AGGREGATION_JOB).where(jobs, AGGREGATION_JOB.c.number == number)
-            ).one()
+            ).one_or_none()
         )
-        if stored.share is None:
+        # None: another process has taken the task further, and its jobs are gone.
+        if stored is not None and stored.share is None:
             if base64.b64decode(stored.body) != job.body:  # another process was here before
                 job = self._states(row, split, keys, stored)
             self._finish_job(row, split, job, stored, client)
@@ -106,6 +112,10 @@ class LeaderJobs:
         }
 
         def work(connection: Connection) -> None:
+            # Locked, so that the sum over all jobs is not stored beside a job that it lacks.
+            task = select(SPLIT_TASK.c.state).where(SPLIT_TASK.c.id == row.id).with_for_update()
+            if connection.scalar(task) != VERIFYING:
+                return
             mine = (AGGREGATION_JOB.c.task == row.id) & (AGGREGATION_JOB.c.number == number)
             if connection.execute(select(AGGREGATION_JOB.c.number).where(mine)).first() is None:
                 connection.execute(insert(AGGREGATION_JOB), values)

@@ -98,10 +98,17 @@ class LeaderSteps:
             return False
         if row.state == BOUND:
             return self._freeze(row)
-        if row.state == VERIFYING:
-            return self._verify(row)
-        if row.state == COLLECTING:
-            return self._collect(row)
+        try:
+            if row.state == VERIFYING:
+                return self._verify(row)
+            if row.state == COLLECTING:
+                return self._collect(row)
+        except (AggregationRefused, BrokenPromise):
+            # Where another process has taken the task further meanwhile, the helper refuses what
+            # comes late. That one's step counts: to end the task here would delete its result.
+            if self._row(task).state == row.state:
+                raise
+            return True
         return False
 
     def end_mismatch(self, task: str, error: AggregationRefused) -> None:
