@@ -72,10 +72,16 @@ test-all: $(VENV)/.test
 
 .PHONY: form types beside quick-tests all-tests
 
-quick-tests: $(VENV)/.test
+# Once, by one process: else each of the processes that test compiles all modules for itself. What
+# cannot be collected is told when the tests run.
+$(VENV)/.compiled: $(VENV)/.test
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true
+	@touch $@
+
+quick-tests: $(VENV)/.compiled
 	$(PYTEST) -m "not exhaustive"
 
-all-tests: $(VENV)/.test
+all-tests: $(VENV)/.compiled
 	$(PYTEST) --hypothesis-profile=exhaustive
 
 beside:

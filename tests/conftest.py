@@ -45,6 +45,10 @@ hypothesis.settings.register_profile("quick", UNTIMED, max_examples=10, derandom
 hypothesis.settings.register_profile("exhaustive", UNTIMED, max_examples=100)
 hypothesis.settings.load_profile("quick")
 
+# While modules are imported and tests collected next to nothing becomes garbage, and looking for it
+# takes a third of the time.
+gc.disable()
+
 REQUIRE_VARIABLE = "MASQUERADE_REQUIRE"
 
 # The first is the same engine without a browser's window, which takes two thirds of the time.
@@ -231,6 +235,9 @@ def pytest_collection_finish() -> None:
     """Leave modules and collected tests, which stay to the end, out of every garbage collection."""
     gc.collect()
     gc.freeze()
+    # Seldom, as what a session's fixtures keep is looked through each time.
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

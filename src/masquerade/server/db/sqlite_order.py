@@ -27,9 +27,11 @@ from masquerade.server.http.logs import fields
 
 _LOGGER = logging.getLogger(__name__)
 
-#: Bytes of a file, of about 10,000 and 100,000 responses: up to the first it is rewritten for a
-#: fifth of the time at most, up to the second for a twentieth, and beyond on request only.
-SMALL, LARGE = 20 * 10**6, 200 * 10**6
+#: Bytes of a file, of about 100,000 responses: beyond, it is rewritten on request only.
+LARGE = 200 * 10**6
+
+#: Of the time, rewriting takes this share at most: fewer than one request in twenty waits for it.
+_SHARE = 0.05
 
 #: How often is looked at whether others wrote, and tried again what could not be done.
 LOOK_SECONDS = 1.0
@@ -119,9 +121,7 @@ class SqliteOrder:
         except Exception as error:  # also those of SQLCipher, in this thread that must live on
             self._obstacle = f"it could not be rewritten ({type(error).__qualname__})"
         end = self._clock()
-        # The pause is so long that rewriting takes at most this share of the time.
-        share = 0.2 if self._bytes(self._file) <= SMALL else 0.05
-        pause = max(_SHORTEST_PAUSE_SECONDS, (end - begin) / share)
+        pause = max(_SHORTEST_PAUSE_SECONDS, (end - begin) / _SHARE)
         if self._obstacle:
             self._next = end + max(LOOK_SECONDS, pause)
             self._tell()
