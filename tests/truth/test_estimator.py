@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -302,6 +304,25 @@ def test_claims_without_any_answer(method: type[Estimator]) -> None:
             method().fit(claims)
     else:
         assert method().fit(claims).truths_.column(1).null_count == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_claims_go_with_the_last_fit_of_them(method: type[Estimator]) -> None:
+    """Claims, which can be large, do not wait in circles of references for a collection."""
+    needs = {"gold": EXPECTED} if method is GoldMajorityVote else {}
+    numbers = {**ROWS, "value": [1, 2, 2, 0, 0, 1]}
+    del numbers["label"]
+    claims = Claims.from_frame(numbers if method in NUMERIC else ROWS)
+    kept = weakref.ref(claims.task)
+    gc.disable()
+    try:
+        fit = method().fit(claims, **needs)
+        assert fit.truths_.num_rows == 2
+        assert len(fit.reliability_) and isinstance(fit.remarks_, tuple)
+        del fit, claims
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("bad", ["10", None, [3], True])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -134,14 +135,17 @@ class Problem(ClaimBlocks):
             self.unsorted_votes.of_worker,
             null_share,
             self.mechanism,
-            lambda: self.components,  # searched where a method needs them only
+            self.find_components,
             self.levels,
         )
 
     @cached_property
-    def components(self) -> Components:
-        """The groups of workers and tasks that share no answer."""
-        return components(self.claims)
+    def find_components(self) -> Callable[[], Components]:
+        """Returns the groups of workers and tasks that share no answer; searched at most once."""
+        # Not of `self`, which keeps the crowd that has this: a circle of references, and claims
+        # and votes would stay in memory until garbage is collected.
+        claims = self.claims
+        return cache(lambda: components(claims))
 
     def anchored(self, shares: Floats) -> Floats:
         """Return `shares` with 1 for each known truth."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import socket
 import sys
@@ -87,6 +88,14 @@ def server_of(
     return _Server(config, ready)
 
 
+def keep_loaded() -> None:
+    """Leave what this process has loaded so far out of every later search for garbage.
+
+    It stays to the end, and a search through all of it would let requests wait for 0.1 seconds.
+    """
+    gc.freeze()
+
+
 def serve(
     app: Callable[..., Any],
     bound: socket.socket,
@@ -98,6 +107,7 @@ def serve(
     settings = settings or Settings("")
     configure(settings.log_format)
     server = server_of(app, settings, ready=ready)
+    keep_loaded()
 
     def leave(_signal: int, _frame: Any) -> None:
         sys.exit(0)

@@ -197,7 +197,7 @@ def _work(
     settings: Settings, bound: socket.socket, limits: LimitTable, number: int, started: Connection
 ) -> None:
     """Serve in a process of its own."""
-    from masquerade.server.operations.run import server_of
+    from masquerade.server.operations.run import keep_loaded, server_of
 
     configure(settings.log_format)
     # Signals between here and the first request are the server's, once it runs.
@@ -216,6 +216,7 @@ def _work(
         _LOGGER.error("a worker could not begin", extra=fields(**told))
         sys.exit(1)
     server = server_of(app, settings, ready=ready)
+    keep_loaded()
     parent = multiprocessing.parent_process()
     assert parent is not None
 
