@@ -309,7 +309,7 @@ def test_claims_without_any_answer(method: type[Estimator]) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_claims_go_with_the_last_fit_of_them(method: type[Estimator]) -> None:
     """Claims, which can be large, do not wait in circles of references for a collection."""
-    needs = {"gold": EXPECTED} if method is GoldMajorityVote else {}
+    needs: Any = {"gold": EXPECTED} if method is GoldMajorityVote else {}
     numbers = {**ROWS, "value": [1, 2, 2, 0, 0, 1]}
     del numbers["label"]
     claims = Claims.from_frame(numbers if method in NUMERIC else ROWS)
@@ -318,7 +318,8 @@ def test_claims_go_with_the_last_fit_of_them(method: type[Estimator]) -> None:
     try:
         fit = method().fit(claims, **needs)
         assert fit.truths_.num_rows == 2
-        assert len(fit.reliability_) and isinstance(fit.remarks_, tuple)
+        assert len(fit.reliability_) == 3
+        assert isinstance(fit.remarks_, tuple)
         del fit, claims
         assert kept() is None
     finally:
