@@ -92,8 +92,10 @@ def keep_loaded() -> None:
     """Leave what this process has loaded so far out of every later search for garbage.
 
     It stays to the end, and a search through all of it would let requests wait for 0.1 seconds.
+    What requests leave is searched for as often as usual: bodies may be large.
     """
     gc.freeze()
+    gc.set_threshold(700, 10, 10)
 
 
 def serve(
