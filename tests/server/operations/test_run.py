@@ -85,10 +85,7 @@ print("ended", flush=True)
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGTERM]
 )
 def test_serving_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
-    """The server answers once it says so, ends cleanly on a signal, and logs no request.
-
-    What it loaded before it is left out of its searches for garbage.
-    """
+    """A server answers once it says so, freezes what it loaded, ends cleanly, and logs nothing."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, f"sqlite:///{tmp_path / 'run.sqlite3'}"],
         stdout=subprocess.PIPE,
