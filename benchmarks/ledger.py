@@ -19,13 +19,13 @@ from functools import partial
 
 from card import Cards, sized
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import level_named
 
 CARDS = Cards(__file__)
 CHARGES = sized(20_000, 100_000)
 ROUNDS = sized(3, 5)
-CAPS = Caps(Loss(10**12))
+CAPS = Caps(Micro(10**12))
 KEYS = [f"response-{number}" for number in range(CHARGES)]
 
 

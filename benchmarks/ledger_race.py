@@ -20,7 +20,7 @@ from pathlib import Path
 from card import Cards, sized
 from masquerade.accounting import Caps
 from masquerade.errors import InsufficientBudget
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Services
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import Survey
@@ -45,7 +45,7 @@ def race(database: str, rounds: int, threads: int) -> None:
     """Run all rounds on one database."""
     definition = Survey.at_levels(title="Race", questions=(Choice("c", "?", ("A", "B")),))
     cost = definition.level("medium").cost("").micro_epsilon
-    services = Services.open(database, caps=Caps(Loss(cost), Caps().delta))
+    services = Services.open(database, caps=Caps(Micro(cost), Caps().delta))
     surveys = [services.surveys.open_survey(definition) for _ in range(SURVEYS)]
     wrong, started = 0, time.perf_counter()
     for _ in range(rounds):

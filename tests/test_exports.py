@@ -71,7 +71,7 @@ def test_a_room_loads_what_is_asked_of_it_and_no_more() -> None:
         f"import sys, {', '.join(PACKAGES)}\n"
         "print({'numpy', 'scipy', 'pyarrow'} & set(sys.modules))\n"
         "from masquerade.exact import Coins\n"
-        "print('masquerade.exact.coins' in sys.modules, 'masquerade.exact.loss' in sys.modules)"
+        "print('masquerade.exact.coins' in sys.modules, 'masquerade.exact.micro' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\nTrue False\n"

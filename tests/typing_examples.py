@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import masquerade as mq
 from masquerade.answers import Claims, Truths
 from masquerade.errors import InputError, MasqueradeError, ParameterError
-from masquerade.exact import NO_LOSS, Coins, Guarantee, Loss, SimulatedCoins
+from masquerade.exact import NO_LOSS, Coins, Guarantee, Micro, SimulatedCoins
 from masquerade.mechanisms import (
     LEVELS,
     CategoricalMechanism,
@@ -85,7 +85,7 @@ def mask_for_studies(claims: Claims, rng: np.random.Generator) -> list[Claims]:
 def price(mechanism: CategoricalMechanism) -> tuple[float, str]:
     """What a mechanism costs."""
     promise: Guarantee = mechanism.guarantee(answers=20)
-    spent: Loss = sum((promise.epsilon_user, promise.epsilon_event * 2), NO_LOSS)
+    spent: Micro = sum((promise.epsilon_user, promise.epsilon_event * 2), NO_LOSS)
     as_json: dict[str, Any] = promise.to_json()
     assert as_json["unit"] == promise.unit
     channel: Channel = mechanism.channel()

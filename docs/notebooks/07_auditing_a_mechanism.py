@@ -15,7 +15,7 @@ import numpy as np
 
 from masquerade import plots
 from masquerade.accounting import Randomizer, audit, trade_off_curve
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import RandomizedResponse
 
 
@@ -63,7 +63,7 @@ print(found.verdict, "| exact epsilon", found.exact_epsilon)
 
 curves = {"rate": [], "power": [], "series": []}
 for epsilon in ("0.5", "1", "2"):
-    curve = trade_off_curve(loss=Loss.of_amount(Fraction(epsilon)))
+    curve = trade_off_curve(loss=Micro.of_amount(Fraction(epsilon)))
     curves["rate"] += curve["rate"].to_pylist()
     curves["power"] += curve["power"].to_pylist()
     curves["series"] += [f"epsilon {epsilon}"] * len(curve)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage, Rho
-from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Micro
 
 DAY = "2026-03-14"
 
@@ -12,7 +12,7 @@ MUCH = Rho(10**9)
 
 def costing(micro: int, *, rho: Rho = MUCH, survey: str = "Sleep") -> Cost:
     """Return a cost in pure epsilon; its rho fits no cap unless said."""
-    return Cost(survey, ("m",), Loss(micro), Loss(micro), rho=rho)
+    return Cost(survey, ("m",), Micro(micro), Micro(micro), rho=rho)
 
 
 def noise(micro_rho: int, *, survey: str = "Rating") -> Cost:
@@ -22,10 +22,10 @@ def noise(micro_rho: int, *, survey: str = "Rating") -> Cost:
 
 def clear(answers: int, micro: int = 0) -> Cost:
     """Return a cost with answers in clear."""
-    return Cost("Open", ("m",), INFINITE_LOSS, INFINITE_LOSS, protected=Loss(micro), clear=answers)
+    return Cost("Open", ("m",), INFINITE_LOSS, INFINITE_LOSS, protected=Micro(micro), clear=answers)
 
 
 def ledger_of(epsilon: float = 3, *, clear_answers: int = 0) -> Ledger:
     """Return an empty ledger in memory."""
-    caps = Caps(Loss(round(epsilon * MICRO)), clear=clear_answers)
+    caps = Caps(Micro(round(epsilon * MICRO)), clear=clear_answers)
     return Ledger(MemoryStorage(), clock=lambda: DAY, caps=caps)

@@ -19,7 +19,7 @@ from masquerade.accounting import (
     what_a_cap_buys,
 )
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Micro
 from masquerade.mechanisms import LEVELS, RandomizedResponse
 
 MU = {level.name: level.mu for level in LEVELS}
@@ -47,7 +47,7 @@ def test_number_answers_of_each_level(
     ledger: tuple[int, ...],
 ) -> None:
     """Gaussian noise on the line: the published comparison of ways of adding up, every cell."""
-    caps = Caps(Loss(cap * MICRO), Fraction(1, 10**power))
+    caps = Caps(Micro(cap * MICRO), Fraction(1, 10**power))
     found = [answers_allowed(Mu.of(MU[name]), caps) for name in NAMES]
     expected = {"basic": basic, "simple": simple, "concentrated": concentrated, "gaussian": exact}
     for method, counts in expected.items():
@@ -69,7 +69,7 @@ def test_ratings_of_each_level(
     ledger: tuple[int, ...],
 ) -> None:
     """The 5-point rating with noise on its lattice is bought as often as noise on the line."""
-    caps = Caps(Loss(cap * MICRO), Fraction(1, 10**power))
+    caps = Caps(Micro(cap * MICRO), Fraction(1, 10**power))
     found = [answers_allowed(MaskedNumber(4, Fraction(s * s)), caps) for s in (3, 6, 12)]
     assert tuple(one.by_method["distribution"] for one in found) == exact
     assert tuple(one.by_method["concentrated"] for one in found) == concentrated
@@ -84,7 +84,7 @@ def test_ratings_of_each_level(
 )
 def test_weak_responses(micro: int, pure: int, concentrated: int, ledger: int, exact: int) -> None:
     """Weak randomized response: adding rho buys several times what adding epsilon does."""
-    found = answers_allowed(MaskedChoice(5, Loss(micro)), Caps())
+    found = answers_allowed(MaskedChoice(5, Micro(micro)), Caps())
     assert found.by_method["pure"] == pure
     assert found.by_method["concentrated"] == concentrated
     assert found.ledger == ledger
@@ -116,7 +116,7 @@ def test_what_a_cap_buys_at_each_level() -> None:
 )
 def test_prop_sharper_ways_never_buy_less(micro: int, symbols: int, cap: int) -> None:
     """Exact composition buys at least what any other way does, and the ledger what it admits."""
-    found = answers_allowed(MaskedChoice(symbols, Loss(micro)), Caps(Loss(cap * MICRO)))
+    found = answers_allowed(MaskedChoice(symbols, Micro(micro)), Caps(Micro(cap * MICRO)))
     counts = dict(found.by_method)
     assert counts["basic"] >= counts["pure"]
     assert counts["concentrated"] >= counts["simple"]
@@ -130,6 +130,6 @@ def test_caps_at_the_ends() -> None:
     assert answers_allowed(INFINITE_LOSS, Caps()).ledger == 0
     with pytest.raises(ParameterError, match="costs nothing"):
         answers_allowed(Rho(0), Caps())
-    pure = answers_allowed(Loss(MICRO), Caps(delta=Fraction(0)))
+    pure = answers_allowed(Micro(MICRO), Caps(delta=Fraction(0)))
     assert pure.by_method == {"pure": 10}
-    assert answers_allowed(Loss(1), Caps(Loss(10**13))).ledger == 1 << 20
+    assert answers_allowed(Micro(1), Caps(Micro(10**13))).ledger == 1 << 20

@@ -16,7 +16,7 @@ from typing import Any
 
 from masquerade.accounting import Caps, MaskedNumber
 from masquerade.accounting.caps import is_gaussian
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 
 FILE = Path(__file__).parents[1] / "vectors" / "caps.json"
 CHOSEN = (
@@ -74,7 +74,7 @@ def make_caps() -> Iterator[dict[str, Any]]:
     rng = random.Random(20261123)
     drawn = [int(math.exp(rng.uniform(math.log(1e4), math.log(5e7)))) for _ in range(DRAWN)]
     for epsilon in (*CHOSEN, *drawn):
-        caps = Caps(Loss(epsilon), clear=rng.choice((0, 0, 3)))
+        caps = Caps(Micro(epsilon), clear=rng.choice((0, 0, 3)))
         edges = {int(caps.rho.micro), int(caps.gaussian.micro)}
         rhos = {edge + more for edge in edges for more in (-1, 0, 1) if edge + more >= 0}
         totals = [

@@ -30,7 +30,7 @@ from masquerade.accounting.exact_loss import (
 )
 from masquerade.accounting.lattice_loss import LatticeLaw, of_lattice
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import (
     Channel,
     DiscreteGaussian,
@@ -93,7 +93,7 @@ def test_exact_randomized_response_loses_what_was_asked_for(options: int, epsilo
     assert isinstance(ratio, Fraction)
     loss = math.log(ratio.numerator) - math.log(ratio.denominator)
     assert abs(loss - float(epsilon)) <= 1e-9
-    assert Loss.of_ratio(ratio) <= Loss.of_amount(Fraction(epsilon))
+    assert Micro.of_ratio(ratio) <= Micro.of_amount(Fraction(epsilon))
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_prop_a_table_loses_its_largest_ratio_at_its_witness(counts: list[list[i
     rows = [[Fraction(c, sum(row)) for c in row] for row in counts]
     found = of_table(rows, inputs=range(len(rows)), reports=range(len(rows[0])), answers=3)
     largest = max(a / b for column in zip(*rows, strict=True) for a in column for b in column)
-    assert found.event == Loss.of_ratio(largest)
-    assert found.user == Loss.of_ratio(largest, times=3)
+    assert found.event == Micro.of_ratio(largest)
+    assert found.user == Micro.of_ratio(largest, times=3)
     if found.worst is None:
         assert largest == 1
     else:
@@ -253,7 +253,7 @@ def test_exact_probabilities_alone_give_a_loss_and_its_multiples() -> None:
     """A loss of 1/3, known to 1e-9, is rounded up once: three of them are 1, not 1.000002."""
     law = law_of(DiscreteLaplace(0, 1, "0.1", epsilon="1/3", null=True), 0.0, 1.0, math.nan)
     for answers, event, user in ((1, 333_334, 333_334), (3, 333_334, 1_000_000)):
-        found = of_lattice(law, answers=answers, claimed=Loss(1_000_000))
+        found = of_lattice(law, answers=answers, claimed=Micro(1_000_000))
         assert found is not None
         assert (found.event.micro, found.user.micro) == (event, user)
         assert found.faults == ()
@@ -262,7 +262,7 @@ def test_exact_probabilities_alone_give_a_loss_and_its_multiples() -> None:
 def test_exact_a_loss_that_grows_with_the_report_has_no_bound() -> None:
     """Gaussian noise has no pure epsilon: the loss still grows where the window ends."""
     law = law_of(DiscreteGaussian(1, 5, sigma=6), 1.0, 5.0)
-    found = of_lattice(law, answers=1, claimed=Loss(3_000_000))
+    found = of_lattice(law, answers=1, claimed=Micro(3_000_000))
     assert found is not None
     assert found.faults == ("the loss still grows at the last report that was looked at",)
 

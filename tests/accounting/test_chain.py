@@ -24,9 +24,9 @@ from masquerade.accounting import (
 )
 from masquerade.accounting.chain import KINDS, PAID
 from masquerade.errors import BrokenChain, ParameterError
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 
-losses = st.integers(0, 10**12).map(Loss)
+losses = st.integers(0, 10**12).map(Micro)
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 micro_rho = st.integers(0, 10**12).map(Rho)
 costs = st.builds(
@@ -48,7 +48,7 @@ costs = st.builds(
 )
 caps = st.builds(
     Caps,
-    epsilon=st.sampled_from([Loss(1), Loss(10**7)]),
+    epsilon=st.sampled_from([Micro(1), Micro(10**7)]),
     delta=st.sampled_from([Fraction(0), Fraction(1, 10**6)]),
     clear=st.integers(0, 3),
 )
@@ -65,7 +65,7 @@ charges = st.builds(
 chains = st.lists(charges, min_size=1, max_size=6)
 
 
-ONE = Cost("s", ("m",), Loss(1), Loss(2))
+ONE = Cost("s", ("m",), Micro(1), Micro(2))
 
 
 def chain_of(charges: list[Charge]) -> list[Entry]:
@@ -85,7 +85,7 @@ def test_the_first_entry_follows_nothing() -> None:
 
 def test_the_hash_of_an_entry_is_fixed() -> None:
     """Ledgers of earlier versions stay verifiable: the hash of a known entry does not change."""
-    entry = append(Charge("p", Cost("s", ("m", "ü"), Loss(1), Loss(2)), "2026-03-14"), None)
+    entry = append(Charge("p", Cost("s", ("m", "ü"), Micro(1), Micro(2)), "2026-03-14"), None)
     assert entry.hash == "e0c34d262acbfde7b5b86f877234ad0c96d852340399407bfdee6c94074e6e98"
     keyed = append(entry.charge._replace(key="k", caps=Caps(rule=1)), entry)
     assert keyed.hash == "d9a2e63ab7fa2d80188e1f13b80148c6855ddc8612398dcd17e40c212469ada2"
@@ -158,32 +158,34 @@ def test_an_entry_that_is_hashed_again_is_found() -> None:
     """An entry changed together with its own hash does not fit the entries after it."""
     charge = Charge("p", ONE, "2026-03-14")
     entries = chain_of([charge, charge, charge])
-    forged = append(charge._replace(cost=replace(ONE, user=Loss(1))), entries[0])
+    forged = append(charge._replace(cost=replace(ONE, user=Micro(1))), entries[0])
     with pytest.raises(BrokenChain, match="ledger entry 2 of p"):
         verify_chain([entries[0], forged, entries[2]])
 
 
 def test_a_boundary_between_fields_cannot_be_moved() -> None:
     """Text that moves from one field to the next changes the hash."""
-    one = append(Charge("a", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", "k"), None)
+    one = append(
+        Charge("a", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", "k"), None
+    )
     for other in (
-        Charge("a", Cost("b", ("cd", "e"), Loss(1), Loss(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ("d,e",), Loss(1), Loss(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ('d","e',), Loss(1), Loss(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ("d1:e",), Loss(1), Loss(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ("d", "e"), Loss(12), Loss(2)), "day", "commit", "k"),
-        Charge("ak", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", ""),
-        Charge("", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", "ak"),
-        Charge("a", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "daycommit", "", "k"),
-        Charge("a", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "da", "ycommit", "k"),
-        Charge("a\0k", Cost("bc", ("d", "e"), Loss(1), Loss(2)), "day", "commit", ""),
+        Charge("a", Cost("b", ("cd", "e"), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ("d,e",), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ('d","e',), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ("d1:e",), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", Cost("bc", ("d", "e"), Micro(12), Micro(2)), "day", "commit", "k"),
+        Charge("ak", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", ""),
+        Charge("", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", "ak"),
+        Charge("a", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "daycommit", "", "k"),
+        Charge("a", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "da", "ycommit", "k"),
+        Charge("a\0k", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", ""),
     ):
         assert append(other, None).hash != one.hash
 
 
 def test_texts_that_hold_the_separator_keep_their_places() -> None:
     """Texts with the character between fields, or that are no UTF-8, are hashed apart too."""
-    cost = Cost("s", (), Loss(1), Loss(1))
+    cost = Cost("s", (), Micro(1), Micro(1))
     charges = [
         Charge(person, cost, "day", "commit", key)
         for person, key in (("a\0b", "c"), ("a", "b\0c"), ("a\0", "bc"), ("\ud800", "é"))
@@ -222,6 +224,6 @@ def test_an_answer_in_clear_never_costs_nothing() -> None:
 def test_a_cost_is_never_below_what_it_says() -> None:
     """A pure loss is not lowered by another number, and bounds rho."""
     with pytest.raises(ParameterError, match="and only there"):
-        Cost("s", (), Loss(5), Loss(5), protected=Loss(1))
+        Cost("s", (), Micro(5), Micro(5), protected=Micro(1))
     with pytest.raises(ParameterError, match="rho is infinite"):
-        Cost("s", (), Loss(5), Loss(5), rho=INFINITE_RHO)
+        Cost("s", (), Micro(5), Micro(5), rho=INFINITE_RHO)

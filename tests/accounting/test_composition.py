@@ -27,7 +27,7 @@ from masquerade.accounting import (
     spent_together,
 )
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Micro
 from masquerade.mechanisms import (
     CategoricalMechanism,
     Mechanism,
@@ -39,10 +39,10 @@ from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 
 MILLIONTH = Fraction(1, 10**6)
 any_kind: st.SearchStrategy[Kind] = st.one_of(
-    st.integers(0, 3 * MICRO).map(Loss),
+    st.integers(0, 3 * MICRO).map(Micro),
     st.integers(0, MICRO).map(Rho),
     st.fractions(min_value=0, max_value=4, max_denominator=100).map(Mu),
-    st.builds(MaskedChoice, st.integers(2, 30), st.integers(0, 3 * MICRO).map(Loss)),
+    st.builds(MaskedChoice, st.integers(2, 30), st.integers(0, 3 * MICRO).map(Micro)),
     st.builds(
         MaskedNumber, st.integers(0, 5), st.fractions(min_value=1, max_value=99, max_denominator=3)
     ),
@@ -135,9 +135,9 @@ def test_exact_user_loss_is_the_worst_ratio_of_the_joint_table(texts: tuple[str,
     promise = compose(mechanisms)
     # Never below the truth. Above it by at most a micro-epsilon for each group, which is rounded
     # up by itself, and another for a bound on numerical error.
-    excess = promise.epsilon_user.micro - Loss.of_ratio(worst).micro
+    excess = promise.epsilon_user.micro - Micro.of_ratio(worst).micro
     assert 0 <= excess <= 2 * len(set(mechanisms))
-    assert 0 <= promise.epsilon_event.micro - Loss.of_ratio(worst_event).micro <= 2
+    assert 0 <= promise.epsilon_event.micro - Micro.of_ratio(worst_event).micro <= 2
 
 
 def test_exact_probabilities_of_the_joint_table_add_to_one() -> None:
@@ -231,7 +231,7 @@ def without_guarantee(**fields: object) -> Mechanism:
         name = "strange"
 
         def guarantee(self, *, answers: int = 1) -> Guarantee:
-            return Guarantee(Loss(1), Loss(1), Loss(1), answers, (), **fields)  # type: ignore[arg-type]
+            return Guarantee(Micro(1), Micro(1), Micro(1), answers, (), **fields)  # type: ignore[arg-type]
 
     strange = Strange(2, epsilon=1)
     mechanism = TwoLayer(2, low=0, high=1)
@@ -246,7 +246,7 @@ def test_a_response_with_gaussian_noise_states_its_delta() -> None:
     assert promise.delta == MILLIONTH
     assert promise.rho_user is not None
     assert promise.rho_event is not None
-    both = 2 * Rho.of(Fraction(2, 9)) + rho_of(MaskedChoice(4, Loss(MICRO)))
+    both = 2 * Rho.of(Fraction(2, 9)) + rho_of(MaskedChoice(4, Micro(MICRO)))
     assert promise.rho_user.micro == both.micro
     assert promise.rho_event.micro == Rho(462_118).micro  # of the choice: tanh(1 / 2)
     assert promise.epsilon_user == spent(kinds_of([rating, rating, choice]), MILLIONTH).epsilon
@@ -277,7 +277,7 @@ def test_kinds_of_mechanisms() -> None:
         MaskedNumber(4, Fraction(9)),
         layered.guarantee(answers=2).epsilon_user,
     ]
-    assert kinds_of([without_guarantee(rho_user=Loss(7))]) == [Rho(7)]
+    assert kinds_of([without_guarantee(rho_user=Micro(7))]) == [Rho(7)]
     with pytest.raises(NoGuarantee, match="do not add up"):
         kinds_of([without_guarantee(delta=MILLIONTH)])
 

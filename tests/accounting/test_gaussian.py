@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from masquerade.accounting import Mu, Rho, gaussian_delta, gaussian_epsilon, gaussian_sigma
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import LEVELS
 
 MU = {level.name: level.mu for level in LEVELS}
@@ -124,7 +124,7 @@ def test_gaussian_at_the_ends() -> None:
     assert gaussian_epsilon(1, mu=9) == 0
     assert gaussian_epsilon(0.5, mu=0.1) == 0
     assert gaussian_epsilon(0, mu=1) == float("inf")
-    assert Mu.of(Fraction(1, 3)).epsilon(Fraction(0)) == Loss(float("inf"))
+    assert Mu.of(Fraction(1, 3)).epsilon(Fraction(0)) == Micro(float("inf"))
     assert gaussian_delta(0, mu=100) == 1
     assert gaussian_delta(1e4, mu=1) < 1e-300
     wrong: list[Callable[[], object]] = [

@@ -27,7 +27,7 @@ from masquerade.accounting import (
 )
 from masquerade.accounting.caps import INFLATION, is_gaussian, room_of
 from masquerade.errors import InsufficientBudget
-from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Micro
 from masquerade.mechanisms import DiscreteGaussian, RandomizedResponse
 
 CAPS = [(10, 6), (3, 6), (8, 5), (20, 9), (1, 3)]
@@ -43,7 +43,7 @@ def delta_of(epsilon: np.ndarray, squared: float) -> np.ndarray:
 @pytest.mark.parametrize(("cap", "power"), CAPS)
 def test_room_lies_around_what_rho_alone_would_give(cap: int, power: int) -> None:
     """The rule on rho gives up little, the one for Gaussian noise gains more, within delta."""
-    epsilon, delta = Loss(cap * MICRO), Fraction(1, 10**power)
+    epsilon, delta = Micro(cap * MICRO), Fraction(1, 10**power)
     room, plain = room_of(epsilon, delta), rho_of_cap(epsilon, delta)
     assert 0.96 * plain.rho < room.rho.rho < plain.rho < room.gaussian.rho < 1.25 * plain.rho
     mu = math.sqrt(2 * room.gaussian.rho * (1 + float(INFLATION)))
@@ -58,7 +58,7 @@ def test_exact_no_adversary_who_switches_gains(cap: int, power: int) -> None:
     delta. Responses are all lists of equal randomized response that fit what is left of rho.
     """
     delta = Fraction(1, 10**power)
-    caps = Caps(Loss(cap * MICRO), delta)
+    caps = Caps(Micro(cap * MICRO), delta)
     top, most = 2 * caps.rho.rho, 2 * caps.gaussian.rho
     worst = 0.0
     for share in (0.1, 0.5, 0.9):
@@ -120,8 +120,8 @@ def test_what_counts_as_gaussian() -> None:
         MaskedNumber(4, Fraction(36)),
         MaskedNumber(4, Fraction(1, 9)),
         Rho(5),
-        Loss(5),
-        MaskedChoice(2, Loss(5)),
+        Micro(5),
+        MaskedChoice(2, Micro(5)),
         LaplaceNumber(4, Fraction(100)),
     ]
     assert not any(map(is_gaussian, others))
@@ -142,7 +142,7 @@ def test_thirty_numbers_are_admitted_where_thirty_fit() -> None:
         ledger.reserve("p", "choice", choice)
     for place in range(30):
         ledger.commit("p", str(place))
-    assert ledger.spent("p").epsilon <= Loss(10 * MICRO)
+    assert ledger.spent("p").epsilon <= Micro(10 * MICRO)
     assert "your cap holds" in ledger.explain("p")[4]
     ledger.charge("q", "choice", choice)
     for place in range(27):
@@ -171,12 +171,15 @@ def test_the_flag_is_part_of_what_is_hashed() -> None:
     claimed = Cost("S", ("m",), INFINITE_LOSS, INFINITE_LOSS, rho=Rho(5), gaussian=True)
     assert plain.digest != claimed.digest
     assert (plain.other, claimed.other) == (1, 0)
-    free = Cost("S", (), Loss(0), Loss(0))
+    free = Cost("S", (), Micro(0), Micro(0))
     assert free.other == 0
 
 
 def test_caps_without_room() -> None:
     """Without delta, and beyond epsilon 50, there is the rule on rho alone."""
-    for epsilon, delta in ((Loss(10 * MICRO), Fraction(0)), (Loss(60 * MICRO), Fraction(1, 10**6))):
+    for epsilon, delta in (
+        (Micro(10 * MICRO), Fraction(0)),
+        (Micro(60 * MICRO), Fraction(1, 10**6)),
+    ):
         room = room_of(epsilon, delta)
         assert room.rho == room.gaussian == rho_of_cap(epsilon, delta)

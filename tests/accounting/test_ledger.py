@@ -32,7 +32,7 @@ from masquerade.errors import (
     NotReserved,
     ParameterError,
 )
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Micro
 from masquerade.mechanisms import RandomizedResponse, TwoLayer, level_named, parse_mechanism
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 
@@ -49,11 +49,11 @@ def test_reserve_commit_release() -> None:
     assert ledger.release("p", "b").charge.kind == "release"
     balance = ledger.balance("p")
     assert (balance.spent_epsilon, balance.reserved_epsilon, balance.open) == (MICRO, MICRO, 1)
-    assert balance.epsilon == Loss(2 * MICRO)
-    assert balance.residual_epsilon == Loss(MICRO)
+    assert balance.epsilon == Micro(2 * MICRO)
+    assert balance.residual_epsilon == Micro(MICRO)
     ledger.charge("p", "d", costing(MICRO))
     assert ledger.verify() == len(ledger.entries("p")) == verify_chain(ledger.entries("p")) == 6
-    assert total(ledger.entries("p")) == Loss(2 * MICRO)
+    assert total(ledger.entries("p")) == Micro(2 * MICRO)
 
 
 @given(
@@ -63,7 +63,7 @@ def test_reserve_commit_release() -> None:
 )
 def test_prop_exactly_enough_is_enough(parts: list[int], more: int, steps: str) -> None:
     """A cap that is the sum of all costs admits them all, and then not a millionth more."""
-    ledger = Ledger(MemoryStorage(), clock=lambda: DAY, caps=Caps(Loss(sum(parts)), Fraction(0)))
+    ledger = Ledger(MemoryStorage(), clock=lambda: DAY, caps=Caps(Micro(sum(parts)), Fraction(0)))
     for place, micro in enumerate(parts):
         getattr(ledger, steps)("p", str(place), costing(micro))
     before = ledger.entries("p")
@@ -146,7 +146,7 @@ def test_clear_answers_are_counted_apart() -> None:
     assert (balance.spent_clear, balance.spent_epsilon, balance.residual_clear) == (2, MICRO, 0)
     assert total(ledger.entries("p")) == INFINITE_LOSS
     found = ledger.spent("p")
-    assert (found.epsilon, found.delta, found.method) == (Loss(MICRO), Fraction(0), "pure")
+    assert (found.epsilon, found.delta, found.method) == (Micro(MICRO), Fraction(0), "pure")
     assert "answers you sent in clear (2)" in ledger.explain("p")[0]
     assert ledger.statistics().clear == 2
 
@@ -155,7 +155,7 @@ def test_a_cost_is_what_its_mechanisms_promise() -> None:
     """A cost is the exact joint loss of its mechanisms, with rho, and clear answers set apart."""
     choice, layered = RandomizedResponse(5, epsilon=1), TwoLayer(2, low=0, high=1)
     cost = Cost.of("S", [choice, layered, choice, layered])
-    assert cost.user == 2 * Loss(MICRO) + layered.guarantee(answers=2).epsilon_user
+    assert cost.user == 2 * Micro(MICRO) + layered.guarantee(answers=2).epsilon_user
     assert cost.rho == sum(map(rho_of, kinds_of([choice, choice, layered, layered])), NO_RHO)
     assert cost.protected is None
     assert cost.event == max(
@@ -166,7 +166,7 @@ def test_a_cost_is_what_its_mechanisms_promise() -> None:
     open_question = RandomizedResponse(3, flip_probability=0)
     mixed = Cost.of("S", [choice, open_question, open_question])
     assert (mixed.clear, mixed.user, mixed.event) == (2, INFINITE_LOSS, INFINITE_LOSS)
-    assert mixed.protected == Loss(MICRO)
+    assert mixed.protected == Micro(MICRO)
     alone = Cost.of("S", [open_question])
     assert (alone.clear, alone.user, alone.protected, alone.rho) == (
         1,
@@ -184,7 +184,7 @@ def test_mechanisms_without_a_guarantee_are_refused() -> None:
     """What promises nothing has no cost, so that it can't be charged."""
     mechanism = RandomizedResponse(2, epsilon=1)
     layered = TwoLayer(2, low=0, high=1)
-    nothing = Guarantee(Loss(1), Loss(1), Loss(1), 1, (), status="none")
+    nothing = Guarantee(Micro(1), Micro(1), Micro(1), 1, (), status="none")
     object.__setattr__(layered, "guarantee", lambda *, answers=1: nothing)
     with pytest.raises(NoGuarantee, match="promises nothing"):
         Cost.of("S", [mechanism, layered])
@@ -289,19 +289,23 @@ def test_caps_go_down_at_any_time() -> None:
     """A lower cap holds at once, for what is not yet reserved; raising it is another matter."""
     ledger = ledger_of(3)
     ledger.reserve("p", "a", costing(2 * MICRO))
-    entry = ledger.lower_caps("p", Caps(Loss(MICRO)))
+    entry = ledger.lower_caps("p", Caps(Micro(MICRO)))
     assert entry.charge.kind == "adjust"
     with pytest.raises(InsufficientBudget, match="has 0 left of 1"):
         ledger.reserve("p", "b", costing(1))
     ledger.commit("p", "a")
-    for higher in (Caps(Loss(2 * MICRO)), Caps(Loss(1), clear=1), Caps(Loss(1), Fraction(1, 10))):
+    for higher in (
+        Caps(Micro(2 * MICRO)),
+        Caps(Micro(1), clear=1),
+        Caps(Micro(1), Fraction(1, 10)),
+    ):
         with pytest.raises(ParameterError, match="only lowers"):
             ledger.lower_caps("p", higher)
-    ledger.raise_caps("p", Caps(Loss(4 * MICRO)))
+    ledger.raise_caps("p", Caps(Micro(4 * MICRO)))
     ledger.reserve("p", "b", costing(2 * MICRO))
-    assert ledger.lower_caps("new", Caps(Loss(1))).sequence == 0
+    assert ledger.lower_caps("new", Caps(Micro(1))).sequence == 0
     assert ledger.verify() == 6
-    assert ledger.balance("somebody else").caps == Caps(Loss(3 * MICRO))
+    assert ledger.balance("somebody else").caps == Caps(Micro(3 * MICRO))
 
 
 def test_what_was_spent_in_numbers_and_words() -> None:
@@ -313,7 +317,7 @@ def test_what_was_spent_in_numbers_and_words() -> None:
         ledger.charge("p", str(place), weak)
     spent = ledger.spent("p")
     assert spent.method == "distribution"
-    assert spent.epsilon < spent.bounds["concentrated"] < spent.bounds["pure"] == Loss(10 * MICRO)
+    assert spent.epsilon < spent.bounds["concentrated"] < spent.bounds["pure"] == Micro(10 * MICRO)
     words = ledger.explain("p")
     assert f"epsilon = {spent.epsilon}, delta = 1e-06" in words[0]
     assert "is right about at most" in words[1]
@@ -328,8 +332,8 @@ def test_what_was_spent_in_numbers_and_words() -> None:
     assert "holds outright" in strong.explain("p")[3]
     unknown = ledger_of(10)
     unknown.charge("p", "a", costing(MICRO))
-    unknown.charge("p", "b", Cost("S", (), Loss(1), Loss(1)))
-    assert unknown.spent("p").bounds["pure"] == Loss(MICRO + 1)
+    unknown.charge("p", "b", Cost("S", (), Micro(1), Micro(1)))
+    assert unknown.spent("p").bounds["pure"] == Micro(MICRO + 1)
     noisy = ledger_of(10)
     noisy.charge("p", "a", noise(100))
     assert noisy.spent("p").method == "concentrated"
@@ -340,8 +344,8 @@ def test_what_was_spent_is_never_less_than_what_was_charged() -> None:
     """An entry that charges more than its mechanisms promise counts with what it charges."""
     ledger = ledger_of(10)
     coin = "randomized-response:options=2,epsilon=1"
-    ledger.charge("p", "a", Cost("S", (coin,), Loss(5 * MICRO), Loss(5 * MICRO)))
-    assert ledger.spent("p").epsilon == Loss(5 * MICRO)
+    ledger.charge("p", "a", Cost("S", (coin,), Micro(5 * MICRO), Micro(5 * MICRO)))
+    assert ledger.spent("p").epsilon == Micro(5 * MICRO)
     ledger.charge("q", "a", Cost("S", (coin,), INFINITE_LOSS, INFINITE_LOSS, rho=Rho(MICRO)))
     assert ledger.spent("q").epsilon == Rho(MICRO).epsilon(Fraction(1, 10**6))
 
@@ -354,11 +358,11 @@ def test_what_is_left_in_words() -> None:
     assert ledger.explain("p")[5].startswith("At least 99 % of it is left")
     ledger.reserve("p", "b", costing(2 * MICRO))
     assert "At least 33 % of it is left, 1 reserved" in ledger.explain("p")[5]
-    ledger.lower_caps("p", Caps(Loss(MICRO)))
+    ledger.lower_caps("p", Caps(Micro(MICRO)))
     words = ledger.explain("p")
     assert words[4].startswith("You lowered your cap below what was spent: epsilon = 1,")
     assert words[5].startswith("At least 0 % of it is left")
-    ledger.lower_caps("p", Caps(Loss(0)))
+    ledger.lower_caps("p", Caps(Micro(0)))
     assert ledger.explain("p")[5].startswith("At least 0 % of it is left")
 
 
@@ -384,7 +388,7 @@ def test_impossible_requests_are_refused() -> None:
         with pytest.raises(ParameterError, match="empty"):
             ledger.reserve(person, key, costing(1))
     with pytest.raises(ParameterError, match="empty"):
-        ledger.lower_caps("", Caps(Loss(1)))
+        ledger.lower_caps("", Caps(Micro(1)))
     late = Ledger(MemoryStorage(), clock=lambda: "2026-03-14T10:00")
     with pytest.raises(ParameterError, match="ISO date"):
         late.reserve("p", "a", costing(1))
@@ -403,7 +407,7 @@ def test_a_cost_is_of_mechanisms() -> None:
 def test_charging_together_gives_back_whatever_stops_it() -> None:
     """An interruption while drawing leaves nothing reserved and nothing spent."""
     book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14")
-    costs = [(who, Cost("Map", (), Loss(1), Loss(1))) for who in ("ann", "bob")]
+    costs = [(who, Cost("Map", (), Micro(1), Micro(1))) for who in ("ann", "bob")]
 
     def interrupted() -> None:
         with charge_all(book, costs, result="release", name="Map"):
@@ -423,7 +427,7 @@ def test_charging_together_gives_back_whatever_stops_it() -> None:
 def test_charging_together_needs_a_name_and_each_person_once() -> None:
     """A person in the list twice would pay once only."""
     book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14")
-    cost = Cost("Map", (), Loss(1), Loss(1))
+    cost = Cost("Map", (), Micro(1), Micro(1))
     for costs, name, message in (
         ([("ann", cost)], "", "the name of the release is empty"),
         ([("ann", cost), ("ann", cost)], "Map", "two people have the same name"),

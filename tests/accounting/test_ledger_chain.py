@@ -25,7 +25,7 @@ from masquerade.accounting import (
 from masquerade.errors import (
     BrokenChain,
 )
-from masquerade.exact import MICRO, Loss
+from masquerade.exact import MICRO, Micro
 
 
 class Forgery(MemoryStorage):
@@ -50,7 +50,7 @@ def busy() -> tuple[Ledger, Forgery]:
         ledger.reserve(person, "a", costing(5, rho=Rho(1)))
         ledger.commit(person, "a")
         ledger.reserve(person, "b", clear(1, 7))
-        ledger.lower_caps(person, Caps(Loss(9 * MICRO), clear=2))
+        ledger.lower_caps(person, Caps(Micro(9 * MICRO), clear=2))
         ledger.commit(person, "b")
         ledger.reserve(person, "c", noise(3))
         ledger.release(person, "c")
@@ -69,14 +69,14 @@ def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) ->
         "day": "2026-03-15",
         "kind": "x",
         "key": "z",
-        "caps": Caps(Loss(1)),
+        "caps": Caps(Micro(1)),
     }
     of_cost: dict[str, Any] = {
         "survey": "Diet?",
         "mechanisms": ("none",),
-        "event": Loss(99),
+        "event": Micro(99),
         "rho": Rho(77),
-        **({"clear": 2, "protected": Loss(8)} if cost.clear else {"user": Loss(98)}),
+        **({"clear": 2, "protected": Micro(8)} if cost.clear else {"user": Micro(98)}),
     }
     forgeries = [
         entry._replace(sequence=entry.sequence + 1),
@@ -139,11 +139,11 @@ def test_a_chain_that_is_hashed_anew_still_has_to_make_sense() -> None:
         with pytest.raises(BrokenChain, match=words):
             ledger.rebuild("p")
     for place, forged, words in (
-        (0, {"caps": Caps(Loss(4), Fraction(0))}, "entry 0 of p is a reserve"),  # did not fit
-        (0, {"caps": Caps(Loss(5), Fraction(0))}, "entry 2 of p is a reserve"),
+        (0, {"caps": Caps(Micro(4), Fraction(0))}, "entry 0 of p is a reserve"),  # did not fit
+        (0, {"caps": Caps(Micro(5), Fraction(0))}, "entry 2 of p is a reserve"),
         (1, {"kind": "clear_disclosure"}, "entry 1 of p is a clear_disclosure"),
         (1, {"cost": costing(4)}, "entry 1 of p is a commit"),  # not what was reserved
-        (2, {"caps": Caps(Loss(10**9))}, "entry 2 of p is a reserve"),
+        (2, {"caps": Caps(Micro(10**9))}, "entry 2 of p is a reserve"),
         (3, {"caps": None}, "entry 3 of p is a adjust"),
         (3, {"kind": "gift"}, "entry 3 of p is a gift"),
     ):
@@ -172,7 +172,7 @@ def test_a_change_of_the_balance_is_found(field: str) -> None:
 def test_changed_caps_are_found() -> None:
     """The caps of a balance are those of the chain."""
     ledger, storage = busy()
-    storage.forge_balance("q", caps=Caps(Loss(10**12)))
+    storage.forge_balance("q", caps=Caps(Micro(10**12)))
     with pytest.raises(BrokenChain):
         ledger.verify()
     storage.forge("p", lambda entries: entries.clear())

@@ -28,13 +28,13 @@ from masquerade.errors import (
     NotReserved,
     ParameterError,
 )
-from masquerade.exact import MICRO, Loss
+from masquerade.exact import MICRO, Micro
 
 THREADS = 16
 
 STEPS = ("reserve", "reserve", "reserve", "commit", "release", "charge", "expire", "lower")
 
-LOWER = Caps(Loss(15), Fraction(1, 3), 1)
+LOWER = Caps(Micro(15), Fraction(1, 3), 1)
 
 REFUSALS = (
     InsufficientBudget,
@@ -64,7 +64,7 @@ def test_prop_no_interleaving_overspends(
     seed: int, cap: int, clear_answers: int, surveys: list[Cost]
 ) -> None:
     """Threads that reserve, commit, release and sweep at random never exceed a cap."""
-    caps = Caps(Loss(cap), Fraction(1, 2), clear_answers)
+    caps = Caps(Micro(cap), Fraction(1, 2), clear_answers)
     storage = MemoryStorage()
     ledger = Ledger(storage, clock=lambda: DAY, caps=caps)
     persons = ("p", "q")

@@ -23,13 +23,13 @@ from masquerade.accounting import (
     pure_of,
 )
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
 from masquerade.mechanisms import RandomizedResponse
 
 MILLIONTH = Fraction(1, 10**6)
 
-choices = st.builds(MaskedChoice, st.integers(2, 9), st.integers(1, 3 * MICRO).map(Loss))
-pures = st.integers(1, 3 * MICRO).map(Loss)
+choices = st.builds(MaskedChoice, st.integers(2, 9), st.integers(1, 3 * MICRO).map(Micro))
+pures = st.integers(1, 3 * MICRO).map(Micro)
 numbers = st.builds(
     MaskedNumber, st.integers(1, 5), st.fractions(min_value=1, max_value=90, max_denominator=4)
 )
@@ -53,9 +53,9 @@ def table(kind: Kind) -> tuple[list[float], list[float]]:
         v = float(kind.variance)
         one, other = np.exp(-(x**2) / (2 * v)), np.exp(-((x - kind.change) ** 2) / (2 * v))
         return (one / one.sum()).tolist(), (other / other.sum()).tolist()
-    assert isinstance(kind, Loss | MaskedChoice)
+    assert isinstance(kind, Micro | MaskedChoice)
     symbols = kind.symbols if isinstance(kind, MaskedChoice) else 2
-    epsilon = kind.epsilon if isinstance(kind, Loss) else kind.epsilon.epsilon
+    epsilon = kind.epsilon if isinstance(kind, Micro) else kind.epsilon.epsilon
     flip = 1 / (math.exp(epsilon) + symbols - 1)
     keep = 1 - (symbols - 1) * flip
     rest = [flip] * (symbols - 2)
@@ -132,7 +132,7 @@ def test_known_epsilons_of_a_choice(flip: str, pure: str, approximate: str) -> N
 @pytest.mark.parametrize(("micro", "count"), [(100_000, 500), (1_000_000, 60), (5_000, 3000)])
 def test_many_responses_are_never_below_the_binomial_sum(micro: int, count: int) -> None:
     """Many two-option responses have the delta of their closed form, from above, to 1e-6 of it."""
-    found = composed({Loss(micro): count})
+    found = composed({Micro(micro): count})
     assert found is not None
     with mpmath.workdps(60):
         one = mpmath.mpf(micro) / MICRO
@@ -153,8 +153,8 @@ def test_many_responses_are_never_below_the_binomial_sum(micro: int, count: int)
 @pytest.mark.parametrize(("micro", "count"), [(500_000, 32), (250_000, 129), (100_000, 830)])
 def test_known_counts_of_weak_responses(micro: int, count: int) -> None:
     """A cap of 10 at 1e-6 holds for the known number of 5-option responses and not for one more."""
-    kind = MaskedChoice(5, Loss(micro))
-    cap = Loss(10 * MICRO)
+    kind = MaskedChoice(5, Micro(micro))
+    cap = Micro(10 * MICRO)
     within, beyond = composed({kind: count}), composed({kind: count + 1})
     assert within is not None
     assert beyond is not None
@@ -193,7 +193,7 @@ def test_a_dense_accountant_agrees() -> None:
     oracle = one
     for _ in range(count - 1):
         oracle = oracle.compose(one)
-    ours = composed({MaskedChoice(symbols, Loss(500_000)): count})
+    ours = composed({MaskedChoice(symbols, Micro(500_000)): count})
     assert ours is not None
     assert ours.epsilon(1e-6) == pytest.approx(oracle.get_epsilon_for_delta(1e-6), abs=0.02)
 
@@ -205,7 +205,7 @@ def test_what_has_no_known_pair_has_no_distribution() -> None:
         {Mu.of(Fraction(1)): 1},
         {INFINITE_LOSS: 1},
         {MaskedChoice(2, INFINITE_LOSS): 1},
-        {Loss(1): 1, Mu.of(Fraction(1)): 1},
+        {Micro(1): 1, Mu.of(Fraction(1)): 1},
         {MaskedNumber(1, Fraction(10**12)): 1},
     ]
     assert [composed(counts) for counts in none] == [None] * len(none)
@@ -216,11 +216,11 @@ def test_distributions_at_the_ends() -> None:
     assert of(NO_LOSS, NO_LOSS).loss(Fraction(1, 10**9)) == NO_LOSS
     assert of(MaskedNumber(0, Fraction(1))).loss(Fraction(1, 10**9)) == NO_LOSS
     assert of(MaskedNumber(1, Fraction(1))).epsilon(0.0) == math.inf
-    assert of(Loss(MICRO)).epsilon(0.0) <= 2.0001
+    assert of(Micro(MICRO)).epsilon(0.0) <= 2.0001
     for wrong in (
         lambda: MaskedNumber(-1, Fraction(1)),
         lambda: MaskedNumber(1, Fraction(0)),
-        lambda: MaskedChoice(1, Loss(1)),
+        lambda: MaskedChoice(1, Micro(1)),
     ):
         with pytest.raises(ParameterError, match="expected"):
             wrong()

@@ -6,7 +6,7 @@ import doctest
 from pathlib import Path
 
 from masquerade.accounting import Caps, what_a_cap_buys
-from masquerade.exact import MICRO, Loss
+from masquerade.exact import MICRO, Micro
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/accounting.md"
 
@@ -22,7 +22,7 @@ def test_the_table_of_caps_is_true() -> None:
     """Its numbers of answers are those of the calculator, and its rhos those of the filter."""
     page = PAGE.read_text(encoding="utf-8")
     for cap in (3, 10, 20):
-        caps = Caps(Loss(cap * MICRO))
+        caps = Caps(Micro(cap * MICRO))
         found = what_a_cap_buys(caps, options=())
         numbers = [found[f"{level}, number"] for level in ("low", "medium", "high")]
         ledger = " / ".join(str(one.ledger) for one in numbers)

@@ -20,7 +20,7 @@ from masquerade.accounting import (
     rho_of_response,
 )
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
 
 MILLIONTH = Fraction(1, 10**6)
 
@@ -47,7 +47,7 @@ def densely(symbols: int, epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 9.0, 30.0])
 def test_rho_of_a_response_is_the_supremum_over_orders(symbols: int, epsilon: float) -> None:
     """The amount is never below 200 000 orders and at most two millionths above the best."""
-    found = rho_of_response(symbols, Loss(round(epsilon * MICRO)))
+    found = rho_of_response(symbols, Micro(round(epsilon * MICRO)))
     best = densely(symbols, epsilon)
     assert found.rho >= best * (1 - 1e-9)  # the grid's own rounding
     assert found.rho <= best * (1 + 1e-7) + 2.2e-6
@@ -64,27 +64,29 @@ def test_prop_no_order_exceeds_the_rho_of_a_response(
         keep = other * mpmath.exp(epsilon)
         moment = keep**order * other ** (1 - order) + other**order * keep ** (1 - order)
         moment += (symbols - 2) * other
-        assert mpmath.log(moment) / (order - 1) / order <= rho_of_response(symbols, Loss(micro)).rho
+        assert (
+            mpmath.log(moment) / (order - 1) / order <= rho_of_response(symbols, Micro(micro)).rho
+        )
 
 
 def test_kullback_leibler_is_not_the_rho_of_many_symbols() -> None:
     """For 50 symbols at epsilon 1 the limit at order 1 is less than half of the supremum."""
-    assert rho_of_response(50, Loss(MICRO)).rho == pytest.approx(0.0737, abs=5e-5)
+    assert rho_of_response(50, Micro(MICRO)).rho == pytest.approx(0.0737, abs=5e-5)
     with mpmath.workdps(30):
         kullback_leibler = float((mpmath.e - 1) / (mpmath.e + 49))
     assert kullback_leibler == pytest.approx(0.0332, abs=5e-5)
     # Not even for 7, where epsilon is small.
     epsilon = 0.1
     limit = epsilon * math.expm1(epsilon) / (math.exp(epsilon) + 6)
-    assert rho_of_response(7, Loss(100_000)).rho > limit + 1e-5
+    assert rho_of_response(7, Micro(100_000)).rho > limit + 1e-5
 
 
 @given(symbols=st.integers(2, 1000), micro=st.integers(0, 100 * MICRO))
 def test_prop_a_response_costs_at_most_what_its_epsilon_says(symbols: int, micro: int) -> None:
     """The closed bound holds for every number of symbols, and is the amount for two."""
-    closed = rho_of_pure(Loss(micro))
-    assert rho_of_response(symbols, Loss(micro)) <= closed
-    assert rho_of_response(2, Loss(micro)) == closed
+    closed = rho_of_pure(Micro(micro))
+    assert rho_of_response(symbols, Micro(micro)) <= closed
+    assert rho_of_response(2, Micro(micro)) == closed
     assert closed.micro <= min(micro, micro**2 / (2 * MICRO) + 1)
 
 
@@ -92,8 +94,8 @@ def test_prop_a_response_costs_at_most_what_its_epsilon_says(symbols: int, micro
 def test_prop_a_larger_epsilon_never_costs_less(symbols: int, micro: int, more: int) -> None:
     """Rounding an epsilon up is safe: rho does not fall, but for the slack of the search."""
     below, above = (
-        rho_of_response(symbols, Loss(micro)),
-        rho_of_response(symbols, Loss(micro + more)),
+        rho_of_response(symbols, Micro(micro)),
+        rho_of_response(symbols, Micro(micro + more)),
     )
     assert below.micro <= above.micro + 2
 
@@ -104,7 +106,7 @@ def test_prop_rho_of_pure_is_rounded_up(micro: int) -> None:
     with mpmath.workdps(40):
         epsilon = mpmath.mpf(micro) / MICRO
         exact = epsilon * mpmath.tanh(epsilon / 2) * MICRO
-        assert exact <= rho_of_pure(Loss(micro)).micro <= exact + 1.001
+        assert exact <= rho_of_pure(Micro(micro)).micro <= exact + 1.001
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_prop_rho_of_pure_is_rounded_up(micro: int) -> None:
 )
 def test_rho_of_a_cap_is_the_known_one(cap: int, rho: str) -> None:
     """At delta 1e-6 the caps in rho are the published reference values."""
-    found = rho_of_cap(Loss(cap * MICRO), MILLIONTH)
+    found = rho_of_cap(Micro(cap * MICRO), MILLIONTH)
     assert f"{found.rho:.4f}".lstrip("0") == rho
 
 
@@ -129,9 +131,9 @@ def test_epsilon_of_each_level_by_rho(strength: tuple[int, int], epsilon: str) -
 def test_prop_rho_of_a_cap_is_rounded_down(micro: int, power: int) -> None:
     """What the cap allows fits it, and a millionth more does not."""
     delta = Fraction(1, 10**power)
-    found = rho_of_cap(Loss(micro), delta)
-    assert found.epsilon(delta) <= Loss(micro)
-    assert (found + Rho(1)).epsilon(delta) > Loss(micro)
+    found = rho_of_cap(Micro(micro), delta)
+    assert found.epsilon(delta) <= Micro(micro)
+    assert (found + Rho(1)).epsilon(delta) > Micro(micro)
 
 
 def test_amounts_of_rho() -> None:
@@ -154,8 +156,8 @@ def test_rho_at_the_ends() -> None:
     assert Rho(1).epsilon(Fraction(0)) == INFINITE_LOSS
     assert NO_RHO.epsilon(Fraction(0)) == NO_RHO.epsilon(MILLIONTH) == NO_LOSS
     assert INFINITE_RHO.epsilon(MILLIONTH) == INFINITE_LOSS
-    assert rho_of_cap(Loss(10 * MICRO), Fraction(0)) == NO_RHO
+    assert rho_of_cap(Micro(10 * MICRO), Fraction(0)) == NO_RHO
     assert rho_of_cap(INFINITE_LOSS, MILLIONTH) == INFINITE_RHO
-    assert rho_of_cap(Loss(10**30), MILLIONTH) < INFINITE_RHO  # or it would admit everything
+    assert rho_of_cap(Micro(10**30), MILLIONTH) < INFINITE_RHO  # or it would admit everything
     with pytest.raises(ParameterError, match="symbols is 1"):
-        rho_of_response(1, Loss(1))
+        rho_of_response(1, Micro(1))

@@ -23,7 +23,7 @@ from masquerade.accounting import (
     rho_of,
 )
 from masquerade.accounting.exact_loss import device_numbers, pattern_probabilities
-from masquerade.exact import MICRO, Loss
+from masquerade.exact import MICRO, Micro
 from masquerade.mechanisms import (
     CategoricalMechanism,
     DiscreteGaussian,
@@ -145,7 +145,7 @@ def check(seed: int) -> None:
     cost = Cost.of("S", mechanisms)
     assert math.isclose(cost.micro_rho / MICRO, rho, rel_tol=1e-12)
     ledger = Ledger(
-        MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(200 * MICRO), promise.delta)
+        MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(200 * MICRO), promise.delta)
     )
     ledger.charge("p", "one", cost)
     sentences, spent = ledger.explain("p"), ledger.spent("p")

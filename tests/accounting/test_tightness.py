@@ -21,7 +21,7 @@ from masquerade.accounting import (
     rho_of_laplace,
 )
 from masquerade.errors import InsufficientBudget
-from masquerade.exact import MICRO, Loss
+from masquerade.exact import MICRO, Micro
 from masquerade.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -135,7 +135,7 @@ def test_question_sampling_costs_what_its_reports_cost() -> None:
     mechanism = QuestionSampling(2, epsilon=10)
     cost = Cost.of("S", [mechanism] * 20)
     assert cost.protected is None
-    assert cost.user == Loss(10 * MICRO)
+    assert cost.user == Micro(10 * MICRO)
     inner = kinds_of([mechanism.inner(20)])[0]
     assert cost.micro_rho == 5 * rho_of(inner).micro < 8 * MICRO
 

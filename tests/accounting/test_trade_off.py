@@ -27,7 +27,7 @@ from masquerade.accounting import (
     largest_power_together,
 )
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
 from masquerade.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -111,14 +111,14 @@ def test_exact_the_bound_of_an_epsilon_is_attained() -> None:
         other = np.array([keep, 1 - keep, 0, 0]) * (1 - delta) + np.array([0, 0, delta, 0])
         for rate in RATES:
             stated = largest_power(
-                rate, loss=Loss(round(epsilon * MICRO)), delta=Fraction(str(delta))
+                rate, loss=Micro(round(epsilon * MICRO)), delta=Fraction(str(delta))
             )
             assert exact_power(rate, (null, other)) == pytest.approx(stated, abs=1e-9)
 
 
 def test_equal_total_variation_is_no_protection() -> None:
     """A leak of probability delta has power where a coin of equal total variation has none."""
-    epsilon, delta = Loss(MICRO), Fraction(1, 100)
+    epsilon, delta = Micro(MICRO), Fraction(1, 100)
     share = 0.01 + 0.99 * math.tanh(0.5)
     coin = np.array([[1 + share, 1 - share], [1 - share, 1 + share]]) / 2
     assert exact_power(0.0, (coin[0], coin[1])) == 0
@@ -159,7 +159,7 @@ def test_powers_at_the_ends() -> None:
         assert largest_power(rate, loss=INFINITE_LOSS) == 1
         assert largest_power_together([INFINITE_LOSS])(rate) == 1
         assert largest_power(rate, loss=NO_LOSS, delta=Fraction(1)) == 1
-        assert largest_power_together([Rho(10**5), MaskedChoice(3, Loss(1))])(rate) < 1
+        assert largest_power_together([Rho(10**5), MaskedChoice(3, Micro(1))])(rate) < 1
     assert largest_power_together([Mu.of(Fraction(1))])(0.0) < 1e-4
     for kind in (MaskedNumber(0, Fraction(1)), LaplaceNumber(0, Fraction(1))):
         assert largest_power_together([kind])(0.05) == pytest.approx(0.05)

@@ -22,13 +22,13 @@ from masquerade.accounting import (
     risk_in_words,
 )
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Micro
 from masquerade.mechanisms import LEVELS, RandomizedResponse, TwoLayer
 
 MILLIONTH = Fraction(1, 10**6)
 
 
-def promise(event: Loss, user: Loss, answers: int = 2) -> Guarantee:
+def promise(event: Micro, user: Micro, answers: int = 2) -> Guarantee:
     """Return a guarantee of these amounts."""
     return Guarantee(event, event, user, answers, ())
 
@@ -66,7 +66,7 @@ def test_prop_highest_belief_is_bayes_rule(micro: int, prior: float) -> None:
     with mpmath.workdps(60):
         odds = mpmath.mpf(prior) / (1 - mpmath.mpf(prior)) * mpmath.exp(mpmath.mpf(micro) / 10**6)
         expected = odds / (1 + odds)
-        assert abs(highest_belief(Loss(micro), prior=prior) - expected) <= 1e-12 * expected
+        assert abs(highest_belief(Micro(micro), prior=prior) - expected) <= 1e-12 * expected
 
 
 def test_highest_belief_at_the_ends() -> None:
@@ -74,20 +74,20 @@ def test_highest_belief_at_the_ends() -> None:
     for prior in (0.001, 0.5, 0.999999, 1.0):
         assert highest_belief(NO_LOSS, prior=prior) == pytest.approx(prior, rel=1e-15)
         assert highest_belief(INFINITE_LOSS, prior=prior) == 1
-        assert highest_belief(Loss(10**12), prior=prior) == 1
+        assert highest_belief(Micro(10**12), prior=prior) == 1
 
 
 @pytest.mark.parametrize("prior", [0.0, -0.1, 1.1, math.nan])
 def test_impossible_priors_are_refused(prior: float) -> None:
     """A prior that no report can change, or that is no probability, is an error."""
     with pytest.raises(ParameterError, match="prior"):
-        highest_belief(Loss(1), prior=prior)
+        highest_belief(Micro(1), prior=prior)
 
 
 @given(event=st.integers(1, 9 * 10**6), more=st.integers(0, 10**7))
 def test_prop_percentages_are_never_rounded_down(event: int, more: int) -> None:
     """Each percentage is at least the true bound, and less than a tenth of a percent above it."""
-    words = explain(promise(Loss(event), Loss(event + more)))
+    words = explain(promise(Micro(event), Micro(event + more)))
     for text, micro in ((words.one_answer, event), (words.all_answers, event + more)):
         with mpmath.workdps(60):
             true = 100 / (1 + mpmath.exp(-mpmath.mpf(micro) / 10**6))
@@ -99,17 +99,17 @@ def test_prop_percentages_are_never_rounded_down(event: int, more: int) -> None:
 
 def test_one_answer_and_all_answers_are_told_apart() -> None:
     """The sentence on one answer uses the event loss, the one on all answers the user loss."""
-    words = explain(promise(Loss(1_098_613), Loss(2_197_225), answers=7))
+    words = explain(promise(Micro(1_098_613), Micro(2_197_225), answers=7))
     assert percentages(words.one_answer) == [Fraction("75.1")]
     assert percentages(words.all_answers) == [Fraction("90.1")]
     assert "all 7 questions" in words.all_answers
-    single = explain(promise(Loss(5), Loss(5), answers=1))
+    single = explain(promise(Micro(5), Micro(5), answers=1))
     assert single.one_answer == single.all_answers
 
 
 def test_nothing_and_everything_in_words() -> None:
     """No loss says nothing was learnt; an infinite one warns; a huge one never shows 100 %."""
-    none, all_ = explain(promise(NO_LOSS, INFINITE_LOSS)), explain(promise(Loss(1), Loss(10**8)))
+    none, all_ = explain(promise(NO_LOSS, INFINITE_LOSS)), explain(promise(Micro(1), Micro(10**8)))
     assert "says nothing" in none.one_answer
     assert "for certain" in none.all_answers
     assert percentages(all_.all_answers) == [100]
@@ -119,7 +119,7 @@ def test_nothing_and_everything_in_words() -> None:
 @pytest.mark.parametrize("micro", [1, 999, 1000, 1001])
 def test_only_no_loss_at_all_says_nothing(micro: int) -> None:
     """A thousandth of epsilon, and a millionth, is a loss that is stated in odds."""
-    words = explain(promise(Loss(micro), Loss(micro)))
+    words = explain(promise(Micro(micro), Micro(micro)))
     for text in (words.one_answer, words.all_answers):
         assert "nothing" not in text
         [shown] = percentages(text)
@@ -130,7 +130,7 @@ def test_only_no_loss_at_all_says_nothing(micro: int) -> None:
 def test_prop_powers_in_words_are_never_rounded_down(micro: int, power: int) -> None:
     """Each of the three numbers is at least the largest power, and less than 0.1 above it."""
     delta = Fraction(1, 10**power) if power else Fraction(0)
-    text = power_in_words(partial(largest_power, loss=Loss(micro), delta=delta))
+    text = power_in_words(partial(largest_power, loss=Micro(micro), delta=delta))
     shown = re.search(r"at most ([\d.]+), ([\d.]+) or ([\d.]+) of 100", text)
     d = mpmath.mpf(delta.numerator) / delta.denominator
     for place, rate in enumerate((mpmath.mpf("0.01"), mpmath.mpf("0.05"), mpmath.mpf("0.1"))):
@@ -158,8 +158,8 @@ def test_a_sentence_of_powers() -> None:
 @given(micro=st.integers(0, 10**7), one_in=st.integers(2, 10**6))
 def test_prop_risks_are_never_rounded_down(micro: int, one_in: int) -> None:
     """The risk in words is at least the belief that Bayes' rule allows."""
-    text = risk_in_words(Loss(micro), prior=Fraction(1, one_in))
-    belief = highest_belief(Loss(micro), prior=1 / one_in)
+    text = risk_in_words(Micro(micro), prior=Fraction(1, one_in))
+    belief = highest_belief(Micro(micro), prior=1 / one_in)
     shown = text.split("with at most ")[-1] if "at most" in text else ""
     if percentages(shown):
         assert percentages(shown)[0] / 100 >= Fraction(belief) - Fraction(1, 10**12)
@@ -172,19 +172,19 @@ def test_prop_risks_are_never_rounded_down(micro: int, one_in: int) -> None:
 
 def test_risk_in_words() -> None:
     """The sentence has the odds before and after, and the chance with which it may fail."""
-    assert risk_in_words(Loss(1_000_000), prior=Fraction(1, 100)) == (
+    assert risk_in_words(Micro(1_000_000), prior=Fraction(1, 100)) == (
         "Somebody who suspected a certain answer of you with 1 in 100 can suspect it with at most "
         "1 in 37 after seeing what you send."
     )
-    assert risk_in_words(Loss(0), delta=MILLIONTH).endswith(
+    assert risk_in_words(Micro(0), delta=MILLIONTH).endswith(
         "But for a chance of 1 in 1,000,000: with that chance something may be sent to which this "
         "limit does not apply."
     )
     for prior in (Fraction(0), Fraction(1)):
         with pytest.raises(ParameterError, match="prior"):
-            risk_in_words(Loss(1), prior=prior)
+            risk_in_words(Micro(1), prior=prior)
     with pytest.raises(ParameterError, match="delta"):
-        risk_in_words(Loss(1), delta=Fraction(2))
+        risk_in_words(Micro(1), delta=Fraction(2))
 
 
 def test_keeping_in_words_tells_equal_sizes_apart() -> None:

@@ -22,7 +22,7 @@ from masquerade.answers import Claims, Comparisons, Result, Truths
 from masquerade.answers.result import UNPUBLISHED
 from masquerade.answers.result_file import read_result
 from masquerade.errors import ParameterError, UnreadableFile
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 
 CLAIMS = {
     "task": ["a", "a", "a", "b", "b", "b"],
@@ -71,7 +71,7 @@ MADE: dict[str, Callable[[], Result]] = {
         mq.selection.Pool(["p", "q"], cost=[1.0, 2.0], noise_variance=[0.1, 0.1]),
         budget=3.0,
     ),
-    "spent": lambda: mq.accounting.Spent(Loss(5), Fraction(1, 100), "sum", {"sum": Loss(5)}),
+    "spent": lambda: mq.accounting.Spent(Micro(5), Fraction(1, 100), "sum", {"sum": Micro(5)}),
     "audit": lambda: mq.accounting.audit(
         mq.mechanisms.RandomizedResponse(2, flip_probability=0.25), rng=np.random.default_rng(0)
     ),

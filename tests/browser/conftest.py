@@ -16,7 +16,7 @@ from tests.browser.accessibility import WINDOWS
 from tests.patience import PATIENCE_SECONDS
 
 from masquerade.accounting import Caps
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import mask_response
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
@@ -139,7 +139,7 @@ def new_visitor(chromium: Browser) -> Iterator[NewVisitor]:
 def generous(live_server: Any) -> Any:
     """A server at which nobody's cap or quota is in the way, and clear answers may be offered."""
     return live_server(
-        caps=Caps(Loss(1_000_000_000), Caps().delta, 1000),
+        caps=Caps(Micro(1_000_000_000), Caps().delta, 1000),
         allow_clear=True,
         rate_participant=0,
         rate_address=0,

@@ -10,13 +10,13 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Person, beasts, respond
 
 from masquerade.accounting import Caps
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.payments.rewards import Reward
 
 pytestmark = pytest.mark.browser
 
-GENEROUS = Caps(Loss(1_000_000_000), Caps().delta, 1000)
+GENEROUS = Caps(Micro(1_000_000_000), Caps().delta, 1000)
 
 
 def test_the_desk_can_be_used_by_everybody(

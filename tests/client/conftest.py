@@ -13,7 +13,7 @@ from tests.serving import CERTIFICATES, serving
 
 from masquerade.accounting import Caps
 from masquerade.client import Client, Identity
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Services, Settings, create_app
 from masquerade.server.operations.run import address
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -58,7 +58,7 @@ def shared_server(
 ) -> Iterator[Any]:
     """One server on SQLite for all tests, each of which opens surveys of its own."""
     database = f"sqlite:///{tmp_path_factory.mktemp('client') / 'server.sqlite3'}"
-    caps = Caps(Loss(100_000_000))
+    caps = Caps(Micro(100_000_000))
     app = create_app(Settings(database, caps=caps, rate_participant=0, rate_address=0))
     with serving(app) as (bound, _):
         app.state.url = address(bound)

@@ -26,7 +26,7 @@ from masquerade.errors import (
     UnknownLabel,
     WrongState,
 )
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def test_too_many_reservations_leave_nothing_behind(live_server: Any, tmp_path: 
 
 def test_answers_in_clear_are_asked_for_twice(live_server: Any, tmp_path: Path) -> None:
     """Level none needs a confirmation and a cap that allows it, and is sent as it is."""
-    server = live_server(allow_clear=True, caps=Caps(Loss(10_000_000), clear=4))
+    server = live_server(allow_clear=True, caps=Caps(Micro(10_000_000), clear=4))
     survey = server.services.surveys.open_survey(define(levels=("high", "none")))
     with Client(server.url, home=tmp_path / "home") as client:
         with pytest.raises(ParameterError, match="without any protection"):

@@ -30,7 +30,7 @@ from masquerade.errors import (
     UnreadableFile,
     WrongState,
 )
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import parse_mechanism
 from masquerade.surveys.offered_levels import OfferedLevel
 
@@ -201,14 +201,14 @@ def test_caps_of_a_device(tmp_path: Path) -> None:
     """They fall at once, rise only with a confirmation, and hold on a server only downwards."""
     device = DeviceLedger(tmp_path, clock=lambda: "2026-03-14")
     assert device.caps() == Caps()
-    assert device.set_caps(epsilon=4).epsilon == Loss(4_000_000)
+    assert device.set_caps(epsilon=4).epsilon == Micro(4_000_000)
     for raised in ({"epsilon": 5.0}, {"delta": 0.5}, {"clear": 1}):
         with pytest.raises(ConfirmationNeeded):
             device.set_caps(**raised)
     assert device.set_caps(clear=2, confirm=True).clear == 2
-    assert device.set_caps(server=URL, epsilon=1).epsilon == Loss(1_000_000)
-    assert device.caps().epsilon == Loss(4_000_000)
-    assert device.set_caps(server=URL, epsilon=9, confirm=True).epsilon == Loss(4_000_000)
+    assert device.set_caps(server=URL, epsilon=1).epsilon == Micro(1_000_000)
+    assert device.caps().epsilon == Micro(4_000_000)
+    assert device.set_caps(server=URL, epsilon=9, confirm=True).epsilon == Micro(4_000_000)
     assert device.caps().delta == Fraction(1, 10**6)
     device.set_caps(server=URL, epsilon=0.1)
     with pytest.raises(ParameterError, match="epsilon is -1, expected a number of at least 0"):
@@ -269,7 +269,7 @@ def test_the_file_holds_what_the_memory_would(tmp_path: Path, mechanisms: Any) -
         ledger.reserve("q", "0", costs[0])
         ledger.release("q", "0")
         ledger.reserve("q", "1", costs[0])
-        ledger.raise_caps("p", Caps(Loss(20_000_000), clear=3))
+        ledger.raise_caps("p", Caps(Micro(20_000_000), clear=3))
     memory, kept = ledgers
     for person in ("p", "q"):
         assert memory.entries(person) == kept.entries(person)

@@ -15,7 +15,7 @@ from masquerade.exact import (
     DEFAULT_DELTA,
     INFINITE_LOSS,
     NO_LOSS,
-    Loss,
+    Micro,
     epsilon_of_rho,
     rho_of_epsilon,
 )
@@ -36,9 +36,9 @@ def test_known_caps_come_back(epsilon: int, rho: str) -> None:
     """At delta 1e-6 the published caps of rho are those of epsilon 3, 6, 10 and 20."""
     micro = int(Fraction(rho) * 10**6)
     assert (
-        epsilon_of_rho(Loss(micro - 100)).epsilon
+        epsilon_of_rho(Micro(micro - 100)).epsilon
         < epsilon
-        < epsilon_of_rho(Loss(micro + 100)).epsilon
+        < epsilon_of_rho(Micro(micro + 100)).epsilon
     )
     assert Fraction(1, 10**6) == DEFAULT_DELTA
 
@@ -46,7 +46,7 @@ def test_known_caps_come_back(epsilon: int, rho: str) -> None:
 @given(micro=st.integers(1, 10**9), delta=deltas)
 def test_prop_the_amount_is_the_smallest_bound_rounded_up(micro: int, delta: Fraction) -> None:
     """No order gives a bound that is smaller by more than rounding, and one gives the amount."""
-    ours = epsilon_of_rho(Loss(micro), delta=delta).micro
+    ours = epsilon_of_rho(Micro(micro), delta=delta).micro
     with mpmath.workdps(40):
         rho = mpmath.mpf(micro) / 10**6
         middle = mpmath.sqrt(-math.log(delta) / rho)
@@ -61,17 +61,17 @@ def test_prop_the_amount_is_the_smallest_bound_rounded_up(micro: int, delta: Fra
 @given(micro=st.integers(1, 10**8), more=st.integers(1, 10**6), delta=deltas)
 def test_prop_more_loss_never_costs_less(micro: int, more: int, delta: Fraction) -> None:
     """Epsilon grows with rho, but for a millionth of rounding, and falls as delta grows."""
-    small = epsilon_of_rho(Loss(micro), delta=delta)
-    assert small.micro <= epsilon_of_rho(Loss(micro + more), delta=delta).micro + 1
+    small = epsilon_of_rho(Micro(micro), delta=delta)
+    assert small.micro <= epsilon_of_rho(Micro(micro + more), delta=delta).micro + 1
     looser = min(delta * 2, Fraction(999, 1000))
-    assert epsilon_of_rho(Loss(micro), delta=looser).micro <= small.micro + 1
+    assert epsilon_of_rho(Micro(micro), delta=looser).micro <= small.micro + 1
 
 
 @pytest.mark.parametrize("rho", [Fraction(1, 18), Fraction(2, 9), Fraction(8, 9), Fraction(8)])
 @pytest.mark.parametrize("delta", ["1e-2", "1e-6", "1e-9"])
 def test_exact_the_amount_covers_the_gaussian(rho: Fraction, delta: str) -> None:
     """The exact epsilon of the continuous Gaussian mechanism of this rho is never above ours."""
-    epsilon = epsilon_of_rho(Loss.of_amount(rho), delta=delta)
+    epsilon = epsilon_of_rho(Micro.of_amount(rho), delta=delta)
     with mpmath.workdps(40):
         mu = mpmath.sqrt(2 * mpmath.mpf(rho.numerator) / rho.denominator)
         e = mpmath.mpf(int(epsilon.micro)) / 10**6
@@ -87,7 +87,7 @@ def test_audit_an_independent_accountant_agrees() -> None:
         accountant = rdp.RdpAccountant(orders=[1 + k / 100 for k in range(1, 3000)])
         accountant.compose(accounting.GaussianDpEvent(sigma))
         theirs = accountant.get_epsilon(1e-6)
-        ours = epsilon_of_rho(Loss.of_amount(1 / (2 * Fraction(sigma) ** 2))).epsilon
+        ours = epsilon_of_rho(Micro.of_amount(1 / (2 * Fraction(sigma) ** 2))).epsilon
         assert ours == pytest.approx(theirs, abs=2e-4)
 
 
@@ -95,21 +95,21 @@ def test_nothing_costs_nothing_and_infinity_stays() -> None:
     """Zero rho is zero epsilon, infinite rho infinite epsilon, and a tiny loss may round to 0."""
     assert epsilon_of_rho(NO_LOSS) == NO_LOSS
     assert epsilon_of_rho(INFINITE_LOSS) == INFINITE_LOSS
-    assert epsilon_of_rho(Loss(1), delta="0.5") == NO_LOSS
-    assert epsilon_of_rho(Loss(10**18)).epsilon > 10**12
-    assert epsilon_of_rho(Loss(1), delta=Fraction(1, 10**900)).epsilon > 0.09
+    assert epsilon_of_rho(Micro(1), delta="0.5") == NO_LOSS
+    assert epsilon_of_rho(Micro(10**18)).epsilon > 10**12
+    assert epsilon_of_rho(Micro(1), delta=Fraction(1, 10**900)).epsilon > 0.09
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, math.nan, math.inf, "x"])
 def test_a_delta_outside_its_range_is_refused(delta: float) -> None:
     """Delta is above 0 and below 1."""
     with pytest.raises(ParameterError, match="delta is"):
-        epsilon_of_rho(Loss(1), delta=delta)
+        epsilon_of_rho(Micro(1), delta=delta)
 
 
 @pytest.mark.parametrize("micro", [10**5, 10**6, 5 * 10**6, 10**9])
 def test_rho_of_epsilon_is_the_inverse(micro: int) -> None:
     """It is the largest rho that keeps to an epsilon; the next millionth does not."""
-    rho = rho_of_epsilon(Loss(micro))
-    assert epsilon_of_rho(rho) <= Loss(micro) < epsilon_of_rho(Loss(rho.micro + 1))
+    rho = rho_of_epsilon(Micro(micro))
+    assert epsilon_of_rho(rho) <= Micro(micro) < epsilon_of_rho(Micro(rho.micro + 1))
     assert rho_of_epsilon(INFINITE_LOSS) == INFINITE_LOSS

@@ -15,7 +15,7 @@ from masquerade.accounting import audit, compose, spent
 from masquerade.accounting.kinds import kinds_of, rho_of
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, Coins, Loss, SimulatedCoins
+from masquerade.exact import INFINITE_LOSS, Coins, Micro, SimulatedCoins
 from masquerade.mechanisms import (
     LEVELS,
     BitwiseResponse,
@@ -47,7 +47,7 @@ def test_exact_no_pair_of_answers_loses_more_and_one_loses_all(
     assert len(channel.table) == sum(math.comb(options, count) for count in held) + null
     assert all(len(row) == mechanism.symbols and sum(row) == 1 for row in channel.table)
     assert channel.epsilon() == mechanism.guarantee().epsilon_single
-    assert channel.epsilon() <= Loss.of_amount(Fraction(epsilon))
+    assert channel.epsilon() <= Micro.of_amount(Fraction(epsilon))
     flip = mechanism.bit.flip_probability
     assert channel.worst_ratio() == ((1 - flip) / flip) ** mechanism.changes
 
@@ -67,7 +67,7 @@ def test_exact_the_ends_say_nothing_and_all() -> None:
     mechanism = BitwiseResponse(2, epsilon=0)
     other, total = mechanism.bit.grid
     assert 2 * other == total
-    assert mechanism.guarantee(answers=9).epsilon_user == Loss(0)
+    assert mechanism.guarantee(answers=9).epsilon_user == Micro(0)
     sharp = BitwiseResponse(2, epsilon=math.inf)
     assert sharp.guarantee().epsilon_user == INFINITE_LOSS
     every = np.arange(4, dtype=np.int64)
@@ -141,8 +141,8 @@ def test_the_ledger_counts_every_bit_that_can_change() -> None:
     bit = kinds_of([RandomizedResponse(2, epsilon="0.5")])
     assert kinds_of([mechanism]) == bit * 4
     promise = compose([mechanism, mechanism, RandomizedResponse(3, epsilon=1)])
-    assert promise.epsilon_event == Loss.of_amount(Fraction(2))
-    assert promise.epsilon_user == Loss.of_amount(Fraction(5))
+    assert promise.epsilon_event == Micro.of_amount(Fraction(2))
+    assert promise.epsilon_user == Micro.of_amount(Fraction(5))
     together = spent(kinds_of([mechanism] * 50), Fraction(1, 10**6))
     assert together.method == "distribution"
     assert together.epsilon < together.bounds["concentrated"] < together.bounds["pure"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 from masquerade.mechanisms import CategoricalMechanism, Channel, RandomizedResponse, parse_mechanism
 
 probabilities = st.fractions(min_value=0, max_value=1, max_denominator=1000)
@@ -37,7 +37,7 @@ def test_a_table_without_symmetry_is_searched_column_by_column() -> None:
         (Fraction(1, 2), Fraction(2, 5), Fraction(1, 10)),
     )
     assert Channel(table).worst_ratio() == 4
-    assert Channel(table).epsilon() == Loss.of_ratio(Fraction(4))
+    assert Channel(table).epsilon() == Micro.of_ratio(Fraction(4))
 
 
 def test_a_report_that_only_some_answers_give_costs_infinitely_much() -> None:
@@ -51,7 +51,7 @@ def test_a_report_that_only_some_answers_give_costs_infinitely_much() -> None:
     ("flip", "epsilon"),
     [(Fraction(0), INFINITE_LOSS), (Fraction(1), INFINITE_LOSS), (Fraction(1, 2), NO_LOSS)],
 )
-def test_the_ends_of_two_symbols(flip: Fraction, epsilon: Loss) -> None:
+def test_the_ends_of_two_symbols(flip: Fraction, epsilon: Micro) -> None:
     """Never or always flipping hides nothing, flipping half the time hides everything."""
     assert Channel.symmetric(symbols=2, flip_probability=flip).epsilon() == epsilon
 

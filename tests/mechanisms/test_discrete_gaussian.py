@@ -16,7 +16,7 @@ from scipy import stats
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.exact import NO_LOSS, Loss, SimulatedCoins, epsilon_of_rho
+from masquerade.exact import NO_LOSS, Micro, SimulatedCoins, epsilon_of_rho
 from masquerade.exact.epsilon_at_delta import delta_at_most, epsilon_of_one_report
 from masquerade.mechanisms import DiscreteGaussian, parse_mechanism
 
@@ -74,8 +74,8 @@ def test_rho_is_exact_and_rounded_up(sigma: int, micro: int) -> None:
     mechanism = DiscreteGaussian(1, 5, sigma=sigma)
     assert mechanism.rho == Fraction(16, 2 * sigma**2)
     promise = mechanism.guarantee(answers=9)
-    assert promise.rho_event == Loss(micro)
-    assert promise.rho_user == Loss(math.ceil(mechanism.rho * 9 * 10**6))
+    assert promise.rho_event == Micro(micro)
+    assert promise.rho_user == Micro(math.ceil(mechanism.rho * 9 * 10**6))
     assert promise.epsilon_user < epsilon_of_rho(promise.rho_user)
     assert promise.epsilon_event == promise.epsilon_single
 

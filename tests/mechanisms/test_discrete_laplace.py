@@ -16,7 +16,7 @@ from scipy import stats
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.exact import NO_LOSS, Loss, SimulatedCoins
+from masquerade.exact import NO_LOSS, Micro, SimulatedCoins
 from masquerade.mechanisms import DiscreteLaplace, parse_mechanism
 
 
@@ -58,7 +58,7 @@ def test_exact_no_pair_of_answers_differs_by_more_than_epsilon(
         for a, b in itertools.permutations(answers, 2)
     )
     assert worst == Fraction(epsilon)
-    assert mechanism.guarantee().epsilon_single == Loss.of_amount(Fraction(epsilon))
+    assert mechanism.guarantee().epsilon_single == Micro.of_amount(Fraction(epsilon))
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
@@ -81,27 +81,27 @@ def test_noise_has_the_true_sensitivity() -> None:
     mechanism = DiscreteLaplace(1, 5, epsilon=1)
     assert mechanism.scale == 4
     promise = mechanism.guarantee(answers=7)
-    assert promise.epsilon_single == promise.epsilon_event == Loss(10**6)
-    assert promise.epsilon_user == Loss(7 * 10**6)
+    assert promise.epsilon_single == promise.epsilon_event == Micro(10**6)
+    assert promise.epsilon_user == Micro(7 * 10**6)
     assert promise.delta == 0
     assert promise.rho_event is promise.rho_user is None
     assert DiscreteLaplace(0, 100, 10, epsilon="0.5").scale == 20
     assert mechanism.guarantee(answers=0).epsilon_event == NO_LOSS
     third = DiscreteLaplace(1, 5, epsilon="1/3").guarantee(answers=3)
-    assert (third.epsilon_event, third.epsilon_user) == (Loss(333_334), Loss(10**6))
+    assert (third.epsilon_event, third.epsilon_user) == (Micro(333_334), Micro(10**6))
 
 
 def test_the_published_scale_is_refused_where_it_protects_too_little() -> None:
     """K / epsilon loses epsilon (K - 1) / K on unit steps, and is refused where it loses more."""
     paper = DiscreteLaplace(1, 5, epsilon=1, scale_rule="paper")
     assert paper.scale == 5
-    assert paper.guarantee().epsilon_single == Loss(800_000)
+    assert paper.guarantee().epsilon_single == Micro(800_000)
     assert str(paper).endswith("epsilon=1,scale_rule=paper")
     for low, high, step, times in ((0, 100, 10, "100/11"), (0, 3, 3, "1.5"), (0, 10, 5, "10/3")):
         with pytest.raises(ParameterError, match=rf"loses {times} times epsilon 1"):
             DiscreteLaplace(low, high, step, epsilon=1, scale_rule="paper")
     fine = DiscreteLaplace(0, 1, "0.1", epsilon=1, scale_rule="paper")
-    assert fine.guarantee().epsilon_single == Loss(90_910)
+    assert fine.guarantee().epsilon_single == Micro(90_910)
 
 
 @given(
@@ -114,7 +114,7 @@ def test_prop_the_scale_is_rounded_towards_more_noise(points: int, epsilon: Frac
     wanted = (points - 1) / epsilon
     assert wanted <= mechanism.scale <= wanted * (1 + Fraction(1, 10**6)) + Fraction(1, 10**6)
     assert max(mechanism.scale.numerator, mechanism.scale.denominator) <= 1 << 48
-    assert mechanism.guarantee().epsilon_single <= Loss.of_amount(epsilon)
+    assert mechanism.guarantee().epsilon_single <= Micro.of_amount(epsilon)
 
 
 @given(

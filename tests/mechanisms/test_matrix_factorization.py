@@ -25,7 +25,7 @@ from masquerade.errors import (
     UnderdeterminedProfile,
     UnknownLabel,
 )
-from masquerade.exact import INFINITE_LOSS, Coins, Loss, SimulatedCoins
+from masquerade.exact import INFINITE_LOSS, Coins, Micro, SimulatedCoins
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
     MatrixFactorization,
@@ -197,8 +197,8 @@ def test_exact_with_public_tasks_one_answer_costs_what_is_promised() -> None:
     ]
     promise = mechanism.guarantee(answers=12, presence="assigned", all_answered=True)
     assert promise.status == "proven"
-    assert promise.epsilon_event == Loss.of_amount(max(shifts))
-    assert promise.epsilon_user == Loss.of_amount(max(shifts) * 12)
+    assert promise.epsilon_event == Micro.of_amount(max(shifts))
+    assert promise.epsilon_user == Micro.of_amount(max(shifts) * 12)
     assert float(max(shifts)) == pytest.approx(3 / 4, rel=1e-6)  # epsilon width / K
     assert promise.epsilon_single == promise.epsilon_event
 
@@ -221,7 +221,7 @@ def test_there_is_no_guarantee_where_presence_must_be_hidden(case: dict[str, Any
     assert promise.status == "none"
     assert promise.epsilon_event == promise.epsilon_user == INFINITE_LOSS
     assert promise.assumptions
-    assert published(9, 3).published_loss(answers=4) == Loss(4_000_000)
+    assert published(9, 3).published_loss(answers=4) == Micro(4_000_000)
 
 
 def test_nothing_is_masked_without_acknowledging_that_there_is_no_guarantee() -> None:

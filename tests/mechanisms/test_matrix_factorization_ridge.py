@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize
 
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import MatrixFactorizationRidge
 
@@ -157,7 +157,7 @@ def test_prop_a_person_pays_at_most_the_sum_and_never_less_than_one(
     """User level: 0 for no answer, epsilon for one, monotone, at most n epsilon."""
     mechanism = repaired(30, dimension, epsilon=epsilon, split=split)
     promise = mechanism.guarantee(answers=answers)
-    one = Loss.of_amount(mechanism.epsilon)
+    one = Micro.of_amount(mechanism.epsilon)
     assert promise.status == "proven"
     assert promise.epsilon_single == one
     assert promise.epsilon_event == one * min(answers, 1)

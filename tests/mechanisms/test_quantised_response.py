@@ -16,7 +16,7 @@ from tests.mechanisms.given_words import GivenWords
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.mechanisms import (
     QuantisedResponse,
     RandomizedResponse,
@@ -58,7 +58,7 @@ def test_exact_the_whole_table_keeps_the_epsilon_asked_for(
     assert (
         channel.epsilon()
         == mechanism.guarantee().epsilon_single
-        == Loss.of_amount(Fraction(epsilon))
+        == Micro.of_amount(Fraction(epsilon))
     )
 
 

@@ -16,7 +16,7 @@ from scipy import stats
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.exact import NO_LOSS, Coins, Loss, SimulatedCoins
+from masquerade.exact import NO_LOSS, Coins, Micro, SimulatedCoins
 from masquerade.mechanisms import QuestionSampling, RandomizedResponse, parse_mechanism
 
 
@@ -57,8 +57,8 @@ def test_known_numbers_of_reports(epsilon: str, answers: int, reported: int) -> 
     assert mechanism.reported(answers) == reported
     assert mechanism.inner(answers) == RandomizedResponse(2, epsilon=Fraction(epsilon) / reported)
     promise = mechanism.guarantee(answers=answers)
-    assert promise.epsilon_event == Loss.of_amount(Fraction(epsilon) / reported)
-    assert promise.epsilon_user == Loss.of_amount(Fraction(epsilon))
+    assert promise.epsilon_event == Micro.of_amount(Fraction(epsilon) / reported)
+    assert promise.epsilon_user == Micro.of_amount(Fraction(epsilon))
     assert promise.answers == answers
 
 
@@ -74,7 +74,7 @@ def test_prop_a_person_never_pays_more_than_e(
     """Whatever the number of answers, the user level is at most E, and an event at most that."""
     mechanism = QuestionSampling(options, epsilon=epsilon, keep=keep or "auto")
     promise = mechanism.guarantee(answers=answers)
-    assert promise.epsilon_event <= promise.epsilon_user <= Loss.of_amount(epsilon)
+    assert promise.epsilon_event <= promise.epsilon_user <= Micro.of_amount(epsilon)
     again = parse_mechanism(str(mechanism))
     assert again == mechanism
     assert again.guarantee(answers=answers) == promise
@@ -119,8 +119,10 @@ def test_exact_the_whole_table_keeps_both_claims(
     promise = mechanism.guarantee(answers=answers)
     assert worst["user"] <= exp_from_below(Fraction(epsilon))
     assert worst["event"] <= exp_from_below(Fraction(epsilon) / keep)
-    assert promise.epsilon_user == Loss.of_ratio(worst["user"]) == Loss.of_amount(Fraction(epsilon))
-    assert promise.epsilon_event == Loss.of_ratio(worst["event"])
+    assert (
+        promise.epsilon_user == Micro.of_ratio(worst["user"]) == Micro.of_amount(Fraction(epsilon))
+    )
+    assert promise.epsilon_event == Micro.of_ratio(worst["event"])
 
 
 def test_fewer_rows_come_out_and_each_is_a_row_that_went_in() -> None:

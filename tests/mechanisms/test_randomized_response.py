@@ -15,7 +15,7 @@ from tests.mechanisms.randomized_response_claims import yes_no_claims
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError, SchemaError, UnknownLabel
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
 from masquerade.mechanisms import RandomizedResponse, parse_mechanism
 from masquerade.mechanisms.randomized_response import grid_total
 
@@ -107,8 +107,8 @@ def test_a_person_pays_for_every_answer_and_for_one_at_event_level() -> None:
     """A person pays n times for n answers; one changed answer among them costs one."""
     promise = RandomizedResponse(2, flip_probability="0.25").guarantee(answers=10)
     assert promise.answers == 10
-    assert promise.epsilon_single == promise.epsilon_event == Loss(1_098_613)
-    assert promise.epsilon_user == Loss(10_986_123)
+    assert promise.epsilon_single == promise.epsilon_event == Micro(1_098_613)
+    assert promise.epsilon_user == Micro(10_986_123)
     assert (promise.unit, promise.trust, promise.status) == ("worker", "local", "proven")
     assert promise.delta == 0
     nothing = RandomizedResponse(2, flip_probability="0.25").guarantee(answers=0)

@@ -15,7 +15,7 @@ from tests.mechanisms.two_layer_patterns import UNIFORM, pattern
 from tests.representative import one_in
 
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss, SimulatedCoins
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Micro, SimulatedCoins
 from masquerade.mechanisms import Channel, RandomizedResponse, TwoLayer, parse_mechanism
 
 SETTINGS = [
@@ -38,7 +38,7 @@ def exact_losses(n: int, symbols: int, low: Fraction, high: Fraction) -> tuple[F
     return event, max(q) / min(q)
 
 
-def assert_just_above(promised: Loss, exact: Loss) -> None:
+def assert_just_above(promised: Micro, exact: Micro) -> None:
     """Check that a promise is at least the exact loss and at most a micro-epsilon above it."""
     assert exact.micro <= promised.micro <= exact.micro + 1
 
@@ -121,7 +121,7 @@ def test_the_first_change_under_the_full_range_costs_ln_n_times_the_others(
 ) -> None:
     """With U(0, 1), Q(0) / Q(1) = n (s - 1), which is the event level."""
     promised = TwoLayer(options, low=0, high=1).guarantee(answers=n).epsilon_event
-    assert_just_above(promised, Loss.of_ratio(Fraction(n * (options - 1))))
+    assert_just_above(promised, Micro.of_ratio(Fraction(n * (options - 1))))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_exact_the_whole_channel_of_n_answers_is_the_guarantee(
     event = max(
         max(x / y, y / x) for a, b in neighbours for x, y in zip(table[a], table[b], strict=True)
     )
-    assert_just_above(promise.epsilon_event, Loss.of_ratio(event))
+    assert_just_above(promise.epsilon_event, Micro.of_ratio(event))
 
 
 @pytest.mark.parametrize(("options", "low", "high"), SETTINGS)
@@ -191,8 +191,8 @@ def test_exact_the_guarantee_is_never_below_the_losses_in_fractions(
     """For more answers all numbers of changes are enumerated in fractions, and agree."""
     event, user = exact_losses(n, options, low, high)
     promise = TwoLayer(options, low=low, high=high).guarantee(answers=n)
-    assert_just_above(promise.epsilon_event, Loss.of_ratio(event))
-    assert_just_above(promise.epsilon_user, Loss.of_ratio(user))
+    assert_just_above(promise.epsilon_event, Micro.of_ratio(event))
+    assert_just_above(promise.epsilon_user, Micro.of_ratio(user))
 
 
 @pytest.mark.parametrize(("options", "low", "high"), SETTINGS)
@@ -225,8 +225,8 @@ def test_exact_narrow_and_extreme_ranges_lose_no_digits(
     """Ranges next to 0, to 1, or only 1e-8 wide are not promised a micro-epsilon too little."""
     event, user = exact_losses(n, options, Fraction(low), Fraction(high))
     promise = TwoLayer(options, low=low, high=high).guarantee(answers=n)
-    assert_just_above(promise.epsilon_event, Loss.of_ratio(event))
-    assert_just_above(promise.epsilon_user, Loss.of_ratio(user))
+    assert_just_above(promise.epsilon_event, Micro.of_ratio(event))
+    assert_just_above(promise.epsilon_user, Micro.of_ratio(user))
 
 
 @pytest.mark.parametrize(
@@ -312,9 +312,11 @@ def test_prop_the_guarantee_is_the_exact_loss_rounded_up(
     low, high = (Fraction(end, 1000) for end in ends)
     event, user = exact_losses(n, options, low, high)
     promise = TwoLayer(options, low=low, high=high).guarantee(answers=n)
-    assert_just_above(promise.epsilon_event, Loss.of_ratio(event))
-    assert_just_above(promise.epsilon_user, Loss.of_ratio(user))
-    assert_just_above(promise.epsilon_single, Loss.of_ratio(exact_losses(1, options, low, high)[0]))
+    assert_just_above(promise.epsilon_event, Micro.of_ratio(event))
+    assert_just_above(promise.epsilon_user, Micro.of_ratio(user))
+    assert_just_above(
+        promise.epsilon_single, Micro.of_ratio(exact_losses(1, options, low, high)[0])
+    )
 
 
 @given(
@@ -462,13 +464,13 @@ def test_a_bad_parameter_is_named(parameters: dict[str, object], message: str) -
     [
         (2, 0, "0.5", INFINITE_LOSS),
         (2, "0.5", 1, INFINITE_LOSS),
-        (2, "0.2", "0.8", Loss.of_ratio(Fraction(4), times=5)),
-        (2, "0.25", "0.5", Loss.of_ratio(Fraction(3), times=5)),
-        (3, "0.5", "0.9", Loss.of_ratio(Fraction(9, 2), times=5)),
+        (2, "0.2", "0.8", Micro.of_ratio(Fraction(4), times=5)),
+        (2, "0.25", "0.5", Micro.of_ratio(Fraction(3), times=5)),
+        (3, "0.5", "0.9", Micro.of_ratio(Fraction(9, 2), times=5)),
     ],
 )
 def test_a_flip_probability_that_became_known_costs_the_worst_end_per_answer(
-    options: int, low: int | str, high: int | str, loss: Loss
+    options: int, low: int | str, high: int | str, loss: Micro
 ) -> None:
     """Once p is known the user level is n times the worse end; infinite where it may be 0 or 1."""
     mechanism = TwoLayer(options, low=low, high=high)

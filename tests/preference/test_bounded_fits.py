@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import (
     CentralGaussian,
     CentralLaplace,
@@ -179,7 +179,7 @@ def test_both_units_protect_the_whole_voter() -> None:
         for unit in ("voter", "record"):
             released = kind(epsilon=1, unit=unit).release(data)
             promise = released.guarantee
-            assert promise.epsilon == promise.epsilon_user == Loss(1_000_000)
+            assert promise.epsilon == promise.epsilon_user == Micro(1_000_000)
             assert promise.status == "proven"
             assert released.hardened
             assert released.paradigm[0] == unit[0].upper()
@@ -190,7 +190,7 @@ def test_gaussian_variants_say_their_delta() -> None:
     for kind in (CentralGaussian, LocalGaussian):
         promise = kind(epsilon=1, delta="1e-5").release(few()).guarantee
         assert promise.delta == Fraction(1, 10**5)
-        assert Loss(990_000) < promise.epsilon <= Loss(1_000_000)
+        assert Micro(990_000) < promise.epsilon <= Micro(1_000_000)
     with pytest.raises(ParameterError, match="delta"):
         CentralGaussian(epsilon=1, delta=0)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import (
     ChoiceResponse,
     SocialPreference,
@@ -42,7 +42,7 @@ def test_exact_each_choice_costs_at_most_epsilon(epsilon: Fraction) -> None:
         for b in range(2)
         for report in range(2)
     )
-    assert Loss.of_ratio(worst) <= Loss.of_amount(epsilon) + Loss(1)
+    assert Micro.of_ratio(worst) <= Micro.of_amount(epsilon) + Micro(1)
     assert all(sum(row) == 1 for row in table)
 
 
@@ -52,8 +52,8 @@ def test_the_promise_is_never_above_the_epsilon_asked_for() -> None:
     data = made_up_voters(rng, voters=4, features=2).choose(rng, 5)
     released = ChoiceResponse(epsilon="0.7").release(data, public_menus=True)
     promise = released.guarantee
-    assert promise.epsilon == Loss(700_000)
-    assert promise.epsilon_user == Loss(3_500_000)
+    assert promise.epsilon == Micro(700_000)
+    assert promise.epsilon_user == Micro(3_500_000)
     assert (released.paradigm, promise.unit, promise.trust) == ("CLDP", "choice", "local")
     assert any("shown is public" in each for each in promise.assumptions)
 
@@ -160,8 +160,8 @@ def test_voters_may_have_epsilons_of_their_own() -> None:
     for weights in ("equal", "inverse-variance", "capped"):
         mechanism = ChoiceResponse(epsilon=[0.1, 1, 1, 2], weights=weights)
         released = mechanism.release(data, public_menus=True)
-        assert released.guarantee.epsilon == Loss(2_000_000)
-        assert released.guarantee.epsilon_user == Loss(20_000_000)
+        assert released.guarantee.epsilon == Micro(2_000_000)
+        assert released.guarantee.epsilon_user == Micro(20_000_000)
         assert set(released.details["share_by_epsilon"]) == {"0.1", "1", "2"}
 
 

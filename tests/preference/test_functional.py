@@ -11,7 +11,7 @@ import pytest
 from scipy import optimize
 
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import (
     AggregateFunctional,
     CentralFunctional,
@@ -190,7 +190,7 @@ def test_the_guarantee_is_of_records_and_says_what_a_voter_gets() -> None:
     ):
         released = kind(epsilon=0.5).release(data)
         promise = released.guarantee
-        assert (promise.epsilon, promise.epsilon_user) == (Loss(500_000), Loss(2_000_000))
+        assert (promise.epsilon, promise.epsilon_user) == (Micro(500_000), Micro(2_000_000))
         assert released.paradigm == paradigm
 
 

@@ -18,7 +18,7 @@ from scipy.stats import beta, kendalltau
 from masquerade import Comparisons
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.errors import InvalidRecord, ParameterError, SchemaError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.exact.arrays import Floats
 from masquerade.preference import (
     Automatic,
@@ -235,7 +235,7 @@ def test_choices_are_read_by_way_of_noisy_wins_alone() -> None:
 
 def test_a_release_says_whom_it_protects() -> None:
     """Unit, neighbours, the consent, epsilon of a voter; each voter pays for each choice."""
-    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(5_000_000)))
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(5_000_000)))
     learned = SocialPreference.learn(
         menus(VOTES), epsilon=1, unit="choice", ledger=book, public_menus=True
     )
@@ -244,8 +244,8 @@ def test_a_release_says_whom_it_protects() -> None:
     assert (promise.unit, promise.trust, promise.status) == ("choice", "aggregator", "proven")
     assert promise.neighbours.endswith("another alternative of the same public menu")
     assert any("public_menus" in each and "menu" in each for each in promise.assumptions)
-    assert (promise.epsilon, promise.epsilon_user) == (Loss(1_000_000), Loss(2_000_000))
-    assert book.balance("0").residual_epsilon == Loss(3_000_000)
+    assert (promise.epsilon, promise.epsilon_user) == (Micro(1_000_000), Micro(2_000_000))
+    assert book.balance("0").residual_epsilon == Micro(3_000_000)
     ranking = rank_alternatives(learned)
     assert sorted(ranking.names) == ABCD
     assert ranking.chosen is not None
@@ -318,11 +318,11 @@ NOT_OF_MENUS = [
 @pytest.mark.parametrize(("name", "unit"), NOT_OF_MENUS)
 def test_mechanisms_for_pairs_refuse_menus_and_name_what_takes_them(name: str, unit: str) -> None:
     """Before anything is drawn or charged: item-wins with an aggregator, MenuResponse without."""
-    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(5_000_000)))
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(5_000_000)))
     mechanism = preference_mechanism(name, epsilon=1, unit=unit)
     with pytest.raises(ParameterError, match=r"item-wins .* MenuResponse .*--menus"):
         SocialPreference.learn(menus(VOTES), mechanism=mechanism, ledger=book, public_menus=True)
-    assert book.balance("0").residual_epsilon == Loss(5_000_000)
+    assert book.balance("0").residual_epsilon == Micro(5_000_000)
 
 
 def test_other_refusals_say_what_to_do() -> None:
@@ -391,7 +391,7 @@ def test_public_menus_are_said_where_a_guarantee_rests_on_them(name: str, unit: 
         {"voter": ["a", "a", "b"], "x": [1.0, -1.0, 0.5]}, ranges={"x": (0, 1)}
     )
     mechanism = preference_mechanism(name, epsilon=1, unit=unit)
-    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(5_000_000)))
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(5_000_000)))
     if unit != "choice":
         promise = SocialPreference.learn(table, mechanism=mechanism).guarantee
         assert not any("public_menus" in each for each in promise.assumptions)
@@ -401,7 +401,7 @@ def test_public_menus_are_said_where_a_guarantee_rests_on_them(name: str, unit: 
             SocialPreference.learn(table, mechanism=mechanism, ledger=book, public_menus=said)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="none was picked by looking"):
         mechanism.release(table)
-    assert book.balance("a").residual_epsilon == Loss(5_000_000)
+    assert book.balance("a").residual_epsilon == Micro(5_000_000)
     promise = SocialPreference.learn(table, mechanism=mechanism, public_menus=True).guarantee
     assert any("public_menus" in each for each in promise.assumptions)
 

@@ -11,7 +11,7 @@ import pytest
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError, SchemaError
-from masquerade.exact import Guarantee, Loss
+from masquerade.exact import Guarantee, Micro
 from masquerade.preference import (
     MECHANISMS,
     NoMechanism,
@@ -30,9 +30,9 @@ FEATURES = (Feature("price", 0, 100), Feature("comfort", 0, 2))
 def published(noise: float = 0.0, sampling: float | None = None) -> SocialPreference:
     """Return weights of -0.01 a unit of price and 0.5 a unit of comfort."""
     guarantee = Guarantee(
-        Loss(1_000_000),
-        Loss(1_000_000),
-        Loss(7_000_000),
+        Micro(1_000_000),
+        Micro(1_000_000),
+        Micro(7_000_000),
         answers=7,
         assumptions=("records of a voter are at most 7",),
         unit="record",

@@ -11,7 +11,7 @@ import pytest
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.answers import Comparisons
 from masquerade.errors import InsecureRandomness, InsufficientBudget, NoGuarantee, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.preference import MECHANISMS, SocialPreference
 
 PURE = [
@@ -26,7 +26,7 @@ TABLE = Comparisons.from_frame(
 
 def ledger(epsilon: int = 3, delta: str = "0") -> Ledger:
     """Return an empty ledger with a cap on everybody's epsilon."""
-    caps = Caps(Loss(epsilon * 10**6), delta=Fraction(delta))
+    caps = Caps(Micro(epsilon * 10**6), delta=Fraction(delta))
     return Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=caps)
 
 

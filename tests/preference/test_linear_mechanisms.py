@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import (
     EpsilonGroups,
     LinearGaussian,
@@ -96,8 +96,8 @@ def test_the_guarantee_tells_record_from_voter() -> None:
     for trust, paradigm in (("local", "RLDP"), ("aggregator", "RLCP")):
         released = LinearKNorm(epsilon="0.3", trust=trust).release(data)  # type: ignore[arg-type]
         promise = released.guarantee
-        assert promise.epsilon == Loss(300_000)
-        assert promise.epsilon_user == Loss(2_100_000)
+        assert promise.epsilon == Micro(300_000)
+        assert promise.epsilon_user == Micro(2_100_000)
         assert released.paradigm == paradigm
         assert released.hardened
         assert "a whole voter: epsilon 2.1" in released.statement
@@ -161,7 +161,7 @@ def test_no_records_at_all_give_noise_alone() -> None:
     for unit in ("record", "choice"):
         released = LinearKNorm(epsilon=1, unit=unit).release(nothing, public_menus=True)
         assert np.linalg.norm(released.weights) == pytest.approx(1)
-        assert released.guarantee.epsilon_user == Loss(0)
+        assert released.guarantee.epsilon_user == Micro(0)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from scipy.stats import beta
 
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.errors import InsecureRandomness, InvalidRecord, ParameterError, SchemaError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.preference import MenuChoices, MenuResponse
 from masquerade.preference.masked_menus import MaskedMenus
@@ -217,13 +217,13 @@ def _one_voter() -> tuple[Any, Any]:
 def test_a_release_says_whom_it_protects_and_each_voter_pays_for_each_choice() -> None:
     """Unit choice, nobody trusted, 5 choices at epsilon 1 cost a voter 5; seeds are refused."""
     menus = menus_of(np.random.default_rng(0), voters=30, each=5, k=3, weights=WEIGHTS)
-    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(7_000_000)))
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(7_000_000)))
     learned = MenuResponse(1).learn(menus, ledger=book, public_menus=True)
     promise = learned.guarantee
     assert (promise.unit, promise.trust, promise.status) == ("choice", "local", "proven")
-    assert (promise.epsilon, promise.epsilon_user) == (Loss(1_000_000), Loss(5_000_000))
+    assert (promise.epsilon, promise.epsilon_user) == (Micro(1_000_000), Micro(5_000_000))
     assert any("shown is public" in each for each in promise.assumptions)
-    assert book.balance("0").residual_epsilon == Loss(2_000_000)
+    assert book.balance("0").residual_epsilon == Micro(2_000_000)
     assert learned.to_json()["details"]["model"] == "logit"
     with pytest.raises(InsecureRandomness):
         MenuResponse(1).report(menus, coins=SimulatedCoins(np.random.default_rng(0)))  # type: ignore[arg-type]
@@ -245,8 +245,8 @@ def test_menus_may_differ_in_size_and_voters_in_epsilon() -> None:
     released = MenuResponse([1, 2, 3]).collect(
         MenuResponse([1, 2, 3]).report(menus), public_menus=True
     )
-    assert released.guarantee.epsilon_user == Loss(2_000_000)
-    assert released.guarantee.epsilon_single <= Loss(2_000_000)
+    assert released.guarantee.epsilon_user == Micro(2_000_000)
+    assert released.guarantee.epsilon_single <= Micro(2_000_000)
 
 
 def test_alternatives_with_equal_features_are_one_answer() -> None:

@@ -17,7 +17,7 @@ from scipy.stats import beta, kendalltau
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.answers import Comparisons
 from masquerade.errors import InsecureRandomness, InvalidRecord, ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import (
     Automatic,
     ChoiceResponse,
@@ -299,8 +299,8 @@ def test_every_release_says_whom_it_protects(
     released = mechanism.release(data, public_menus=True)
     promise = released.guarantee
     assert (promise.unit, promise.trust, promise.status) == (kind.units[0], "aggregator", "proven")
-    assert promise.epsilon == Loss(1_000_000)
-    assert promise.epsilon_user == Loss(1_000_000 if kind is ItemVotes else 4_000_000)
+    assert promise.epsilon == Micro(1_000_000)
+    assert promise.epsilon_user == Micro(1_000_000 if kind is ItemVotes else 4_000_000)
     assert released.hardened
     assert any("items" in each for each in promise.assumptions)
     assert any("planned" in each for each in promise.assumptions) == ("design" in options)
@@ -330,11 +330,11 @@ def test_strengths_of_masked_choices_are_of_items_alone() -> None:
     """Features are refused before any voter is charged."""
     rng = np.random.default_rng(0)
     data = made_up_voters(rng, voters=3, features=3).choose(rng, 2)
-    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(5_000_000)))
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(5_000_000)))
     mechanism = ChoiceResponse(1, estimator="bradley-terry")
     with pytest.raises(InvalidRecord, match="item chosen"):
         SocialPreference.learn(data, mechanism=mechanism, ledger=book)
-    assert book.balance("0").residual_epsilon == Loss(5_000_000)
+    assert book.balance("0").residual_epsilon == Micro(5_000_000)
 
 
 def test_each_device_masks_its_own_counts() -> None:
@@ -355,9 +355,9 @@ def test_each_voter_pays_for_all_records_or_once_where_whole_voters_are_protecte
     """A voter with three records pays 3 epsilon, or epsilon for the unit voter."""
     data = table([[(0, 1), (1, 2), (0, 2)], [(2, 0)]], 3)
     for kind, cost in ((ItemWins, 3), (ItemNetWins, 3), (ItemVotes, 1)):
-        book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(5_000_000)))
+        book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(5_000_000)))
         SocialPreference.learn(data, mechanism=kind(1), ledger=book, public_menus=True)
-        assert book.balance("0").residual_epsilon == Loss((5 - cost) * 10**6)
+        assert book.balance("0").residual_epsilon == Micro((5 - cost) * 10**6)
 
 
 @pytest.mark.parametrize(

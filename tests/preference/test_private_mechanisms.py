@@ -15,7 +15,7 @@ import pytest
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import InsecureRandomness, InvalidRecord, ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import (
     MECHANISMS,
     EpsilonGroups,
@@ -69,7 +69,7 @@ def test_every_release_says_whom_it_protects(name: str) -> None:
         promise = released.guarantee
         shown = released.guarantee_json()
         assert (shown["unit"], shown["status"]) == (unit, "proven")
-        assert promise.epsilon <= Loss(1_000_000) <= promise.epsilon_user + Loss(10_000)
+        assert promise.epsilon <= Micro(1_000_000) <= promise.epsilon_user + Micro(10_000)
         assert promise.trust in ("local", "aggregator", "secure-sum")
         assert released.paradigm
         assert promise.assumptions

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 
 from masquerade.answers import Comparisons
 from masquerade.errors import MasqueradeError, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.preference import ItemRankings, Rankings, SocialPreference, fit_rankings
 from masquerade.preference.private_rankings import BordaScores, SmallerNoise
 from masquerade.preference.vector_noise import LAPLACE, NORM
@@ -80,7 +80,7 @@ def test_exact_the_worst_voters_cost_epsilon_and_none_costs_more(epsilon: Fracti
         for u, v in itertools.permutations(rows, 2)
     ]
     assert max(ratios) == epsilon
-    assert SmallerNoise().loss(epsilon, sensitivity, units=1) == Loss.of_amount(epsilon)
+    assert SmallerNoise().loss(epsilon, sensitivity, units=1) == Micro.of_amount(epsilon)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_released_ranking_hides_a_voter_and_says_so() -> None:
         assert (promise.unit, promise.status, promise.epsilon_user) == (
             "voter",
             "proven",
-            Loss(1_000_000),
+            Micro(1_000_000),
         )
         assert learned.release.hardened
         assert any("rank all items" in each for each in promise.assumptions)

@@ -12,7 +12,7 @@ import pytest
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.preference import (
     MECHANISMS,
     ChoiceResponse,
@@ -67,14 +67,14 @@ def test_items_read_off_the_records_are_refused(name: str, unit: str) -> None:
     """A list that one voter's one record changes is not published, and nobody is charged."""
     table = Comparisons.from_frame(ROWS)
     mechanism = named(name, unit)
-    ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(90_000_000)))
+    ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(90_000_000)))
     with pytest.raises(ParameterError, match="public list of all items"):
         SocialPreference.learn(table, mechanism=mechanism, ledger=ledger)
     with pytest.raises(ParameterError, match="public list"):
         mechanism.release(table.by_items())
     with pytest.raises(ParameterError, match="public list"):
         mechanism.simulate(table.by_items(), np.random.default_rng(0))
-    assert ledger.balance("a").residual_epsilon == Loss(90_000_000)
+    assert ledger.balance("a").residual_epsilon == Micro(90_000_000)
 
 
 @pytest.mark.parametrize(("name", "unit"), UNITS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import Automatic, LinearMoment, expected_agreement, made_up_voters
 from masquerade.preference.composition import Estimate, Reports
 from masquerade.preference.directions import UNIT, direction_sensitivity, whole_directions
@@ -101,7 +101,7 @@ def test_exact_the_two_losses_add_to_epsilon(share: Fraction) -> None:
         worst = max(worst, slope.rate * length + moved / moment.scale)  # type: ignore[union-attr]
     assert worst <= epsilon
     assert worst >= share * epsilon  # opposite directions take all of the slope's share
-    assert noise.loss(epsilon, direction_sensitivity(2), units=3) == Loss(4_500_000)
+    assert noise.loss(epsilon, direction_sensitivity(2), units=3) == Micro(4_500_000)
 
 
 def test_audit_both_noises_have_their_variances() -> None:

@@ -20,7 +20,7 @@ from masquerade.aggregate import (
     verification_key,
 )
 from masquerade.errors import InvalidReport, ParameterError
-from masquerade.exact import Coins, Loss
+from masquerade.exact import Coins, Micro
 from masquerade.preference import LinearGaussian, LinearKNorm, made_up_voters
 from masquerade.preference.directions import UNIT
 from masquerade.preference.linear import LinearSum
@@ -106,7 +106,7 @@ def test_exact_one_honest_party_is_enough(epsilon: Fraction) -> None:
     sized = parts.noise.sized(epsilon, parts.statistic.sensitivity(5))  # type: ignore[attr-defined]
     assert isinstance(sized, GaussianNoise)
     assert sized.sensitivity == 2 * UNIT
-    assert sized.loss(1) <= Loss.of_amount(epsilon)
+    assert sized.loss(1) <= Micro.of_amount(epsilon)
     rho = Fraction((2 * UNIT) ** 2) / (2 * sized.squared_scale)
     noise = SumNoise((Vector(5, UNIT),), (sized.squared_scale,))
     assert noise.rho == rho  # a voter with one record pays what the circuit's own account says

@@ -15,7 +15,7 @@ from scipy import stats
 from masquerade.accounting import gaussian_sigma
 from masquerade.accounting.gaussian import lattice_epsilon
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss, SimulatedCoins, epsilon_of_rho
+from masquerade.exact import Micro, SimulatedCoins, epsilon_of_rho
 from masquerade.exact.noise import scale_rounded_up
 from masquerade.preference.composition import Sensitivity
 from masquerade.preference.norm_noise import MOST_DIMENSIONS, acceptance, norm_noise
@@ -131,7 +131,7 @@ def test_prop_laplace_noise_is_never_too_small(epsilon: Fraction, size: int) -> 
     assert noise.scale >= size / epsilon
     assert noise.scale <= size / epsilon * (1 + Fraction(1, 1 << 20)) + Fraction(1, 1 << 20)
     assert max(noise.scale.numerator, noise.scale.denominator) <= 1 << 48
-    assert noise.loss(3) == Loss.of_amount(3 * epsilon)
+    assert noise.loss(3) == Micro.of_amount(3 * epsilon)
 
 
 @given(EPSILONS, st.integers(1, 1 << 20))
@@ -139,7 +139,7 @@ def test_prop_norm_noise_costs_exactly_epsilon(epsilon: Fraction, size: int) -> 
     """Rate times sensitivity is epsilon."""
     noise = NormNoise.of(epsilon, Sensitivity(0, size))
     assert noise.rate * size == epsilon
-    assert noise.loss(2) == Loss.of_amount(2 * epsilon)
+    assert noise.loss(2) == Micro.of_amount(2 * epsilon)
 
 
 @settings(max_examples=20)
@@ -147,11 +147,11 @@ def test_prop_norm_noise_costs_exactly_epsilon(epsilon: Fraction, size: int) -> 
 def test_prop_gaussian_noise_costs_at_most_epsilon(epsilon: Fraction, size: int) -> None:
     """The loss of one unit is at most epsilon, and what a ledger is charged at least its rho."""
     noise = GaussianNoise.of(epsilon, Sensitivity(0, size), DELTA)
-    assert noise.loss(1) <= Loss.of_amount(epsilon)
-    assert noise.loss(1) <= epsilon_of_rho(Loss(noise.rho.micro), delta=DELTA)
+    assert noise.loss(1) <= Micro.of_amount(epsilon)
+    assert noise.loss(1) <= epsilon_of_rho(Micro(noise.rho.micro), delta=DELTA)
     assert noise.rho <= rho_of_gaussian(epsilon, DELTA, units=1)
-    more = Loss(int(largest_rho(epsilon, DELTA).micro) + 1)
-    assert epsilon_of_rho(more, delta=DELTA) > Loss.of_amount(epsilon)
+    more = Micro(int(largest_rho(epsilon, DELTA).micro) + 1)
+    assert epsilon_of_rho(more, delta=DELTA) > Micro.of_amount(epsilon)
 
 
 def test_gaussian_noise_is_as_small_as_the_analytic_one() -> None:
@@ -189,7 +189,7 @@ def test_gaussian_noise_counts_whole_voters() -> None:
     noise = GaussianNoise.of(Fraction(1), Sensitivity(0, 1 << 12), DELTA)
     ten = GaussianNoise(noise.squared_scale, 10 << 12, DELTA)
     assert noise.loss(10) == ten.loss(1)
-    assert noise.loss(10) < epsilon_of_rho(Loss(100 * noise.rho.micro), delta=DELTA)
+    assert noise.loss(10) < epsilon_of_rho(Micro(100 * noise.rho.micro), delta=DELTA)
     assert rho_of_gaussian(Fraction(1), DELTA, units=10).micro >= 99 * noise.rho.micro
 
 

@@ -14,7 +14,7 @@ from scipy import integrate, stats
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.exact.coins import Words
 from masquerade.preference import (
     DirectionSelection,
@@ -122,9 +122,9 @@ def test_exact_selection_costs_at_most_epsilon(epsilon: Fraction, candidates: in
     one_of_best = inside / chosen.best
     one_of_others = (1 - inside) / (candidates - chosen.best)
     assert one_of_best >= one_of_others
-    assert Loss.of_ratio(one_of_best / one_of_others) <= Loss.of_amount(epsilon)
+    assert Micro.of_ratio(one_of_best / one_of_others) <= Micro.of_amount(epsilon)
     if candidates == 1024:  # and hardly less
-        assert Loss.of_ratio(one_of_best / one_of_others) + Loss(1) >= Loss.of_amount(epsilon)
+        assert Micro.of_ratio(one_of_best / one_of_others) + Micro(1) >= Micro.of_amount(epsilon)
 
 
 class Given:
@@ -245,7 +245,7 @@ def test_both_learn_the_direction_and_protect_whole_voters() -> None:
         learned = mechanism.simulate(data, rng)
         agreed = expected_agreement(learned.weights, voters.mean_weights, reference="r1")
         assert agreed.accuracy > 0.9
-        assert learned.guarantee.epsilon_user == Loss(8_000_000)
+        assert learned.guarantee.epsilon_user == Micro(8_000_000)
         assert learned.paradigm == "VLDP"
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import beta
 
 from masquerade.errors import ParameterError, SchemaError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.release import Cells, Domain, Release, simulate, synthesize_with_attributes
 from masquerade.release.histogram import noisy_counts
 
@@ -112,7 +112,7 @@ def test_the_guarantee_is_that_of_listed_objects() -> None:
     """A claim is added or removed with its category; categories are named as given."""
     data = claims_of(np.random.default_rng(1))
     promised = drawn(data, epsilon=Fraction(1, 2), objects=[0]).guarantee
-    assert promised.epsilon == Loss(500_000)
+    assert promised.epsilon == Micro(500_000)
     assert "added or removed" in str(promised.neighbours)
     assert any("categories of shift, day, night" in one for one in promised.assumptions)
     assert any("objects are cells here, 2 of each object" in one for one in promised.assumptions)

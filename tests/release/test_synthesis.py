@@ -22,7 +22,7 @@ from masquerade.errors import (
     NoGuarantee,
     ParameterError,
 )
-from masquerade.exact import Loss, SimulatedCoins
+from masquerade.exact import Micro, SimulatedCoins
 from masquerade.release import (
     ENGINES,
     STATUSES,
@@ -52,7 +52,7 @@ TABLE = {
 
 def ledger(epsilon: int = 3) -> Ledger:
     """Return an empty ledger with a cap on everybody's epsilon, and no delta."""
-    caps = Caps(Loss(epsilon * 1_000_000), Fraction(0))
+    caps = Caps(Micro(epsilon * 1_000_000), Fraction(0))
     return Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=caps)
 
 
@@ -147,7 +147,7 @@ def test_all_or_nobody_is_charged() -> None:
         balance = book.balance(person)
         assert (balance.spent_epsilon, balance.reserved_epsilon) == (0, 0)
     synthesize(TABLE, engine="hist", epsilon="1.5", domain=(0, 10), ledger=book)
-    assert book.balance("t").residual_epsilon == Loss(0)
+    assert book.balance("t").residual_epsilon == Micro(0)
 
 
 @pytest.mark.parametrize("name", ["test-paper", "uniform", "test-honest"])

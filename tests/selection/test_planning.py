@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import parse_mechanism
 from masquerade.selection import (
     Precision,
@@ -176,7 +176,7 @@ def test_two_parties_are_planned_by_epsilon_too() -> None:
     plan = parse_plan("two-parties:questions=10,options=5,epsilon=1")
     assert plan == TwoPartySums(10, 5, epsilon="1")
     assert str(plan) == "two-parties:questions=10,options=5,rho=0.024355"
-    assert plan.guarantee().epsilon_user <= Loss(1_000_000)
-    assert TwoPartySums(10, 5, "0.024356").guarantee().epsilon_user > Loss(1_000_000)
+    assert plan.guarantee().epsilon_user <= Micro(1_000_000)
+    assert TwoPartySums(10, 5, "0.024356").guarantee().epsilon_user > Micro(1_000_000)
     with pytest.raises(ParameterError, match=r"rho=0\.024355 is epsilon=1 at delta 1e-6"):
         TwoPartySums(10, 5)

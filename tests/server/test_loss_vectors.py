@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from masquerade.exact.loss import Amount
+from masquerade.exact.micro import Amount
 from masquerade.exact.number import text_of
 from masquerade.mechanisms import Mechanism, RandomizedResponse, TwoLayer, parse_mechanism
 from masquerade.surveys.offered_levels import OfferedLevel

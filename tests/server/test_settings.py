@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Services, Settings
 
 
@@ -92,7 +92,7 @@ def test_numbers_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     }.items():
         monkeypatch.setenv(name, value)
     settings = Settings.from_environment()
-    assert settings.caps == Caps(Loss(2_500_000), Fraction(1, 10**8), 3)
+    assert settings.caps == Caps(Micro(2_500_000), Fraction(1, 10**8), 3)
     assert settings.allow_clear
     assert settings.reservation_days == 7
     assert (settings.rate_participant, settings.rate_address) == (0, 50)

@@ -10,7 +10,7 @@ import pytest
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError, UnreadableFile
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Settings
 from masquerade.server.settings import PREFIX
 
@@ -55,7 +55,7 @@ def test_every_setting_in_a_file() -> None:
     assert found == Settings(
         "sqlite:///here.sqlite3",
         "https://surveys.example",
-        caps=Caps(Loss(2_300_000), Fraction(1, 10**8), 4),
+        caps=Caps(Micro(2_300_000), Fraction(1, 10**8), 4),
         allow_clear=True,
         reservation_days=5,
         rate_participant=0,

@@ -14,7 +14,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.accounting import compose
 from masquerade.errors import LevelNotAllowed, ParameterError
-from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Micro
 from masquerade.mechanisms import (
     LEVELS,
     CategoricalMechanism,
@@ -152,7 +152,7 @@ def test_numbers_are_masked_by_noise_of_the_level(level: Any) -> None:
     definition = define(Number("n", "?", 0, 2, "h", 0.1), level=level.name)
     [mechanism] = definition.levels[0].mechanisms
     assert mechanism == DiscreteGaussian(0, 2, "0.1", sigma=2 / level.mu)
-    assert mechanism.guarantee().rho_user == Loss.of_amount(level.mu**2 / 2)
+    assert mechanism.guarantee().rho_user == Micro.of_amount(level.mu**2 / 2)
 
 
 @pytest.mark.parametrize("tie", ["", "Neither"])

@@ -14,7 +14,7 @@ from masquerade.accounting.loss_distribution import composed
 from masquerade.accounting.rho import rho_of_cap
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.number import largest_whole
 from masquerade.mechanisms import LEVELS
 
@@ -53,7 +53,7 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
 
     Parameters
     ----------
-    kind : Loss, Rho, Mu, MaskedChoice or MaskedNumber
+    kind : Micro, Rho, Mu, MaskedChoice or MaskedNumber
         Of one answer, with a loss above 0.
 
     Examples
@@ -68,7 +68,7 @@ def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
     delta = caps.delta
     pure, rho, named = pure_of(kind), rho_of(kind), (caps.epsilon, delta)
 
-    def most(epsilon_of: Callable[[int], Loss]) -> int:
+    def most(epsilon_of: Callable[[int], Micro]) -> int:
         return largest_whole(lambda count: epsilon_of(count) <= caps.epsilon, most=_MOST)
 
     by_method = {"pure": most(lambda count: pure * count)}
@@ -119,7 +119,7 @@ def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dic
     return found
 
 
-def _exact(kind: Kind, delta: Fraction) -> Loss:
+def _exact(kind: Kind, delta: Fraction) -> Micro:
     """Return the least epsilon known for one answer at `delta`."""
     if isinstance(kind, Mu):
         return kind.epsilon(delta)
@@ -130,13 +130,13 @@ def _exact(kind: Kind, delta: Fraction) -> Loss:
     return min(known)
 
 
-def _simple(rho: float, delta: float) -> Loss:
+def _simple(rho: float, delta: float) -> Micro:
     # Bun and Steinke (2016), Proposition 1.3.
     epsilon = rho + 2 * math.sqrt(rho * -math.log(delta))
-    return Loss.of_bound(epsilon, error=epsilon * 1e-14)
+    return Micro.of_bound(epsilon, error=epsilon * 1e-14)
 
 
-def _distribution(kind: Kind, count: int, delta: Fraction) -> Loss:
+def _distribution(kind: Kind, count: int, delta: Fraction) -> Micro:
     distribution = composed({kind: count})
     assert distribution is not None
     return distribution.loss(delta)

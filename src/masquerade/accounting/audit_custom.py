@@ -22,7 +22,7 @@ from masquerade.accounting.audit_subject import (
 from masquerade.accounting.audit_views import Drawn
 from masquerade.accounting.exact_loss import ExactLoss, of_table, of_table_at
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Micro
 from masquerade.exact.number import exact, finite, in_range
 
 
@@ -46,10 +46,10 @@ class Auditable(Protocol):
     ...         return {option: Fraction(3 if option == answer else 1, 4) for option in self.inputs}
     >>> found = audit(TooOften(), rng=np.random.default_rng(1))
     >>> found.holds, found.exact_epsilon, str(found.worst)  # the truth is ln 3
-    (False, Loss(micro=1098613), 'report yes: answer yes against no')
+    (False, Micro(micro=1098613), 'report yes: answer yes against no')
     """
 
-    #: The claimed loss of one report, in nats: a number or a `Loss`.
+    #: The claimed loss of one report, in nats: a number or a `Micro`.
     claimed_epsilon: Any
 
     #: All answers that can be given, at least 2; of more than 512 a sample is drawn for.
@@ -90,7 +90,7 @@ class Randomizer:
 
     sampler: Callable[[Any, int, np.random.Generator], ArrayLike]
     inputs: Sequence[Any]
-    claimed_epsilon: Loss | Fraction | float
+    claimed_epsilon: Micro | Fraction | float
     claimed_delta: Fraction | float = 0
     table: Callable[[Any], Mapping[Any, Fraction | float]] | None = None
 
@@ -241,12 +241,12 @@ def _named(report: Any) -> Any:
     return report
 
 
-def _amount(number: Any) -> Loss:
-    if isinstance(number, Loss):
+def _amount(number: Any) -> Micro:
+    if isinstance(number, Micro):
         return number
     amount = exact(number, "claimed_epsilon")
     if isinstance(amount, float):
         return INFINITE_LOSS
     if amount < 0:
         raise ParameterError(f"claimed_epsilon is {number!r}, expected at least 0.")
-    return Loss.of_amount(amount)
+    return Micro.of_amount(amount)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from masquerade.answers.result import Result
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class AuditReport(Result):
         How many answers a person reports, or in how many two persons differ.
     status : str
         Of the claim: ``"proven"``, ``"none"``, or ``"claimed"`` for a mechanism of your own.
-    claimed_epsilon : Loss
+    claimed_epsilon : Micro
         For a person with all `answers` answers; where the status is ``"none"``, the published
         epsilon.
-    exact_epsilon : Loss or None
+    exact_epsilon : Micro or None
         The same from the probabilities, rounded up to a millionth like every amount; of densities
         a proven bound. None where reports are all there is to look at, or there are too many.
     exact_delta : float or None
@@ -93,9 +93,9 @@ class AuditReport(Result):
     mechanism: str
     answers: int
     status: str
-    claimed_epsilon: Loss
+    claimed_epsilon: Micro
     claimed_delta: float
-    exact_epsilon: Loss | None
+    exact_epsilon: Micro | None
     exact_delta: float | None
     method: str
     worst: Witness | None

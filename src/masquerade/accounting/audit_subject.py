@@ -29,7 +29,7 @@ from masquerade.accounting.exact_loss import (
 from masquerade.accounting.lattice_loss import LatticeLaw, of_laplace, of_lattice, of_lattice_at
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import (
     CategoricalMechanism,
@@ -63,11 +63,11 @@ _MOST_CHANGES = 24
 class Claim:
     """The claimed losses of one changed answer, and of all of them."""
 
-    event: Loss
-    user: Loss
+    event: Micro
+    user: Micro
     delta: Fraction
     status: str
-    rho: Loss | None = None
+    rho: Micro | None = None
 
     @classmethod
     def of(cls, mechanism: Mechanism, answers: int) -> Claim:

@@ -18,7 +18,7 @@ from masquerade.accounting.density_loss import HasDensity, bound_of, exceeds, of
 from masquerade.accounting.exact_loss import ROUNDING, ExactLoss
 from masquerade.accounting.sampled_loss import lower_bound
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Micro
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import in_range, whole
 from masquerade.mechanisms import BitwiseResponse, MatrixFactorizationRidge, Mechanism
@@ -175,7 +175,7 @@ def _audit_density(
     found = of_density(mechanism, cells=answers, claimed=claim.user, samples=samples, rng=rng)
     sampled = lower_bound(found.pairs, delta=float(claim.delta), false_alarm=false_alarm)
     method, worst = "exact densities at drawn reports and far from them", found.worst
-    exact: Loss | None = None
+    exact: Micro | None = None
     reasons = _of_status(claim)
     if isinstance(mechanism, MatrixFactorizationRidge):
         method = f"bound from features, noise and ridge; {method}"

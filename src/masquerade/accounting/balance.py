@@ -11,7 +11,7 @@ from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, verify_cha
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.rho import NO_RHO, Rho
 from masquerade.errors import BrokenChain, ClearDisclosureRefused, InsufficientBudget
-from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Micro
 
 
 class Balance(NamedTuple):
@@ -60,10 +60,10 @@ class Balance(NamedTuple):
     reserved_other: int = 0
 
     @property
-    def epsilon(self) -> Loss:
+    def epsilon(self) -> Micro:
         """Pure epsilon of everything spent and reserved; infinite where there is none."""
         unbounded = self.spent_unbounded + self.reserved_unbounded
-        return INFINITE_LOSS if unbounded else Loss(self.spent_epsilon + self.reserved_epsilon)
+        return INFINITE_LOSS if unbounded else Micro(self.spent_epsilon + self.reserved_epsilon)
 
     @property
     def rho(self) -> Rho:
@@ -78,9 +78,9 @@ class Balance(NamedTuple):
         )
 
     @property
-    def residual_epsilon(self) -> Loss:
+    def residual_epsilon(self) -> Micro:
         """Pure epsilon that is left; 0 where pure epsilons no longer decide."""
-        return Loss(max(0, self.caps.epsilon.micro - self.epsilon.micro))
+        return Micro(max(0, self.caps.epsilon.micro - self.epsilon.micro))
 
     @property
     def cap_rho(self) -> Rho:
@@ -243,13 +243,13 @@ def refusal(
             needed=cost.clear,
             residual=balance.residual_clear,
         )
-    needed: Loss | Rho = Rho(cost.micro_rho)
+    needed: Micro | Rho = Rho(cost.micro_rho)
     most = caps.rho if cost.other else balance.cap_rho
-    left: Loss | Rho = Rho(max(0, most.micro - balance.rho.micro))
+    left: Micro | Rho = Rho(max(0, most.micro - balance.rho.micro))
     unit, of = "rho", f"{most} (epsilon {caps.epsilon} at delta {float(caps.delta):g})"
     nothing_left = left == NO_RHO and balance.epsilon < INFINITE_LOSS
     if not cost.unbounded and (balance.epsilon <= caps.epsilon or nothing_left):
-        needed, left = Loss(cost.micro_epsilon), balance.residual_epsilon
+        needed, left = Micro(cost.micro_epsilon), balance.residual_epsilon
         unit, of = "epsilon", str(caps.epsilon)
     return InsufficientBudget(
         f"this survey costs {unit} {needed} and this participant has {left} left of {of}"

@@ -86,7 +86,7 @@ from masquerade.accounting.gaussian import ROUNDED, Mu, gaussian_sigma
 from masquerade.accounting.kinds import Kind, MaskedNumber
 from masquerade.accounting.rho import Rho, rho_of_cap
 from masquerade.errors import ParameterError
-from masquerade.exact import MICRO, Loss
+from masquerade.exact import MICRO, Micro
 from masquerade.exact.arrays import Floats
 from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
 from masquerade.exact.number import largest_whole, one_of
@@ -135,7 +135,7 @@ def is_gaussian(kind: Kind) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def room_of(epsilon: Loss, delta: Fraction) -> Room:
+def room_of(epsilon: Micro, delta: Fraction) -> Room:
     """Return how far sums of rho may go under a cap with a finite epsilon."""
     # Between thousandths the lower one is taken, so that a lower cap never gives more room.
     whole = int(epsilon.micro) // 1000
@@ -229,7 +229,7 @@ def _like_normal(variance: Fraction) -> bool:
     return bool(growth.max() <= math.sqrt((1 + float(INFLATION)) / v) * (1 - _MARGIN))
 
 
-DEFAULT_CAP = Loss(10 * MICRO)
+DEFAULT_CAP = Micro(10 * MICRO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class Caps:
 
     Attributes
     ----------
-    epsilon : Loss
+    epsilon : Micro
         Finite.
     delta : Fraction
         Probability with which the bound may fail, 0 or more, below 1. With 0 only pure epsilon
@@ -255,14 +255,14 @@ class Caps:
 
     Examples
     --------
-    >>> caps = Caps(Loss(10_000_000), Fraction(1, 10**6))
+    >>> caps = Caps(Micro(10_000_000), Fraction(1, 10**6))
     >>> str(caps.rho), caps.admit(epsilon=10_000_000, rho=9_999_092, clear=0)
     ('1.501163', True)
     >>> caps.admit(epsilon=10_000_001, rho=9_999_093, clear=0)
     False
     """
 
-    epsilon: Loss = DEFAULT_CAP
+    epsilon: Micro = DEFAULT_CAP
     delta: Fraction = DEFAULT_DELTA
     clear: int = 0
     rule: int = 2
@@ -271,10 +271,10 @@ class Caps:
     text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.epsilon, Loss) or not isinstance(self.epsilon.micro, int):
+        if not isinstance(self.epsilon, Micro) or not isinstance(self.epsilon.micro, int):
             raise ParameterError(
-                f"the cap on epsilon is {self.epsilon}, expected a finite Loss, such as "
-                "Loss(10_000_000) for 10."
+                f"the cap on epsilon is {self.epsilon}, expected a finite Micro, such as "
+                "Micro(10_000_000) for 10."
             )
         if not isinstance(self.delta, Fraction) or not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {self.delta!r}, expected a fraction, 0 to below 1.")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from masquerade.accounting.caps import Caps
 from masquerade.accounting.cost import Cost
 from masquerade.errors import BrokenChain
-from masquerade.exact import NO_LOSS, Loss
+from masquerade.exact import NO_LOSS, Micro
 
 #: The hash that the first entry of a person holds in place of a predecessor's.
 GENESIS = "0" * 64
@@ -70,12 +70,12 @@ class Charge(NamedTuple):
         return self.cost.mechanisms
 
     @property
-    def event(self) -> Loss:
+    def event(self) -> Micro:
         """Pure epsilon for one changed answer."""
         return self.cost.event
 
     @property
-    def user(self) -> Loss:
+    def user(self) -> Micro:
         """Pure epsilon for all answers of the response together."""
         return self.cost.user
 
@@ -183,7 +183,7 @@ def verify_chain(entries: Iterable[Entry]) -> int:
     return count
 
 
-def total(entries: Iterable[Entry]) -> Loss:
+def total(entries: Iterable[Entry]) -> Micro:
     """Return the user-level loss of all responses together (pure epsilon adds).
 
     Reservations and what was released do not count.

@@ -15,7 +15,7 @@ from masquerade.accounting.loss_distribution import composed
 from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
-from masquerade.exact import NO_LOSS, Guarantee, Loss
+from masquerade.exact import NO_LOSS, Guarantee, Micro
 from masquerade.exact.epsilon_at_delta import epsilon_of_reports
 from masquerade.mechanisms import Mechanism, TwoLayer
 
@@ -65,8 +65,8 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
         assumptions=tuple(assumptions),
         delta=delta,
         status="proven" if proven else "none",
-        rho_event=None if rho is None else Loss(max(map(_rho_event, parts)).micro),
-        rho_user=None if rho is None else Loss(rho.micro),
+        rho_event=None if rho is None else Micro(max(map(_rho_event, parts)).micro),
+        rho_user=None if rho is None else Micro(rho.micro),
     )
 
 
@@ -76,7 +76,7 @@ class Spent(Result):
 
     Attributes
     ----------
-    epsilon : Loss
+    epsilon : Micro
         Rounded up; infinite where nothing bounds one of the losses.
     delta : Fraction
         Probability with which the bound may fail; 0 where pure epsilon is the smallest bound.
@@ -84,23 +84,23 @@ class Spent(Result):
         Which bound is the smallest: ``"pure"`` (epsilons add), ``"concentrated"`` (rhos add, then
         epsilon at delta), ``"gaussian"`` (exact, all Gaussian) or ``"distribution"`` (exact up to
         a fine grid, all randomized response, discrete Gaussian or Laplace noise, or pure).
-    bounds : mapping of str to Loss
+    bounds : mapping of str to Micro
         Every bound that applies, by its method.
 
     Examples
     --------
     >>> from fractions import Fraction
     >>> from masquerade.accounting import spent
-    >>> from masquerade.exact import Loss
-    >>> found = spent([Loss(1_000_000)] * 3, Fraction(1, 1_000_000))
+    >>> from masquerade.exact import Micro
+    >>> found = spent([Micro(1_000_000)] * 3, Fraction(1, 1_000_000))
     >>> str(found.epsilon), found.method
     ('2.999998', 'distribution')
     """
 
-    epsilon: Loss
+    epsilon: Micro
     delta: Fraction
     method: str
-    bounds: Mapping[str, Loss]
+    bounds: Mapping[str, Micro]
 
 
 def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
@@ -108,7 +108,7 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
 
     Parameters
     ----------
-    charges : iterable of Loss, Rho, Mu, MaskedChoice or MaskedNumber
+    charges : iterable of Micro, Rho, Mu, MaskedChoice or MaskedNumber
         One for each report, in any order; may be empty.
     delta : Fraction
         Probability with which the bound may fail; with 0 only pure epsilons count.
@@ -123,8 +123,8 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
 
     Examples
     --------
-    >>> both = spent([Loss(100_000)] * 100, Fraction(1, 10**6))
-    >>> str(both.bounds["pure"]), both.method, both.epsilon < Loss(5_300_000)
+    >>> both = spent([Micro(100_000)] * 100, Fraction(1, 10**6))
+    >>> str(both.bounds["pure"]), both.method, both.epsilon < Micro(5_300_000)
     ('10', 'distribution', True)
     """
     if not isinstance(delta, Fraction) or not 0 <= delta < 1:
@@ -138,7 +138,7 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
 
 # What a response promises and what it costs are both asked for, of the same charges.
 @lru_cache(maxsize=1024)
-def _bounds(counts: tuple[tuple[Kind, int], ...], delta: Fraction) -> tuple[tuple[str, Loss], ...]:
+def _bounds(counts: tuple[tuple[Kind, int], ...], delta: Fraction) -> tuple[tuple[str, Micro], ...]:
     """Return every bound that applies to so many charges of each kind, by its method."""
     bounds = {"pure": sum((pure_of(kind) * count for kind, count in counts), NO_LOSS)}
     if delta and counts:
@@ -177,15 +177,15 @@ def spent_together(accounts: Mapping[str, Iterable[Kind]], delta: Fraction) -> S
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from masquerade.exact import Loss
-    >>> accounts = {"home": [Loss(1_000_000)], "work": [Loss(2_000_000)]}
+    >>> from masquerade.exact import Micro
+    >>> accounts = {"home": [Micro(1_000_000)], "work": [Micro(2_000_000)]}
     >>> str(spent_together(accounts, Fraction(1, 1_000_000)).epsilon)
     '3'
     """
     return spent(chain.from_iterable(accounts.values()), delta)
 
 
-def _on_a_lattice(counts: Mapping[Kind, int], delta: Fraction) -> Loss | None:
+def _on_a_lattice(counts: Mapping[Kind, int], delta: Fraction) -> Micro | None:
     """Return the exact epsilon of equal numbers with discrete Gaussian noise."""
     if len(counts) > 1:
         return None
@@ -234,7 +234,7 @@ def compose_linked(
     return replace(promise, epsilon_event=event)
 
 
-def _together(mechanisms: Sequence[Mechanism], group: Sequence[int]) -> Loss:
+def _together(mechanisms: Sequence[Mechanism], group: Sequence[int]) -> Micro:
     """Return the loss where the answers of one group may change and no others."""
     inside = [mechanisms[place] for place in group]
     answers = Counter(mechanisms)

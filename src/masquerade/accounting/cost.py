@@ -13,7 +13,7 @@ from masquerade.accounting.composition import compose
 from masquerade.accounting.kinds import is_clear, kinds_of, rho_of
 from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import mechanism_of
 
@@ -26,10 +26,10 @@ class Cost:
     ----------
     mechanisms : tuple of str
         Text form of the mechanism of each answer, in order.
-    event, user : Loss
+    event, user : Micro
         Pure epsilon for one changed answer and for all answers together; infinite where an answer
         is sent in clear or masked without a pure epsilon.
-    protected : Loss, optional
+    protected : Micro, optional
         As `user`, for the answers that are not in clear; given where there are some in clear.
     rho : Rho, optional
         Of the same answers; left out where it is to follow from `protected`.
@@ -56,9 +56,9 @@ class Cost:
 
     survey: str
     mechanisms: tuple[str, ...]
-    event: Loss
-    user: Loss
-    protected: Loss | None = None
+    event: Micro
+    user: Micro
+    protected: Micro | None = None
     rho: Rho | None = None
     clear: int = 0
     gaussian: bool = False

@@ -12,7 +12,7 @@ import numpy as np
 from masquerade.accounting.audit_report import Witness
 from masquerade.accounting.exact_loss import ROUNDING
 from masquerade.accounting.sampled_loss import Pair
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import MatrixFactorizationRidge
 
@@ -61,7 +61,7 @@ def of_density(
     mechanism: HasDensity,
     *,
     cells: int,
-    claimed: Loss,
+    claimed: Micro,
     samples: int,
     rng: np.random.Generator,
 ) -> DensityLoss:
@@ -91,7 +91,7 @@ def of_density(
     return DensityLoss(largest, worst, share, grows, 2 * size * len(pairs), pairs)
 
 
-def bound_of(mechanism: MatrixFactorizationRidge, *, cells: int) -> Loss:
+def bound_of(mechanism: MatrixFactorizationRidge, *, cells: int) -> Micro:
     """Return a proven bound on the loss of workers whose answers differ in `cells` tasks.
 
     From features, noise and ridge alone. One answer moves the gradient, and so the noise that
@@ -108,10 +108,10 @@ def bound_of(mechanism: MatrixFactorizationRidge, *, cells: int) -> Loss:
     determinant = d * math.log1p(float(np.sort(share)[-cells:].sum()) / d)
     together = np.sort(noise)[-cells:].sum() + determinant
     bound = float(min(apart, together)) + mechanism.discretisation_loss
-    return Loss.of_bound(bound, error=_MARGIN * bound)
+    return Micro.of_bound(bound, error=_MARGIN * bound)
 
 
-def exceeds(found: DensityLoss, claimed: Loss) -> bool:
+def exceeds(found: DensityLoss, claimed: Micro) -> bool:
     """Return whether a drawn report refutes the claim, beyond rounding."""
     return found.largest > claimed.epsilon * (1 + ROUNDING) + ROUNDING
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from masquerade.accounting.audit_report import Witness
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, Micro
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 
@@ -74,8 +74,8 @@ class ExactLoss:
 
     method: str  # how it was found, in words
     # event, user: of one changed answer, and of all; rounded up to a millionth, as all amounts are.
-    event: Loss
-    user: Loss
+    event: Micro
+    user: Micro
     # Answers and a report that attain `user`; None where every report is as likely for any answer.
     worst: Witness | None
     delta: float | None = None  # at the claimed epsilon, where the claim has a delta
@@ -114,8 +114,8 @@ def of_table(
     ratio = math.inf if certain else worst
     return ExactLoss(
         "table of fractions",
-        Loss.of_ratio(ratio),
-        Loss.of_ratio(ratio, times=answers),
+        Micro.of_ratio(ratio),
+        Micro.of_ratio(ratio, times=answers),
         witness,
     )
 
@@ -125,7 +125,7 @@ def of_table_at(
     *,
     inputs: Sequence[Any],
     delta: Fraction,
-    claimed: Loss | None = None,
+    claimed: Micro | None = None,
 ) -> ExactLoss:
     """Return the least epsilon at `delta` of one report with a table, as in `of_table`.
 
@@ -175,11 +175,11 @@ def require_probabilities(rows: Sequence[Sequence[Fraction]], inputs: Sequence[A
             )
 
 
-def lowest(loss: float, *, times: int = 1) -> Loss:
+def lowest(loss: float, *, times: int = 1) -> Micro:
     """Return a loss that is known to `ROUNDING`, rounded up from the lowest that it can be."""
     if math.isinf(loss):
         return INFINITE_LOSS
-    return Loss(max(0, math.ceil((loss - ROUNDING) * times * MICRO)))
+    return Micro(max(0, math.ceil((loss - ROUNDING) * times * MICRO)))
 
 
 def of_response(mechanism: CategoricalMechanism, answers: int) -> ExactLoss | None:
@@ -214,8 +214,8 @@ def of_numbers(first: int, last: int, total: int, symbols: int, answers: int) ->
         witness = _each_time(0, *((0, 1) if kept > changed else (1, 0)), answers)
         return ExactLoss(
             "fractions, one report as the other",
-            Loss.of_ratio(ratio),
-            Loss.of_ratio(ratio, times=answers),
+            Micro.of_ratio(ratio),
+            Micro.of_ratio(ratio, times=answers),
             witness if ratio > 1 else None,
         )
     if answers > MOST_ANSWERS:
@@ -229,8 +229,8 @@ def of_numbers(first: int, last: int, total: int, symbols: int, answers: int) ->
     worst = Witness(_in_runs(report), (_in_runs([0] * answers), _in_runs(other)))
     return ExactLoss(
         "joint probabilities of all reports of a person, in fractions",
-        Loss.of_ratio(max(_ratio(a, b) for a, b in itertools.pairwise(counts))),
-        Loss.of_ratio(_ratio(counts[high], counts[low])),
+        Micro.of_ratio(max(_ratio(a, b) for a, b in itertools.pairwise(counts))),
+        Micro.of_ratio(_ratio(counts[high], counts[low])),
         worst if counts[high] > counts[low] else None,
     )
 

@@ -27,7 +27,7 @@ from functools import lru_cache
 
 from masquerade.accounting.rho import Rho
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 from masquerade.exact.number import in_range
 
 _ERROR = 8e-15  # relative, above what rounding does to the few operations of each term
@@ -50,7 +50,7 @@ class Mu:
     Examples
     --------
     >>> together = Mu.of(Fraction(2, 3)) * 7
-    >>> together.epsilon(Fraction(1, 10**6)) <= Loss(10_000_000)
+    >>> together.epsilon(Fraction(1, 10**6)) <= Micro(10_000_000)
     True
     """
 
@@ -75,9 +75,9 @@ class Mu:
         """Zero-concentrated loss, mu**2 / 2."""
         return Rho.of(self.squared / 2)
 
-    def epsilon(self, delta: Fraction) -> Loss:
+    def epsilon(self, delta: Fraction) -> Micro:
         """Return the epsilon at `delta`, rounded up."""
-        return Loss.of_bound(gaussian_epsilon(_below(delta), mu=self.mu), error=0.0)
+        return Micro.of_bound(gaussian_epsilon(_below(delta), mu=self.mu), error=0.0)
 
     def __add__(self, other: Mu) -> Mu:
         return Mu(self.squared + other.squared)
@@ -178,7 +178,7 @@ def gaussian_sigma(epsilon: float, delta: float, *, sensitivity: float = 1.0) ->
 
 
 @lru_cache(maxsize=1024)
-def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -> Loss:
+def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -> Micro:
     """Return an epsilon at `delta` of whole vectors with discrete Gaussian noise, rounded up.
 
     `squared`: square of the largest Euclidean change, in steps. `variance`: parameter of the noise
@@ -191,7 +191,7 @@ def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -
     # delta(epsilon) <= r delta'(epsilon - 2 ln r): the share covers both corrections
     mu = Mu(squared / (variance - ROUNDED)).mu
     epsilon = gaussian_epsilon(_below(delta) * (1 - _LATTICE_SHARE), mu=mu)
-    return Loss.of_bound(epsilon, error=_LATTICE_SHARE)
+    return Micro.of_bound(epsilon, error=_LATTICE_SHARE)
 
 
 @lru_cache(maxsize=1024)

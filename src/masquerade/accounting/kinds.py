@@ -1,8 +1,9 @@
 """The kinds of loss that the accounting knows, and what each is worth in epsilon and in rho.
 
 A kind says what happened; `masquerade.accounting.spent` says what it costs. Besides amounts
-(`Loss`, `Rho`, `Mu`) there are mechanisms whose worst pair of report distributions is known exactly
-and composes to less than their amounts do: `MaskedChoice`, `MaskedNumber` and `LaplaceNumber`.
+(`Micro`, `Rho`, `Mu`) there are mechanisms whose worst pair of report distributions is known
+exactly and composes to less than their amounts do: `MaskedChoice`, `MaskedNumber` and
+`LaplaceNumber`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from masquerade.accounting.rho import (
     rho_of_response,
 )
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
     BitwiseResponse,
@@ -42,18 +43,18 @@ class MaskedChoice:
     ----------
     symbols : int
         Number of different reports, at least 2.
-    epsilon : Loss
+    epsilon : Micro
         Of one report.
 
     Examples
     --------
     >>> from masquerade.accounting import pure_of
-    >>> str(pure_of(MaskedChoice(3, Loss(1_000_000))))
+    >>> str(pure_of(MaskedChoice(3, Micro(1_000_000))))
     '1'
     """
 
     symbols: int
-    epsilon: Loss
+    epsilon: Micro
 
     def __post_init__(self) -> None:
         in_range(self.symbols, "symbols", low=2)
@@ -112,26 +113,26 @@ class LaplaceNumber:
         in_range(self.scale, "scale", above=0)
 
     @property
-    def epsilon(self) -> Loss:
+    def epsilon(self) -> Micro:
         """Pure epsilon of one answer."""
-        return Loss.of_amount(self.change / self.scale)
+        return Micro.of_amount(self.change / self.scale)
 
 
 #: Everything that a cost can be stated as.
-Kind = Loss | Rho | Mu | MaskedChoice | MaskedNumber | LaplaceNumber
+Kind = Micro | Rho | Mu | MaskedChoice | MaskedNumber | LaplaceNumber
 
 
-def pure_of(kind: Kind) -> Loss:
+def pure_of(kind: Kind) -> Micro:
     """Return the pure epsilon of a kind; infinite where it has none.
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> str(pure_of(Loss(1_000_000)))
+    >>> from masquerade.exact import Micro
+    >>> str(pure_of(Micro(1_000_000)))
     '1'
     """
     match kind:
-        case Loss():
+        case Micro():
             return kind
         case MaskedChoice() | LaplaceNumber():
             return kind.epsilon
@@ -148,12 +149,12 @@ def rho_of(kind: Kind) -> Rho:
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> str(rho_of(Loss(1_000_000)))
+    >>> from masquerade.exact import Micro
+    >>> str(rho_of(Micro(1_000_000)))
     '0.462118'
     """
     match kind:
-        case Loss():
+        case Micro():
             return rho_of_pure(kind)
         case Rho():
             return kind
@@ -176,8 +177,8 @@ def is_clear(kind: Kind) -> bool:
 
     Examples
     --------
-    >>> from masquerade.exact import INFINITE_LOSS, Loss
-    >>> is_clear(INFINITE_LOSS), is_clear(Loss(1_000_000))
+    >>> from masquerade.exact import INFINITE_LOSS, Micro
+    >>> is_clear(INFINITE_LOSS), is_clear(Micro(1_000_000))
     (True, False)
     """
     return math.isinf(rho_of(kind).micro) and math.isinf(pure_of(kind).micro)
@@ -201,7 +202,7 @@ def kinds_of(mechanisms: Iterable[Mechanism]) -> list[Kind]:
     --------
     >>> from masquerade.mechanisms import RandomizedResponse
     >>> kinds_of([RandomizedResponse(2, epsilon=1)])
-    [MaskedChoice(symbols=2, epsilon=Loss(micro=1000000))]
+    [MaskedChoice(symbols=2, epsilon=Micro(micro=1000000))]
     """
     kinds: list[Kind] = []
     for mechanism, count in Counter(mechanisms).items():

@@ -21,7 +21,7 @@ from masquerade.accounting.exact_loss import (
     log_ratio,
     lowest,
 )
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 
 _LARGEST_WINDOW = 1 << 21
@@ -100,7 +100,7 @@ class LatticeLaw:
         return None
 
 
-def of_lattice(law: LatticeLaw, *, answers: int, claimed: Loss) -> ExactLoss | None:
+def of_lattice(law: LatticeLaw, *, answers: int, claimed: Micro) -> ExactLoss | None:
     """Return the pure loss of `answers` numbers masked independently.
 
     The largest log ratio over all pairs of the answers and all reports of a window that holds all
@@ -130,7 +130,7 @@ def of_lattice(law: LatticeLaw, *, answers: int, claimed: Loss) -> ExactLoss | N
     )
 
 
-def of_laplace(law: LatticeLaw, *, scale: Fraction, answers: int, claimed: Loss) -> ExactLoss:
+def of_laplace(law: LatticeLaw, *, scale: Fraction, answers: int, claimed: Micro) -> ExactLoss:
     """Return the pure loss of `answers` numbers under noise ``P(n) ~ exp(-|n| / scale)``.
 
     Two answers d steps apart lose d / scale, at every report beyond the one that is more likely,
@@ -144,8 +144,8 @@ def of_laplace(law: LatticeLaw, *, scale: Fraction, answers: int, claimed: Loss)
     low, high = (f"{value:g}" for value in law.values(np.array([0, law.points - 1])))
     exact = ExactLoss(
         "exponents in fractions",
-        Loss.of_amount(one),
-        Loss.of_amount(one * answers),
+        Micro.of_amount(one),
+        Micro.of_amount(one * answers),
         Witness(f"{low} or below", (low, high)),
     )
     found = of_lattice(law, answers=1, claimed=claimed)
@@ -162,7 +162,7 @@ def of_laplace(law: LatticeLaw, *, scale: Fraction, answers: int, claimed: Loss)
 
 
 def of_lattice_at(
-    law: LatticeLaw, *, answers: int, claimed: Loss, delta: Fraction
+    law: LatticeLaw, *, answers: int, claimed: Micro, delta: Fraction
 ) -> ExactLoss | None:
     """Return the least epsilon at `delta` of `answers` numbers masked independently, and rho.
 

@@ -84,13 +84,13 @@ class Ledger:
     Examples
     --------
     >>> from masquerade.accounting import MemoryStorage
-    >>> from masquerade.exact import Loss
+    >>> from masquerade.exact import Micro
     >>> from masquerade.mechanisms import parse_mechanism
-    >>> ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Loss(3_000_000)))
+    >>> ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(3_000_000)))
     >>> sleep = Cost.of("Sleep", [parse_mechanism("randomized-response:options=2,epsilon=2.6")])
     >>> entry = ledger.charge("p-81", "sleep", sleep)
     >>> ledger.balance("p-81").residual_epsilon
-    Loss(micro=400000)
+    Micro(micro=400000)
     >>> ledger.charge("p-81", "diet", Cost.of("Diet", [parse_mechanism(sleep.mechanisms[0])]))
     Traceback (most recent call last):
         ...

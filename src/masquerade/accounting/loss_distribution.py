@@ -36,7 +36,7 @@ from masquerade.accounting.kinds import (
 )
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats
 
 _POINTS = 4096  # of the grid, over the losses that matter
@@ -70,8 +70,8 @@ class LossDistribution(Result):
     Examples
     --------
     >>> from masquerade.accounting import MaskedChoice, composed
-    >>> from masquerade.exact import Loss
-    >>> found = composed({MaskedChoice(2, Loss(1_000_000)): 10})
+    >>> from masquerade.exact import Micro
+    >>> found = composed({MaskedChoice(2, Micro(1_000_000)): 10})
     >>> round(found.epsilon(1e-6), 2)
     10.0
     """
@@ -114,11 +114,11 @@ class LossDistribution(Result):
             low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
         return high
 
-    def loss(self, delta: Fraction) -> Loss:
+    def loss(self, delta: Fraction) -> Micro:
         """Return the epsilon at `delta` as an amount, rounded up."""
         epsilon = self.epsilon(float(delta) * (1 - _ERROR))
         # Above the rounding of the losses and of the grid, below the unit of amounts.
-        return Loss.of_bound(epsilon, error=(1 + epsilon) * _ERROR if epsilon else 0.0)
+        return Micro.of_bound(epsilon, error=(1 + epsilon) * _ERROR if epsilon else 0.0)
 
     def __add__(self, other: LossDistribution) -> LossDistribution:
         """Return the distribution of the sum of independent losses."""
@@ -154,7 +154,7 @@ def composed(counts: Mapping[Kind, int]) -> LossDistribution | None:
 
     Notes
     -----
-    A `Loss` stands for any mechanism of that epsilon and is composed as two-option randomized
+    A `Micro` stands for any mechanism of that epsilon and is composed as two-option randomized
     response, its worst case (Kairouz, Oh and Viswanath, 2015). A smaller change of an answer under
     discrete Gaussian or Laplace noise is never easier to tell: for a shift of a log-concave
     distribution the best tests are thresholds, and their power grows with the shift.
@@ -164,14 +164,14 @@ def composed(counts: Mapping[Kind, int]) -> LossDistribution | None:
     Examples
     --------
     >>> from masquerade.accounting import MaskedChoice
-    >>> from masquerade.exact import Loss
-    >>> round(composed({MaskedChoice(2, Loss(1_000_000)): 10}).epsilon(1e-6), 2)
+    >>> from masquerade.exact import Micro
+    >>> round(composed({MaskedChoice(2, Micro(1_000_000)): 10}).epsilon(1e-6), 2)
     10.0
     """
     if not counts or not all(_has_pair(kind) for kind in counts):
         return None
     alone = next(iter(counts)) if len(counts) == 1 else None
-    if isinstance(alone, Loss | MaskedChoice):
+    if isinstance(alone, Micro | MaskedChoice):
         step = _epsilon(alone)  # every loss is on this grid, without a split
     else:
         rho = sum(rho_of(kind).rho * count for kind, count in counts.items())
@@ -189,11 +189,11 @@ def _has_pair(kind: Kind) -> bool:
         return kind.variance <= _LARGEST_VARIANCE
     if isinstance(kind, LaplaceNumber):
         return kind.change <= _LARGEST_CHANGE
-    return isinstance(kind, Loss | MaskedChoice) and _epsilon(kind) < math.inf
+    return isinstance(kind, Micro | MaskedChoice) and _epsilon(kind) < math.inf
 
 
-def _epsilon(kind: Loss | MaskedChoice) -> float:
-    return kind.epsilon if isinstance(kind, Loss) else kind.epsilon.epsilon
+def _epsilon(kind: Micro | MaskedChoice) -> float:
+    return kind.epsilon if isinstance(kind, Micro) else kind.epsilon.epsilon
 
 
 def _single(kind: Kind, step: float) -> LossDistribution:
@@ -202,7 +202,7 @@ def _single(kind: Kind, step: float) -> LossDistribution:
         return _of_number(kind, step)
     if isinstance(kind, LaplaceNumber):
         return _of_laplace(kind, step)
-    if not isinstance(kind, Loss | MaskedChoice):
+    if not isinstance(kind, Micro | MaskedChoice):
         raise ParameterError(f"{kind!r} has no known pair of distributions.")
     symbols = kind.symbols if isinstance(kind, MaskedChoice) else 2
     size = _epsilon(kind)

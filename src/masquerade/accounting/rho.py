@@ -9,10 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
 from masquerade.exact.arrays import Floats
 from masquerade.exact.epsilon_at_delta import epsilon_of_rho
-from masquerade.exact.loss import Amount
+from masquerade.exact.micro import Amount
 from masquerade.exact.number import in_range, largest_whole
 
 _ERROR = 1e-12  # relative, far above what rounding does to the few operations of each bound
@@ -54,11 +54,11 @@ class Rho(Amount):
         """The amount in rho."""
         return self.number
 
-    def epsilon(self, delta: Fraction) -> Loss:
+    def epsilon(self, delta: Fraction) -> Micro:
         """Return the epsilon at `delta` that follows from this amount, rounded up."""
         if delta == 0 and self.micro:
             return INFINITE_LOSS
-        return epsilon_of_rho(Loss(self.micro), delta=delta) if self.micro else NO_LOSS
+        return epsilon_of_rho(Micro(self.micro), delta=delta) if self.micro else NO_LOSS
 
 
 #: The rho of what costs nothing.
@@ -68,7 +68,7 @@ INFINITE_RHO = Rho(math.inf)
 
 
 @lru_cache(maxsize=4096)
-def rho_of_pure(epsilon: Loss) -> Rho:
+def rho_of_pure(epsilon: Micro) -> Rho:
     """Return the rho of any mechanism that is known to be epsilon-private, rounded up.
 
     It is ``epsilon tanh(epsilon / 2)``, below the usual ``epsilon**2 / 2``, and attained by
@@ -86,8 +86,8 @@ def rho_of_pure(epsilon: Loss) -> Rho:
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> str(rho_of_pure(Loss(1_000_000)))
+    >>> from masquerade.exact import Micro
+    >>> str(rho_of_pure(Micro(1_000_000)))
     '0.462118'
     """
     if epsilon.micro == math.inf:
@@ -104,14 +104,14 @@ def rho_of_pure(epsilon: Loss) -> Rho:
 
 
 @lru_cache(maxsize=4096)
-def rho_of_response(symbols: int, epsilon: Loss) -> Rho:
+def rho_of_response(symbols: int, epsilon: Micro) -> Rho:
     """Return the rho of randomized response, never below the true one, rounded up.
 
     Parameters
     ----------
     symbols : int
         Number of different reports, at least 2.
-    epsilon : Loss
+    epsilon : Micro
         Of one report. A larger epsilon is never more private, so rounding it up is safe.
 
     Notes
@@ -127,8 +127,8 @@ def rho_of_response(symbols: int, epsilon: Loss) -> Rho:
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> str(rho_of_response(5, Loss(1_000_000)))
+    >>> from masquerade.exact import Micro
+    >>> str(rho_of_response(5, Micro(1_000_000)))
     '0.255763'
     """
     in_range(symbols, "symbols", low=2)
@@ -212,21 +212,21 @@ def rho_of_laplace(change: int, scale: Fraction) -> Rho:
 
 
 @lru_cache(maxsize=1024)
-def rho_of_cap(epsilon: Loss, delta: Fraction) -> Rho:
+def rho_of_cap(epsilon: Micro, delta: Fraction) -> Rho:
     """Return the largest rho that never exceeds a cap, rounded down to a whole micro-rho.
 
     A finite cap gives a finite rho, at most 1e12.
 
     Parameters
     ----------
-    epsilon : Loss
+    epsilon : Micro
         The cap.
     delta : Fraction
         At which the cap holds, 0 to 1.
 
     Examples
     --------
-    >>> [str(rho_of_cap(Loss(cap * MICRO), Fraction(1, 10**6))) for cap in (3, 10)]
+    >>> [str(rho_of_cap(Micro(cap * MICRO), Fraction(1, 10**6))) for cap in (3, 10)]
     ['0.185069', '1.539278']
     """
     if epsilon.micro == math.inf:

@@ -15,7 +15,7 @@ from masquerade.accounting.rho import NO_RHO, Rho
 from masquerade.accounting.trade_off import largest_power, largest_power_together
 from masquerade.accounting.words import power_in_words, risk_in_words
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.exact import NO_LOSS, Loss
+from masquerade.exact import NO_LOSS, Micro
 from masquerade.mechanisms import parse_mechanism
 
 # How the mechanism of a response begins that two parties add up.
@@ -32,7 +32,7 @@ def spent_by(balance: Balance, entries: Sequence[Entry]) -> Spent:
     """Return what a person's committed responses come to; see `Ledger.spent`."""
     found = spent(_charges(entries), balance.caps.delta)
     # The sum that the chain holds: each response was rounded once there, and not each answer.
-    exact = Loss(balance.spent_epsilon)
+    exact = Micro(balance.spent_epsilon)
     # A bound that may fail is no better for being a hundredth lower.
     if balance.spent_unbounded or 99 * exact > 100 * found.epsilon:
         return found
@@ -118,7 +118,7 @@ def _known_kinds(mechanisms: tuple[str, ...]) -> tuple[Kind, ...]:
 
 def _kinds(cost: Cost) -> Sequence[Kind]:
     """Return the losses of one response, as finely as its mechanisms are known."""
-    amount = Rho(cost.micro_rho) if cost.unbounded else Loss(cost.micro_epsilon)
+    amount = Rho(cost.micro_rho) if cost.unbounded else Micro(cost.micro_epsilon)
     known = _known_kinds(cost.mechanisms)
     # Never less than what was charged.
     if isinstance(amount, Rho):

@@ -20,7 +20,7 @@ from masquerade.accounting.gaussian import Mu
 from masquerade.accounting.kinds import Kind, pure_of, rho_of
 from masquerade.accounting.loss_distribution import LossDistribution, composed
 from masquerade.accounting.rho import NO_RHO
-from masquerade.exact import NO_LOSS, Loss
+from masquerade.exact import NO_LOSS, Micro
 from masquerade.exact.number import in_range, whole
 
 NO_CHANCE = Fraction(0)
@@ -30,7 +30,7 @@ _FAR = 60.0  # in epsilon; no loss beyond it changes a power
 _DELTAS = tuple(Fraction(1, 10**power) for power in range(1, 13))
 
 
-def largest_power(rate: float, *, loss: Loss, delta: Fraction = NO_CHANCE) -> float:
+def largest_power(rate: float, *, loss: Micro, delta: Fraction = NO_CHANCE) -> float:
     """Return the largest power at a false-positive rate under (epsilon, delta), rounded up.
 
     It is the smaller of ``e**epsilon rate + delta`` and ``1 - e**-epsilon (1 - delta - rate)``.
@@ -39,14 +39,14 @@ def largest_power(rate: float, *, loss: Loss, delta: Fraction = NO_CHANCE) -> fl
     ----------
     rate : float
         0 to 1.
-    loss : Loss
+    loss : Micro
         Epsilon.
     delta : Fraction
         0 to 1.
 
     Examples
     --------
-    >>> round(largest_power(0.01, loss=Loss(1_000_000)), 4)
+    >>> round(largest_power(0.01, loss=Micro(1_000_000)), 4)
     0.0272
     """
     _check_rate(rate)
@@ -56,7 +56,7 @@ def largest_power(rate: float, *, loss: Loss, delta: Fraction = NO_CHANCE) -> fl
     return _of_pair(rate, loss.epsilon, float(delta))
 
 
-def trade_off_curve(*, loss: Loss, delta: Fraction = NO_CHANCE, points: int = 101) -> pa.Table:
+def trade_off_curve(*, loss: Micro, delta: Fraction = NO_CHANCE, points: int = 101) -> pa.Table:
     """Return the largest power at evenly spaced false-positive rates: ``rate``, ``power``.
 
     Parameters
@@ -68,8 +68,8 @@ def trade_off_curve(*, loss: Loss, delta: Fraction = NO_CHANCE, points: int = 10
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> trade_off_curve(loss=Loss(1_000_000), points=3)["power"].to_pylist()[::2]
+    >>> from masquerade.exact import Micro
+    >>> trade_off_curve(loss=Micro(1_000_000), points=3)["power"].to_pylist()[::2]
     [0.0, 1.0]
     """
     whole(points, "points", low=2)
@@ -91,8 +91,8 @@ def largest_power_together(charges: Iterable[Kind]) -> Callable[[float], float]:
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> power = largest_power_together([Loss(500_000), Loss(500_000)])
+    >>> from masquerade.exact import Micro
+    >>> power = largest_power_together([Micro(500_000), Micro(500_000)])
     >>> round(power(0.05), 3)
     0.136
     """

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from masquerade.accounting.trade_off import NO_CHANCE
 from masquerade.answers.result import Result
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Loss
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Micro
 from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
     BitwiseResponse,
@@ -45,7 +45,7 @@ class Explanation(Result):
     all_answers: str
 
 
-def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
+def highest_belief(loss: Micro, *, prior: float = 0.5) -> float:
     """Return the largest probability an observer who held `prior` can hold after a report.
 
     The odds grow by at most ``e**epsilon`` (Bayes), whatever else the observer knows.
@@ -57,8 +57,8 @@ def highest_belief(loss: Loss, *, prior: float = 0.5) -> float:
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> round(highest_belief(Loss(1_000_000)), 3)
+    >>> from masquerade.exact import Micro
+    >>> round(highest_belief(Micro(1_000_000)), 3)
     0.731
     """
     in_range(prior, "prior", above=0, high=1)
@@ -78,7 +78,7 @@ def power_in_words(power: Callable[[float], float]) -> str:
     --------
     >>> from functools import partial
     >>> from masquerade.accounting import largest_power
-    >>> power_in_words(partial(largest_power, loss=Loss(1_000_000)))[-62:]
+    >>> power_in_words(partial(largest_power, loss=Micro(1_000_000)))[-62:]
     'is right about at most 2.8, 13.6 or 27.2 of 100 who gave them.'
     """
     powers = [power(float(rate)) for rate in RATES]
@@ -94,7 +94,7 @@ def power_in_words(power: Callable[[float], float]) -> str:
 
 
 def risk_in_words(
-    loss: Loss, *, prior: Fraction = Fraction(1, 100), delta: Fraction = NO_CHANCE
+    loss: Micro, *, prior: Fraction = Fraction(1, 100), delta: Fraction = NO_CHANCE
 ) -> str:
     """Return what somebody who suspects you can come to think, in words.
 
@@ -107,7 +107,7 @@ def risk_in_words(
 
     Examples
     --------
-    >>> risk_in_words(Loss(1_000_000))[47:]
+    >>> risk_in_words(Micro(1_000_000))[47:]
     'with 1 in 100 can suspect it with at most 1 in 37 after seeing what you send.'
     """
     in_range(prior, "prior", above=0, below=1)
@@ -169,7 +169,7 @@ def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
     return f"{sentence}."
 
 
-def _belief_sentence(loss: Loss, event: str) -> str:
+def _belief_sentence(loss: Micro, event: str) -> str:
     if loss == NO_LOSS:
         return f"What you send says nothing about whether you {event}."
     if math.isinf(loss.micro):

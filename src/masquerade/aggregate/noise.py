@@ -15,7 +15,7 @@ from masquerade.aggregate.bit_circuits import require_length
 from masquerade.aggregate.field import FIELD_128, Elements
 from masquerade.aggregate.survey_circuit import Block
 from masquerade.errors import ParameterError
-from masquerade.exact import DEFAULT_DELTA, Coins, Guarantee, Loss, SimulatedCoins
+from masquerade.exact import DEFAULT_DELTA, Coins, Guarantee, Micro, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
 from masquerade.exact.epsilon_at_delta import epsilon_of_rho, probability_of_failure
 from masquerade.exact.noise import discrete_gaussian
@@ -148,7 +148,7 @@ class SumNoise:
         decide over other questions and stand in cross tables.
         """
         delta = probability_of_failure(delta)
-        rho = Loss.of_amount(self.rho)
+        rho = Micro.of_amount(self.rho)
         epsilon = epsilon_of_rho(rho, delta=delta)
         return Guarantee(
             epsilon_single=epsilon,

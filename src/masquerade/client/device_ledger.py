@@ -26,7 +26,7 @@ from masquerade.errors import (
     NotReserved,
     ParameterError,
 )
-from masquerade.exact import MICRO, Guarantee, Loss
+from masquerade.exact import MICRO, Guarantee, Micro
 
 #: The account of all servers together; a server's own is named by its address.
 EVERYWHERE = "everywhere"
@@ -36,7 +36,7 @@ KEPT_BY_BOTH = (
     "only where both allow it."
 )
 # A server's own account stops nothing until its owner lowers it: the one of all servers does.
-_OPEN = Caps(Loss(1_000_000_000), clear=1_000_000)
+_OPEN = Caps(Micro(1_000_000_000), clear=1_000_000)
 
 
 class DeviceLedger:
@@ -181,7 +181,7 @@ class DeviceLedger:
             raise ParameterError(f"delta is {delta}, expected 0 to below 1.")
         new = Caps(
             # Down to whole millionths: never more than what was written.
-            now.epsilon if epsilon is None else Loss(int(Decimal(str(epsilon)) * MICRO)),
+            now.epsilon if epsilon is None else Micro(int(Decimal(str(epsilon)) * MICRO)),
             now.delta if delta is None else Fraction(str(delta)),
             now.clear if clear is None else clear,
         )

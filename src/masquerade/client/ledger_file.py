@@ -14,7 +14,7 @@ from masquerade.accounting.chain import PAID
 from masquerade.accounting.storage import Decision
 from masquerade.client.atomic_files import locked, make_folder, replace_file
 from masquerade.errors import BrokenChain, UnreadableFile
-from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Micro
 
 _FORM = 1
 
@@ -124,12 +124,12 @@ def _entry(person: str, held: list[Any], costs: dict[str, Cost]) -> Entry:
     if caps is not None:
         # caps that were kept before there were two rules hold by the first
         rule = caps[3] if len(caps) > 3 else 1
-        known = Caps(Loss(caps[0]), Fraction(caps[1]), caps[2], rule)
+        known = Caps(Micro(caps[0]), Fraction(caps[1]), caps[2], rule)
     return Entry(Charge(person, cost, day, kind, key, known), sequence, previous_hash, hash_)
 
 
 def _cost_json(cost: Cost) -> dict[str, Any]:
-    def micro(amount: Loss | Rho | None) -> int | str | None:
+    def micro(amount: Micro | Rho | None) -> int | str | None:
         if amount is None:
             return None
         return amount.micro if isinstance(amount.micro, int) else "inf"
@@ -147,8 +147,8 @@ def _cost_json(cost: Cost) -> dict[str, Any]:
 
 
 def _cost(held: dict[str, Any]) -> Cost:
-    def loss(micro: int | str) -> Loss:
-        return INFINITE_LOSS if micro == "inf" else Loss(int(micro))
+    def loss(micro: int | str) -> Micro:
+        return INFINITE_LOSS if micro == "inf" else Micro(int(micro))
 
     protected, rho = held["protected"], held["rho"]
     return Cost(

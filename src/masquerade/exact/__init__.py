@@ -2,7 +2,7 @@
 
 `coins` draws whole numbers from the operating system; `noise` makes discrete Laplace and Gaussian
 noise of them, without a floating-point number. `number` reads what people write as fractions.
-`loss` counts privacy loss in whole micro-epsilon, `guarantee` says whom it protects.
+`micro` counts privacy loss in whole micro-epsilon, `guarantee` says whom it protects.
 `epsilon_at_delta` turns losses into epsilon at a delta, always rounded up.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from masquerade.exact.coins import Coins, SimulatedCoins, WordSource
     from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA, epsilon_of_rho, rho_of_epsilon
     from masquerade.exact.guarantee import Guarantee
-    from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Loss
+    from masquerade.exact.micro import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Micro
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -28,7 +28,7 @@ __all__ = [
     "Amount",
     "Coins",
     "Guarantee",
-    "Loss",
+    "Micro",
     "SimulatedCoins",
     "WordSource",
     "epsilon_of_rho",

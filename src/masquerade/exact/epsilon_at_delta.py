@@ -37,7 +37,7 @@ from functools import lru_cache
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.exact.loss import INFINITE_LOSS, MICRO, NO_LOSS, Loss
+from masquerade.exact.micro import INFINITE_LOSS, MICRO, NO_LOSS, Micro
 from masquerade.exact.number import NumberLike, finite, in_range, largest_whole
 
 #: The delta at which an epsilon is stated where none is named: one in a million.
@@ -55,7 +55,7 @@ def probability_of_failure(delta: NumberLike) -> Fraction:
     return number
 
 
-def epsilon_of_rho(rho: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
+def epsilon_of_rho(rho: Micro, *, delta: NumberLike = DEFAULT_DELTA) -> Micro:
     """Return an epsilon with which every rho-zCDP mechanism is (epsilon, delta)-private.
 
     It is the smallest over orders a > 1 of ``a rho + ln(1 - 1/a) - ln(delta a) / (a - 1)``. Each
@@ -64,14 +64,14 @@ def epsilon_of_rho(rho: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
 
     Parameters
     ----------
-    rho : Loss
+    rho : Micro
         Millionths of rho.
     delta : number
         Above 0 and below 1.
 
     Examples
     --------
-    >>> epsilon_of_rho(Loss(638_600)).epsilon
+    >>> epsilon_of_rho(Micro(638_600)).epsilon
     6.000016
     """
     delta = probability_of_failure(delta)
@@ -83,7 +83,7 @@ def epsilon_of_rho(rho: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
 
 
 @lru_cache(maxsize=1024)
-def _epsilon_of_rho(rho: Loss, delta: Fraction) -> Loss:
+def _epsilon_of_rho(rho: Micro, delta: Fraction) -> Micro:
     order = _best_order(rho.epsilon, delta)
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         a = decimal.Decimal(order)  # exactly the float, which is above 1
@@ -96,15 +96,15 @@ def _epsilon_of_rho(rho: Loss, delta: Fraction) -> Loss:
         # The guard is far above the rounding error of 80 digits: no division is by less than 1e-9,
         # and no term is anywhere near 1e40.
         micro = ((bound + _GUARD) * MICRO).to_integral_value(decimal.ROUND_CEILING)
-    return Loss(max(int(micro), 0))
+    return Micro(max(int(micro), 0))
 
 
-def rho_of_epsilon(epsilon: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
+def rho_of_epsilon(epsilon: Micro, *, delta: NumberLike = DEFAULT_DELTA) -> Micro:
     """Return the largest rho, in millionths, whose `epsilon_of_rho` is at most `epsilon`.
 
     Parameters
     ----------
-    epsilon : Loss
+    epsilon : Micro
         Millionths of epsilon.
     delta : number
         Above 0 and below 1.
@@ -116,7 +116,7 @@ def rho_of_epsilon(epsilon: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
 
     Examples
     --------
-    >>> rho_of_epsilon(Loss(1_000_000)).epsilon
+    >>> rho_of_epsilon(Micro(1_000_000)).epsilon
     0.024355
     """
     if epsilon == INFINITE_LOSS:
@@ -125,16 +125,16 @@ def rho_of_epsilon(epsilon: Loss, *, delta: NumberLike = DEFAULT_DELTA) -> Loss:
 
 
 @lru_cache(maxsize=1024)
-def _rho_of_epsilon(epsilon: Loss, delta: Fraction) -> Loss:
+def _rho_of_epsilon(epsilon: Micro, delta: Fraction) -> Micro:
     # over millionths: epsilon grows with rho
-    micro = largest_whole(lambda m: epsilon_of_rho(Loss(m), delta=delta) <= epsilon)
+    micro = largest_whole(lambda m: epsilon_of_rho(Micro(m), delta=delta) <= epsilon)
     if micro == 0:
         raise ParameterError(
             f"epsilon {epsilon.epsilon:g} at delta {float(delta):g} needs "
             "more noise than is offered; raise epsilon or delta, or use a mechanism without delta.",
             field="epsilon",
         )
-    return Loss(micro)
+    return Micro(micro)
 
 
 def _best_order(rho: float, delta: Fraction) -> float:
@@ -173,7 +173,7 @@ _MOST_LOG = 500.0
 
 
 @lru_cache(maxsize=1024)
-def epsilon_of_one_report(distance: int, variance: Fraction, delta: Fraction) -> Loss:
+def epsilon_of_one_report(distance: int, variance: Fraction, delta: Fraction) -> Micro:
     """Return the smallest epsilon, in millionths, that is proven for one report at `delta`.
 
     `distance`: largest distance of two answers, in lattice steps. `variance`: parameter of the
@@ -183,24 +183,26 @@ def epsilon_of_one_report(distance: int, variance: Fraction, delta: Fraction) ->
 
 
 @lru_cache(maxsize=1024)
-def epsilon_of_reports(distance: int, variance: Fraction, delta: Fraction, *, reports: int) -> Loss:
+def epsilon_of_reports(
+    distance: int, variance: Fraction, delta: Fraction, *, reports: int
+) -> Micro:
     """Return the smallest epsilon, in millionths, proven for some equal `reports` at `delta`.
 
     All are of one person, each with noise of its own; never above `epsilon_of_rho`. The other
     parameters are those of `epsilon_of_one_report`.
     """
-    rho = Loss.of_amount(Fraction(reports * distance**2) / (2 * variance))
+    rho = Micro.of_amount(Fraction(reports * distance**2) / (2 * variance))
     high = epsilon_of_rho(rho, delta=delta).micro
     more = _more_than_gaussian(variance, reports)
     assert isinstance(high, int)
     if more == math.inf:
-        return Loss(high)
+        return Micro(high)
     distance, variance = reports * distance, reports * variance
 
     def too_small(micro: int) -> bool:
         return delta_at_most(distance, variance, Fraction(micro, MICRO)) * more > delta
 
-    return Loss(largest_whole(too_small, low=-1, high=high) + 1)
+    return Micro(largest_whole(too_small, low=-1, high=high) + 1)
 
 
 def delta_at_most(distance: int, variance: Fraction, epsilon: Fraction) -> float:

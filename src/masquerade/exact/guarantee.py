@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from masquerade.errors import ParameterError
-from masquerade.exact.loss import INFINITE_LOSS, Loss
+from masquerade.exact.micro import INFINITE_LOSS, Micro
 
 #: The units that are whole persons; the others are one of the things that a person gives.
 PERSONS = ("worker", "voter", "user")
@@ -24,11 +24,11 @@ class Guarantee:
 
     Attributes
     ----------
-    epsilon_single : Loss
+    epsilon_single : Micro
         For a person who gives one thing (an answer, a record, a claim) in a lifetime.
-    epsilon_event : Loss
+    epsilon_event : Micro
         Two worlds differ in one of the things that a person gives; all that is sent is seen.
-    epsilon_user : Loss
+    epsilon_user : Micro
         Two worlds differ in all that a person gives. This is the figure that protects a person.
     answers : int
         How many things a person gives.
@@ -48,7 +48,7 @@ class Guarantee:
         ``"everyone"`` protects from nobody.
     status : str
         ``"proven"`` or ``"none"``.
-    rho_event, rho_user : Loss, optional
+    rho_event, rho_user : Micro, optional
         Zero-concentrated loss of one changed answer and of all, where the mechanism is accounted
         for in rho; such amounts add over answers, and no delta goes with them.
     neighbours : str
@@ -67,17 +67,17 @@ class Guarantee:
     ('1', '5', 'worker', 'proven')
     """
 
-    epsilon_single: Loss
-    epsilon_event: Loss
-    epsilon_user: Loss
+    epsilon_single: Micro
+    epsilon_event: Micro
+    epsilon_user: Micro
     answers: int
     assumptions: tuple[str, ...]
     delta: Fraction = Fraction(0)
     unit: str = "worker"
     trust: str = "local"
     status: Literal["proven", "none"] = "proven"
-    rho_event: Loss | None = None
-    rho_user: Loss | None = None
+    rho_event: Micro | None = None
+    rho_user: Micro | None = None
     neighbours: str = ""
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Guarantee:
         return cls(*nothing, 1, reasons, delta=Fraction(1), unit=unit, status="none")
 
     @property
-    def epsilon(self) -> Loss:
+    def epsilon(self) -> Micro:
         """The loss of one unit."""
         return self.epsilon_user if self.unit in PERSONS else self.epsilon_event
 

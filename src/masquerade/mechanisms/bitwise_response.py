@@ -19,7 +19,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import Loss
+from masquerade.exact.micro import Micro
 from masquerade.exact.number import NumberLike, exact, in_range, whole
 from masquerade.mechanisms.categorical import Channel, require_small
 from masquerade.mechanisms.mechanism import Mechanism, require_flag
@@ -169,11 +169,11 @@ class BitwiseResponse(Mechanism):
         answers = whole(answers, "answers", low=0)
         flip = self.bit.flip_probability
         ratio = (1 - flip) / flip if flip else math.inf
-        one = Loss.of_ratio(ratio, times=self.changes)
+        one = Micro.of_ratio(ratio, times=self.changes)
         return Guarantee(
             epsilon_single=one,
             epsilon_event=one * min(answers, 1),
-            epsilon_user=Loss.of_ratio(ratio, times=self.changes * answers),
+            epsilon_user=Micro.of_ratio(ratio, times=self.changes * answers),
             answers=answers,
             assumptions=ASSUMPTIONS,
         )

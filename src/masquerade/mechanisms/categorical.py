@@ -13,7 +13,7 @@ import numpy as np
 from masquerade.errors import ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource
-from masquerade.exact.loss import Loss
+from masquerade.exact.micro import Micro
 from masquerade.mechanisms.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Channel:
     Examples
     --------
     >>> Channel.symmetric(symbols=2, flip_probability=Fraction(1, 4)).epsilon()
-    Loss(micro=1098613)
+    Micro(micro=1098613)
     """
 
     table: tuple[tuple[Fraction, ...], ...]
@@ -73,9 +73,9 @@ class Channel:
                 worst = max(worst, high / low)
         return worst
 
-    def epsilon(self) -> Loss:
+    def epsilon(self) -> Micro:
         """Return the exact pure epsilon of one report, found by looking at the whole table."""
-        return Loss.of_ratio(self.worst_ratio())
+        return Micro.of_ratio(self.worst_ratio())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

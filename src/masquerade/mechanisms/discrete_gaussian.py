@@ -23,7 +23,7 @@ from masquerade.exact.epsilon_at_delta import (
     probability_of_failure,
 )
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import NO_LOSS, Loss
+from masquerade.exact.micro import NO_LOSS, Micro
 from masquerade.exact.noise import discrete_gaussian
 from masquerade.exact.number import NumberLike, finite, text_of, whole
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
@@ -108,7 +108,7 @@ class DiscreteGaussian(LatticeMechanism):
         change, variance = self.lattice.points - 1, self.noise_variance
         one = epsilon_of_reports(change, variance, delta, reports=1)
         user = epsilon_of_reports(change, variance, delta, reports=answers) if answers else NO_LOSS
-        rho_user = Loss.of_amount(self.rho * answers)
+        rho_user = Micro.of_amount(self.rho * answers)
         return Guarantee(
             epsilon_single=one,
             epsilon_event=one if answers else NO_LOSS,
@@ -116,7 +116,7 @@ class DiscreteGaussian(LatticeMechanism):
             answers=answers,
             assumptions=ASSUMPTIONS,
             delta=delta,
-            rho_event=Loss.of_amount(self.rho * min(answers, 1)),
+            rho_event=Micro.of_amount(self.rho * min(answers, 1)),
             rho_user=rho_user,
         )
 

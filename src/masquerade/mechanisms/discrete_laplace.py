@@ -17,7 +17,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import Loss
+from masquerade.exact.micro import Micro
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, text_of, whole
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
@@ -148,9 +148,9 @@ class DiscreteLaplace(LatticeMechanism):
         # P(y | a) / P(y | b) is at most exp(|a - b| / scale), reached beyond both ends.
         one = (self.lattice.points - 1) / self.scale
         return Guarantee(
-            epsilon_single=Loss.of_amount(one),
-            epsilon_event=Loss.of_amount(one * min(answers, 1)),
-            epsilon_user=Loss.of_amount(one * answers),
+            epsilon_single=Micro.of_amount(one),
+            epsilon_event=Micro.of_amount(one * min(answers, 1)),
+            epsilon_user=Micro.of_amount(one * answers),
             answers=answers,
             assumptions=ASSUMPTIONS,
         )

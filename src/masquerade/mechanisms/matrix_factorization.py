@@ -18,7 +18,7 @@ from masquerade.errors import ParameterError, UnderdeterminedProfile
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import INFINITE_LOSS, Loss
+from masquerade.exact.micro import INFINITE_LOSS, Micro
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import NumberLike, one_of, text_of, whole
 from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
@@ -125,9 +125,9 @@ class MatrixFactorization(FactorizationMechanism):
     def _centre(self) -> float:
         return 0.0
 
-    def published_loss(self, *, answers: int = 1) -> Loss:
+    def published_loss(self, *, answers: int = 1) -> Micro:
         """Return what the paper promises for `answers` changed answers; it is not kept."""
-        return Loss.of_amount(self.epsilon * whole(answers, "answers", low=0))
+        return Micro.of_amount(self.epsilon * whole(answers, "answers", low=0))
 
     def guarantee(
         self,
@@ -164,9 +164,9 @@ class MatrixFactorization(FactorizationMechanism):
         most = int(np.abs(self._features).sum(axis=1).max())
         one = Fraction((self.lattice.points - 1) * most, self._scale)
         return Guarantee(
-            epsilon_single=Loss.of_amount(one),
-            epsilon_event=Loss.of_amount(one * min(answers, 1)),
-            epsilon_user=Loss.of_amount(one * answers),
+            epsilon_single=Micro.of_amount(one),
+            epsilon_event=Micro.of_amount(one * min(answers, 1)),
+            epsilon_user=Micro.of_amount(one * answers),
             answers=answers,
             assumptions=(
                 "which tasks a worker answered is public, and was decided without looking at the "

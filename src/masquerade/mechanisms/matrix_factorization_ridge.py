@@ -12,7 +12,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import NO_LOSS, Loss
+from masquerade.exact.micro import NO_LOSS, Micro
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import NumberLike, finite, in_range, text_of, whole
 from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
@@ -168,7 +168,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         inequality of arithmetic and geometric means, which is less than n times one task's factor.
         """
         answers = whole(answers, "answers", low=0)
-        one = Loss.of_amount(self.epsilon)
+        one = Micro.of_amount(self.epsilon)
         share = self._largest_square / self.ridge
         # ln det(I + H / ridge) over the n changed tasks, by n factors, or by d equal eigenvalues.
         # both hold, so the smaller one does
@@ -177,7 +177,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
             self.dimension * math.log1p(answers * share / self.dimension),
         )
         together = answers / self._scale + determinant + self.discretisation_loss
-        user = Loss.of_bound(together, error=_MARGIN * (1 + together)) if answers else NO_LOSS
+        user = Micro.of_bound(together, error=_MARGIN * (1 + together)) if answers else NO_LOSS
         return Guarantee(
             epsilon_single=one,
             epsilon_event=one * min(answers, 1),

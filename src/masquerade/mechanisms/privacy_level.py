@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from masquerade.errors import ParameterError
-from masquerade.exact.loss import MICRO
+from masquerade.exact.micro import MICRO
 from masquerade.exact.number import largest_whole
 from masquerade.lazy import suggestion
 from masquerade.mechanisms.bitwise_response import BitwiseResponse, changed_bits

@@ -17,7 +17,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import Loss
+from masquerade.exact.micro import Micro
 from masquerade.exact.number import NumberLike, exact, finite, in_range, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.mechanism import require_flag
@@ -143,13 +143,13 @@ class RandomizedResponse(CategoricalMechanism):
         """
         answers = whole(answers, "answers", low=0)
         flip = self.flip_probability
-        # Li et al. (2018), Theorem 6.2, with the absolute value that is missing there (in `Loss`).
+        # Li et al. (2018), Theorem 6.2, with the absolute value that is missing there (in `Micro`).
         ratio = (1 - flip) * (self.symbols - 1) / flip if flip else math.inf
-        one = Loss.of_ratio(ratio)
+        one = Micro.of_ratio(ratio)
         return Guarantee(
             epsilon_single=one,
             epsilon_event=one * min(answers, 1),
-            epsilon_user=Loss.of_ratio(ratio, times=answers),
+            epsilon_user=Micro.of_ratio(ratio, times=answers),
             answers=answers,
             assumptions=ASSUMPTIONS,
         )

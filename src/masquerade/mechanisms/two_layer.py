@@ -20,7 +20,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
-from masquerade.exact.loss import NO_LOSS, Loss
+from masquerade.exact.micro import NO_LOSS, Micro
 from masquerade.exact.number import NumberLike, finite, in_range, largest_whole, text_of, whole
 from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.randomized_response import (
@@ -178,8 +178,8 @@ class TwoLayer(CategoricalMechanism):
         """
         answers = whole(answers, "answers", low=0)
         mean = self.mean_flip_probability
-        # Li et al. (2018), Theorem 6.3, at the mean as it is drawn; the absolute value is in `Loss`
-        single = Loss.of_ratio((1 - mean) * (self.options - 1) / mean if mean else math.inf)
+        # Li et al. (2018), Theorem 6.3, at the mean as drawn; the absolute value is in `Micro`
+        single = Micro.of_ratio((1 - mean) * (self.options - 1) / mean if mean else math.inf)
         if self._one_layer is not None:
             inner = self._one_layer.guarantee(answers=answers)
             event, user = inner.epsilon_event, inner.epsilon_user
@@ -195,7 +195,7 @@ class TwoLayer(CategoricalMechanism):
             assumptions=TWO_LAYER_ASSUMPTIONS,
         )
 
-    def loss_of_some(self, changed: int, *, answers: int) -> Loss:
+    def loss_of_some(self, changed: int, *, answers: int) -> Micro:
         """Return the exact loss where some of a person's answers may change, all reports seen.
 
         The reports of the others say something of the flip probability too, so this is more than
@@ -216,11 +216,11 @@ class TwoLayer(CategoricalMechanism):
             return self.guarantee(answers=changed).epsilon_user
         return self._joint_loss(answers, changed)
 
-    def revealed_loss(self, *, answers: int = 1) -> Loss:
+    def revealed_loss(self, *, answers: int = 1) -> Micro:
         """Return the user-level loss once the person's flip probability has become known."""
         answers = whole(answers, "answers", low=0)
         return max(
-            Loss.of_ratio(
+            Micro.of_ratio(
                 (1 - flip) * (self.options - 1) / flip if flip else math.inf, times=answers
             )
             for flip in (self.low, self.high)
@@ -247,7 +247,7 @@ class TwoLayer(CategoricalMechanism):
         words = uniform_below(source, self._total, len(answers))
         return move(answers, other[persons], self._total, words, self.options)
 
-    def _joint_loss(self, answers: int, changed: int) -> Loss:
+    def _joint_loss(self, answers: int, changed: int) -> Micro:
         # ln Q is convex in m (Hoelder): its differences grow with m, so those over `changed` places
         # or fewer are largest at an end, and its smallest value is where they change sign.
         low = largest_whole(
@@ -263,7 +263,7 @@ class TwoLayer(CategoricalMechanism):
             for other in (far, least):
                 largest = max(largest, abs(self._log_pattern(answers, other) - at_end))
         error = _numerical_error(answers) + _grid_error(answers, self._last - self._first)
-        return Loss.of_bound(largest, error=error)
+        return Micro.of_bound(largest, error=error)
 
     def _log_pattern(self, n: int, m: int) -> float:
         """Return ln Q_n(m) for p ~ U(low, high)."""

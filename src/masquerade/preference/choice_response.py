@@ -10,7 +10,7 @@ import numpy as np
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import one_of, whole
@@ -143,7 +143,7 @@ class ChoiceNoise:
         reports = self.response(epsilon).mask(answers, np.zeros_like(answers), source)
         return 1 - 2 * reports.astype(np.int64)[:, None]
 
-    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
         """Return the loss of one choice, for each: every one is masked by itself."""
         return self.response(epsilon).guarantee().epsilon_single * units
 

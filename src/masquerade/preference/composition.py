@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 
@@ -180,7 +180,7 @@ class Noise(Protocol):
         """Return a report of each row, independent of one another."""
         ...
 
-    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
         """Return what changing `units` units of a voter together costs, at most."""
         ...
 
@@ -218,13 +218,13 @@ class Composition:
     >>> from masquerade.preference.trust import Device
     >>> parts = Composition(LinearSum(), NORM, Device())
     >>> parts.noise.loss(Fraction(1), parts.statistic.sensitivity(3), units=5)
-    Loss(micro=5000000)
+    Micro(micro=5000000)
     """
 
     statistic: Statistic
     noise: Noise
     trust: Trust
 
-    def loss(self, epsilon: Fraction, *, features: int, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, *, features: int, units: int) -> Micro:
         """Return what changing `units` units of a voter together costs, at most."""
         return self.noise.loss(epsilon, self.statistic.sensitivity(features), units=units)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.noise import bernoulli
@@ -192,9 +192,9 @@ class SelectionNoise:
             raise ParameterError("epsilon is too small to prefer any candidate; raise it.")
         return np.array([select(own, selection, source) for own in rows])
 
-    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
         """Return epsilon for each unit; there is one a voter."""
-        return Loss.of_amount(epsilon * units)
+        return Micro.of_amount(epsilon * units)
 
     def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
         """Return how near selected directions are to the voters' own."""

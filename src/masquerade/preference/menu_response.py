@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Frame
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.exact import INFINITE_LOSS, Guarantee, Loss
+from masquerade.exact import INFINITE_LOSS, Guarantee, Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins, uniform_below
 from masquerade.exact.number import one_of
@@ -154,7 +154,7 @@ class MenuResponse:
         masked = self._masked(reported)
         fit = _fit(masked, reported)
         counts = reported.choices_per_voter().tolist()
-        most = max(Loss.of_amount(e * n) for e, n in zip(epsilons, counts, strict=True))
+        most = max(Micro.of_amount(e * n) for e, n in zip(epsilons, counts, strict=True))
         guarantee = Guarantee(
             epsilon_single=single,
             epsilon_event=single,
@@ -214,7 +214,7 @@ class MenuResponse:
         counts, epsilons = menus.choices_per_voter().tolist(), self._epsilons(menus)
         voters = zip(menus.voters.to_pylist(), epsilons, counts, strict=True)
         costs = [
-            (str(voter), Cost(name, (), event=Loss.of_amount(e), user=Loss.of_amount(e * n)))
+            (str(voter), Cost(name, (), event=Micro.of_amount(e), user=Micro.of_amount(e * n)))
             for voter, e, n in voters
             if n
         ]

@@ -13,7 +13,7 @@ import numpy as np
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.guarantee import question_of_loss
-from masquerade.exact.loss import MICRO
+from masquerade.exact.micro import MICRO
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, text_of
 
 Epsilon = NumberLike | Sequence[NumberLike]

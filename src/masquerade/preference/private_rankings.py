@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import one_of
@@ -146,7 +146,7 @@ class SmallerNoise:
         chosen = self._of(rows.shape[1], epsilon, sensitivity)
         return chosen.mask(rows, epsilon, sensitivity, source)
 
-    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
         """Return the epsilon of changing `units` units together; the same for both noises."""
         return LAPLACE.loss(epsilon, sensitivity, units=units)
 

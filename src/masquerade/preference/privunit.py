@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaln, ndtri
 
 from masquerade.errors import ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import text_of
@@ -132,9 +132,9 @@ class CapNoise:
         point: Floats = along[:, None] * own + np.sqrt(1 - along**2)[:, None] * across
         return point
 
-    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
         """Return epsilon for each unit; there is one a voter."""
-        return Loss.of_amount(epsilon * units)
+        return Micro.of_amount(epsilon * units)
 
     def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
         """Return how near reports are to their directions."""

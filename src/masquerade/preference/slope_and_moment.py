@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from masquerade.answers import Comparisons
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import NumberLike, finite, in_range
@@ -210,9 +210,9 @@ class SlopeAndMomentNoise:
         masked: Integers = rows + np.concatenate([slope, moment], axis=1)
         return masked
 
-    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
         """Return the epsilon of changing `units` units together."""
-        return Loss.of_amount(epsilon * units)
+        return Micro.of_amount(epsilon * units)
 
     def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
         """Return a contrast of 1 and the variance of the slope."""

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from masquerade.accounting import Rho
 from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.epsilon_at_delta import (
@@ -57,9 +57,9 @@ class LaplaceNoise:
         """Return the variance of each coordinate, in squared steps."""
         return laplace_variance(self.scale)
 
-    def loss(self, units: int) -> Loss:
+    def loss(self, units: int) -> Micro:
         """Return the epsilon of changing `units` units together."""
-        return Loss.of_amount(self.epsilon * units)
+        return Micro.of_amount(self.epsilon * units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class NormNoise:
         # Length Gamma(d, rate), direction uniform: E length**2 / d = (d + 1) / rate**2.
         return (dimension + 1) / float(self.rate) ** 2
 
-    def loss(self, units: int) -> Loss:
+    def loss(self, units: int) -> Micro:
         """Return the epsilon of changing `units` units together."""
-        return Loss.of_amount(self.epsilon * units)
+        return Micro.of_amount(self.epsilon * units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class GaussianNoise:
         """Return the variance of each coordinate, in squared steps; an upper bound."""
         return float(self.squared_scale)
 
-    def loss(self, units: int) -> Loss:
+    def loss(self, units: int) -> Micro:
         """Return the epsilon at `delta` of changing `units` units together.
 
         Their differences add to at most `units` times the sensitivity, so rho grows with the
@@ -138,7 +138,7 @@ class GaussianNoise:
         # Both bounds are valid, so the smaller one is.
         rho = Rho.of(squared / (2 * self.squared_scale))
         on_a_lattice = lattice_epsilon(squared, variance=self.squared_scale, delta=self.delta)
-        return min(epsilon_of_rho(Loss(rho.micro), delta=self.delta), on_a_lattice)
+        return min(epsilon_of_rho(Micro(rho.micro), delta=self.delta), on_a_lattice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class AdditiveNoise:
         noise = self.sized(epsilon, sensitivity)
         return rows + noise.draw(source, vectors=vectors, dimension=dimension)
 
-    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Loss:
+    def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
         """Return the epsilon (at `delta`) of changing `units` units of a voter together."""
         return self.sized(epsilon, sensitivity).loss(units)
 
@@ -198,6 +198,6 @@ def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
 
 
 @lru_cache(maxsize=1024)
-def largest_rho(epsilon: Fraction, delta: Fraction) -> Loss:
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Micro:
     """Return the largest zero-concentrated loss, in millionths, within (epsilon, delta)."""
-    return rho_of_epsilon(Loss.of_amount(epsilon), delta=delta)
+    return rho_of_epsilon(Micro.of_amount(epsilon), delta=delta)

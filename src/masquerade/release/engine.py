@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee
-from masquerade.exact import Guarantee, Loss
+from masquerade.exact import Guarantee, Micro
 from masquerade.exact.coins import Coins, WordSource
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
 from masquerade.mechanisms.text import text_fields
@@ -100,7 +100,7 @@ class Engine(ABC):
         """Return the claims that are used: all, where users are not capped."""
         return claims
 
-    def loss(self, objects: int) -> Loss:
+    def loss(self, objects: int) -> Micro:
         """Return what a user with claims about `objects` objects pays.
 
         Raises
@@ -192,10 +192,10 @@ class PrivateEngine(Engine):
         # by random words alone: which claims are left out must not depend on their values
         return claims if self.unit == "claim" else claims.capped(self.cap, source)
 
-    def loss(self, objects: int) -> Loss:
+    def loss(self, objects: int) -> Micro:
         """Return what a user with claims about `objects` objects pays."""
         # for the objects that were used, not for the cap: fewer objects cost less
-        return Loss.of_amount(self.epsilon_of_object * objects)
+        return Micro.of_amount(self.epsilon_of_object * objects)
 
 
 def claims_of(data: Data) -> GroupedClaims:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from masquerade.exact import Guarantee, Loss
+from masquerade.exact import Guarantee, Micro
 
 Unit = Literal["claim", "user"]
 UNITS = ("claim", "user")
@@ -48,7 +48,7 @@ def release_guarantee(
             "claim": "one claim about a listed object is added or removed",
             "user": f"one user is added or removed, with all claims about {objects} of the list",
         }
-    loss = Loss.of_amount(epsilon)
+    loss = Micro.of_amount(epsilon)
     return Guarantee(
         loss,
         loss,

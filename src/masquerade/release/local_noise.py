@@ -9,7 +9,7 @@ import numpy as np
 
 from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee
-from masquerade.exact import Guarantee, Loss
+from masquerade.exact import Guarantee, Micro
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.exact.number import one_of
@@ -63,7 +63,7 @@ class LocalNoise(PrivateEngine):
             return no_guarantee("the noise is as wide as the claims, and tells their range")
         return replace(super().guarantee(), trust="local")
 
-    def loss(self, objects: int) -> Loss:
+    def loss(self, objects: int) -> Micro:
         """Return what a user with claims about `objects` objects pays."""
         # ends learnt from the claims, as in the published comparison: nothing is promised
         if self.span == "claims":

@@ -12,7 +12,7 @@ import numpy as np
 
 from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
@@ -93,7 +93,7 @@ class ProvenTest(PrivateEngine):
         assert isinstance(self.bandwidth, Fraction)
         return (*super().public(), f"the bandwidth, {text_of(self.bandwidth)}", *weights)
 
-    def loss(self, objects: int) -> Loss:
+    def loss(self, objects: int) -> Micro:
         """Refuse: an epsilon at a delta does not add up over a lifetime."""
         raise NoGuarantee(
             "test-honest promises an epsilon at a delta only, and such promises do not add up over "

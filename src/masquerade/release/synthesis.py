@@ -179,7 +179,7 @@ def synthesize(
     >>> claims = {"task": ["a"] * 6, "worker": list("uvwxyz"), "value": [4, 5, 5, 5, 6, 5]}
     >>> release = synthesize(claims, epsilon=1, domain=(0, 10), samples=30)
     >>> len(release.points_of("a")), release.guarantee.epsilon
-    (30, Loss(micro=1000000))
+    (30, Micro(micro=1000000))
     """
     beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins, objects)
     if isinstance(engine, str):

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from masquerade.aggregate.noise import SumNoise
 from masquerade.aggregate.survey_circuit import One
 from masquerade.errors import ParameterError
-from masquerade.exact import DEFAULT_DELTA, MICRO, Guarantee, Loss, rho_of_epsilon
+from masquerade.exact import DEFAULT_DELTA, MICRO, Guarantee, Micro, rho_of_epsilon
 from masquerade.exact.number import NumberLike, finite, in_range, whole
 from masquerade.mechanisms import (
     BitwiseResponse,
@@ -79,7 +79,7 @@ class TwoPartySums:
             amount = finite(epsilon, "epsilon")
             in_range(amount, "epsilon", low=Fraction(1, MICRO))
             # rounded down: rounding up would promise more than was asked for
-            asked = Loss(math.floor(amount * MICRO))
+            asked = Micro(math.floor(amount * MICRO))
             rho = Fraction(int(rho_of_epsilon(asked).micro), MICRO)
         assert rho is not None
         object.__setattr__(self, "rho", finite(rho, "rho"))

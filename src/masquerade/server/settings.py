@@ -19,7 +19,7 @@ from sqlalchemy import URL, make_url
 
 from masquerade.accounting import Caps
 from masquerade.errors import ParameterError, UnreadableFile
-from masquerade.exact import DEFAULT_DELTA, MICRO, Loss
+from masquerade.exact import DEFAULT_DELTA, MICRO, Micro
 from masquerade.server.keys import (
     ServerKey,
     checked_key,
@@ -183,7 +183,7 @@ class Settings:
         # Rounded down to whole millionths: a cap is never above what was written.
         epsilon = Fraction(found.pop("cap_epsilon", 10))
         delta = Fraction(found.pop("cap_delta", DEFAULT_DELTA))
-        caps = Caps(Loss(int(epsilon * MICRO)), delta, found.pop("cap_clear", 0))
+        caps = Caps(Micro(int(epsilon * MICRO)), delta, found.pop("cap_clear", 0))
         settings = cls(
             database,
             public_url.rstrip("/") if public_url else None,

@@ -18,7 +18,7 @@ from masquerade.errors import (
     InsufficientBudget,
     MasqueradeError,
 )
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Services
 from masquerade.server.db.tables import BALANCE, COST, ENTRY
@@ -36,7 +36,7 @@ def test_a_race_for_the_last_budget_has_one_winner(database_url: str) -> None:
     surveys = [probe.surveys.open_survey(definition) for definition in definitions]
     cost = surveys[0].survey.levels[0].cost("").micro_epsilon
     probe.close()
-    services = Services.open(database_url, caps=Caps(Loss(cost), Caps().delta))
+    services = Services.open(database_url, caps=Caps(Micro(cost), Caps().delta))
     for _ in range(ROUNDS):
         secret = secrets.token_hex(16)
         who = services.identity(secret)
@@ -157,9 +157,9 @@ def test_the_tables_are_a_storage_like_the_one_in_memory(services: Services) -> 
         ("charge", "p", "k9", costs[2]),
         ("charge", "q", "k3", costs[3]),
         ("commit", "p", "k3"),
-        ("lower_caps", "p", Caps(Loss(5_000_000), Caps().delta, 1)),
-        ("raise_caps", "p", Caps(Loss(50_000_000), Caps().delta, 9)),
-        ("lower_caps", "p", Caps(Loss(60_000_000))),
+        ("lower_caps", "p", Caps(Micro(5_000_000), Caps().delta, 1)),
+        ("raise_caps", "p", Caps(Micro(50_000_000), Caps().delta, 9)),
+        ("lower_caps", "p", Caps(Micro(60_000_000))),
         ("reserve", "p", "k4", costs[4]),
         ("expire", "2026-03-14"),
         ("expire", "2026-03-15"),

@@ -19,7 +19,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, append
 from masquerade.errors import BrokenChain, QuotaFull
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Services
 from masquerade.server.db.engine import MIGRATIONS, connect, migrate
@@ -115,7 +115,7 @@ def fill(engine: Engine, people: dict[str, list[tuple[str, int]]]) -> None:
                     pseudonym=hashlib.sha256(f"{person}{token}".encode()).hexdigest(),
                     reports=json.dumps([place % 2]),
                 )
-                cost = Cost(token, (MECHANISM,), Loss(micro), Loss(micro))
+                cost = Cost(token, (MECHANISM,), Micro(micro), Micro(micro))
                 previous = append(Charge(person, cost, f"2026-01-0{place + 1}"), previous)
                 insert(
                     "ledger_entry",
@@ -162,7 +162,7 @@ def test_what_the_first_release_kept_is_kept(empty_database_url: str) -> None:
         assert balance.caps == Caps()
         days = [entry.charge.day for entry in services.ledger.entries(person)][: len(spent)]
         assert days == [f"2026-01-0{place + 1}" for place in range(len(spent))]
-    assert services.ledger.balance("b" * 64).residual_epsilon == Loss(0)
+    assert services.ledger.balance("b" * 64).residual_epsilon == Micro(0)
     assert [e.charge.kind for e in services.ledger.entries("c" * 64)] == [
         "commit",
         "commit",

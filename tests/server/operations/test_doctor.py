@@ -14,7 +14,7 @@ from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Services, Settings
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.operations import order_checks
@@ -363,8 +363,8 @@ def test_a_database_that_cannot_be_reached() -> None:
         ({"metrics": "local"}, None, ""),
         ({"rate_address": 0, "public_url": "https://surveys.example"}, "warning", "rate_address"),
         ({"rate_participant": 0}, None, ""),
-        ({"caps": Caps(Loss(1), Caps().delta, 3)}, "warning", "cap_clear"),
-        ({"caps": Caps(Loss(0), Caps().delta)}, "warning", "cap_epsilon"),
+        ({"caps": Caps(Micro(1), Caps().delta, 3)}, "warning", "cap_clear"),
+        ({"caps": Caps(Micro(0), Caps().delta)}, "warning", "cap_epsilon"),
     ],
 )
 def test_dangerous_settings(settings: dict[str, Any], status: str | None, word: str) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, MetaData, Table, insert, select
 
 from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, append
 from masquerade.errors import WrongSchema
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Services, Settings
 from masquerade.server.db.engine import (
@@ -113,7 +113,7 @@ def fill_first(engine: Engine) -> None:
             responses.append(
                 {"id": name[:32], "survey": survey, "pseudonym": name, "reports": [number % 2]}
             )
-            spent = Cost(survey, (MECHANISM,), Loss(cost), Loss(cost))
+            spent = Cost(survey, (MECHANISM,), Micro(cost), Micro(cost))
             previous = append(Charge(person_of(number), spent, "2026-01-02"), previous)
             entries.append(
                 {

@@ -201,10 +201,10 @@ RACE = """
 import secrets, sys, threading
 from masquerade.accounting import Caps
 from masquerade.errors import InsufficientBudget
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Services
 url, cost, one, other = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-services = Services.open(url, caps=Caps(Loss(cost), Caps().delta))
+services = Services.open(url, caps=Caps(Micro(cost), Caps().delta))
 print("ready", flush=True)
 for secret in sys.stdin.read().split():
     who, won = services.identity(secret), []

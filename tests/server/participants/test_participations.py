@@ -28,7 +28,7 @@ from masquerade.errors import (
     SurveyHashMismatch,
     WrongState,
 )
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Services
 from masquerade.server.db.tables import (
     ABANDONED,
@@ -346,7 +346,7 @@ def test_the_cap_holds(database_url: str) -> None:
     survey = services.surveys.open_survey(define())
     services.close()
     one = survey.survey.levels[0].cost(survey.token).micro_epsilon
-    services = Services.open(database_url, caps=Caps(Loss(2 * one - 1), Caps().delta))
+    services = Services.open(database_url, caps=Caps(Micro(2 * one - 1), Caps().delta))
     second = services.surveys.open_survey(define(title="Second"))
     device = Device()
     device.send(services, survey)
@@ -357,7 +357,7 @@ def test_the_cap_holds(database_url: str) -> None:
     assert caught.value.residual == (one - 1) / 1e6
     assert everything(services) == before
     services.close()
-    exact = Services.open(database_url, caps=Caps(Loss(2 * one), Caps().delta))
+    exact = Services.open(database_url, caps=Caps(Micro(2 * one), Caps().delta))
     other = Device()
     other.send(exact, survey)
     assert other.reserve(exact, second).state == RESERVED

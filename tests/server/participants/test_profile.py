@@ -15,7 +15,7 @@ from masquerade.errors import (
     ConfirmationNeeded,
     WrongState,
 )
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server import Services
 from masquerade.server.db.tables import OPENED, RESERVED, SEALED, SUBMITTED, WITHDRAWN
 from masquerade.server.surveys.ending import SurveyEndings
@@ -107,7 +107,7 @@ def test_caps_go_down_at_once_and_up_later(database_url: str) -> None:
     today = Calendar()
     services = Services.open(database_url, today=today)
     who = services.identity(secrets.token_hex(16))
-    low, high = Caps(Loss(3_000_000)), Caps(Loss(12_000_000))
+    low, high = Caps(Micro(3_000_000)), Caps(Micro(12_000_000))
     assert services.profiles.set_caps(who, lambda _: low, confirm=False)
     assert services.profiles.account(who).balance.caps == low
     with pytest.raises(ConfirmationNeeded):
@@ -121,7 +121,7 @@ def test_caps_go_down_at_once_and_up_later(database_url: str) -> None:
     assert services.daily_jobs.run().raised == 1
     assert services.profiles.account(who).balance.caps == high
     assert services.profiles.caps_to_come(who) is None
-    assert not services.profiles.set_caps(who, lambda _: Caps(Loss(20_000_000)), confirm=True)
+    assert not services.profiles.set_caps(who, lambda _: Caps(Micro(20_000_000)), confirm=True)
     assert services.profiles.set_caps(who, lambda _: low, confirm=False)
     today.day = "2026-04-01"
     assert services.daily_jobs.run().raised == 0

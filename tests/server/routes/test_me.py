@@ -12,7 +12,7 @@ from tests.server.devices import Device, Phone, all_at_once
 from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.surveys import Number, Rating
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def test_caps_changed_at_once_do_not_undo_each_other(services: Services) -> None
         return services.profiles.set_caps(who, change, confirm=True)
 
     def less_epsilon(now: Caps) -> Caps:
-        return Caps(Loss(5_000_000), now.delta, now.clear)
+        return Caps(Micro(5_000_000), now.delta, now.clear)
 
     def less_delta(now: Caps) -> Caps:
         return Caps(now.epsilon, now.delta / 2, now.clear)
@@ -65,7 +65,7 @@ def test_lengths_of_the_account_are_equal_across_levels(
     They are filled up to whole bytes here, not to kibibytes, so that no difference is hidden.
     """
     monkeypatch.setattr("masquerade.server.http.bodies.BLOCK", 1)
-    caps = Caps(Loss(1_000_000_000), clear=1000)
+    caps = Caps(Micro(1_000_000_000), clear=1000)
     server = live_server(caps=caps, rate_participant=0, rate_address=0, allow_clear=True)
     questions: tuple[Any, ...] = (
         *(Rating(f"r{n}", "?") for n in range(60)),

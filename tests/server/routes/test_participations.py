@@ -17,7 +17,7 @@ from tests.server.refusals import LEVELS, problem_of
 from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server.http.security import LARGEST_BODY
 from masquerade.surveys import Choice, Comparison, Number, Rating
 from masquerade.surveys.survey import commitment_of
@@ -73,7 +73,7 @@ def test_a_whole_run(site: Site, level: str) -> None:
     chosen = survey.survey.level(level)
     phone, key = site.phone(), secrets.token_hex(16)
     person = site.services.identity(phone.participant).person
-    site.services.ledger.raise_caps(person, Caps(Loss(50_000_000)))
+    site.services.ledger.raise_caps(person, Caps(Micro(50_000_000)))
     first = phone.reserve(survey.token, level, key)
     again = phone.reserve(survey.token, level, key)
     assert (first.status_code, again.status_code) == (201, 200)
@@ -175,7 +175,7 @@ def test_no_budget_is_a_problem_with_numbers(site: Site) -> None:
     survey = site.services.surveys.open_survey(define(levels=LEVELS))
     phone = site.phone()
     who = site.services.identity(phone.participant)
-    site.services.profiles.set_caps(who, lambda _: Caps(Loss(1_000_000)), confirm=False)
+    site.services.profiles.set_caps(who, lambda _: Caps(Micro(1_000_000)), confirm=False)
     found = problem_of(phone.reserve(survey.token, "low"), 409, "privacy-cap-exceeded")
     assert found["needed"] > found["residual"] > 0
     assert found["unit"] == "epsilon"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from masquerade.accounting import Caps
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.server.surveys.document import Document, Issue, changed, survey_or_issues
@@ -167,7 +167,7 @@ def test_exact_a_percent_of_a_cap_is_above_100_where_it_is_refused(
         # A cap of exactly what it costs admits it, and one that is a millionth lower does not.
         exact = cost.micro_epsilon or cap_of(cost.micro_rho, gaussian=cost.gaussian)
         for epsilon in (exact, exact - 1):
-            caps = Caps(Loss(epsilon))
+            caps = Caps(Micro(epsilon))
             assert affordable(level, caps) == (share_of_cap(level, caps) <= 1)
             assert affordable(level, caps) == (percent_of_cap(level, caps) <= 100)
 
@@ -177,7 +177,7 @@ def cap_of(rho: int, *, gaussian: bool) -> int:
     low, high = 0, 50_000
     while high - low > 1:
         middle = (low + high) // 2
-        caps = Caps(Loss(1000 * middle))
+        caps = Caps(Micro(1000 * middle))
         fits = (caps.gaussian if gaussian else caps.rho).micro >= rho
         low, high = (low, middle) if fits else (middle, high)
     return 1000 * high

@@ -24,7 +24,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
 from masquerade.accounting.storage import Change, Decision
 from masquerade.errors import BrokenChain
-from masquerade.exact import INFINITE_LOSS, Loss
+from masquerade.exact import INFINITE_LOSS, Micro
 from masquerade.server.db.tables import (
     BALANCE,
     COST,
@@ -336,7 +336,7 @@ def caps_of(text: str) -> Caps:
     """Return the caps that ``Caps.text`` describes."""
     # Caps that were written without a rule mean rule 1.
     epsilon, delta, clear, *rule = text.split(",")
-    return Caps(Loss(int(epsilon)), Fraction(delta), int(clear), int(rule[0]) if rule else 1)
+    return Caps(Micro(int(epsilon)), Fraction(delta), int(clear), int(rule[0]) if rule else 1)
 
 
 def _balance(row: Any) -> Balance:
@@ -369,12 +369,12 @@ def _cost(survey: str, mechanisms: tuple[str, ...], amounts: str) -> Cost:
     )
 
 
-def _loss(micro: int | str) -> Loss:
-    return INFINITE_LOSS if micro == "inf" else Loss(int(micro))
+def _loss(micro: int | str) -> Micro:
+    return INFINITE_LOSS if micro == "inf" else Micro(int(micro))
 
 
 def _amounts(cost: Cost) -> dict[str, Any]:
-    def micro(amount: Loss | Rho | None) -> int | str | None:
+    def micro(amount: Micro | Rho | None) -> int | str | None:
         if amount is None:
             return None
         # JSON has no infinity.

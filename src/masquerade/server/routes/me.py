@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from masquerade.accounting import Caps, Entry, Rho
-from masquerade.exact import MICRO, Loss
+from masquerade.exact import MICRO, Micro
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.bodies import padded, spare
 from masquerade.server.participants.privacy_balance import (
@@ -360,7 +360,7 @@ def _caps(services: Services, who: Pseudonyms, account: PrivacyAccount) -> OwnCa
 def _changed(now: Caps, new: NewCaps) -> Caps:
     return Caps(
         # Down to whole millionths: never more than what was written.
-        now.epsilon if new.epsilon is None else Loss(int(Decimal(str(new.epsilon)) * MICRO)),
+        now.epsilon if new.epsilon is None else Micro(int(Decimal(str(new.epsilon)) * MICRO)),
         now.delta if new.delta is None else Fraction(str(new.delta)),
         now.clear if new.clear is None else new.clear,
     )

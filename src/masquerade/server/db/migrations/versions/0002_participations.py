@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from masquerade.accounting import Caps, Charge, Cost, Entry, Ledger, MemoryStorage, verify_chain
-from masquerade.exact import Loss
+from masquerade.exact import Micro
 from masquerade.server.db.ledger_storage import LedgerTables
 
 revision = "0002"
@@ -58,15 +58,15 @@ def _json(value):
 
 
 def _entry(row):
-    cost = Cost(row.survey, tuple(_json(row.mechanisms)), Loss(row.event_micro),
-                Loss(row.user_micro))
+    cost = Cost(row.survey, tuple(_json(row.mechanisms)), Micro(row.event_micro),
+                Micro(row.user_micro))
     return Entry(Charge(row.person, cost, row.day), row.sequence, row.previous_hash, row.hash)
 
 
 def _charge_again(tables, person, chain):
     total = sum(entry.charge.user.micro for entry in chain)
     caps = Caps()
-    enough = caps if Loss(total) <= caps.epsilon else Caps(Loss(total), caps.delta, caps.clear)
+    enough = caps if Micro(total) <= caps.epsilon else Caps(Micro(total), caps.delta, caps.clear)
     day = chain[0].charge.day
     ledger = Ledger(tables, clock=lambda: day, caps=enough)
     for entry in chain:

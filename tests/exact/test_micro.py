@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Loss
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Micro
 from masquerade.mechanisms import RandomizedResponse
 
 positive = st.integers(min_value=1, max_value=1 << 200)
@@ -38,7 +38,7 @@ def assert_just_above(micro: int | float, exact: mpmath.mpf) -> None:
 def test_prop_of_ratio_is_never_below_the_true_loss(numerator: int, denominator: int) -> None:
     """A ratio's loss is at least the true one and less than 1.000001 micro-epsilon above it."""
     ratio = Fraction(numerator, denominator)
-    assert_just_above(Loss.of_ratio(ratio).micro, true_micro(ratio))
+    assert_just_above(Micro.of_ratio(ratio).micro, true_micro(ratio))
 
 
 @given(
@@ -51,28 +51,28 @@ def test_prop_of_ratio_holds_for_ratios_near_one_and_many_draws(
 ) -> None:
     """Ratios next to 1, drawn up to a million times, are rounded up once and never down."""
     ratio = Fraction(numerator + offset, numerator)
-    assert_just_above(Loss.of_ratio(ratio, times=times).micro, true_micro(ratio, times))
+    assert_just_above(Micro.of_ratio(ratio, times=times).micro, true_micro(ratio, times))
 
 
 @given(numerator=positive, denominator=positive)
 def test_prop_of_ratio_is_symmetric(numerator: int, denominator: int) -> None:
     """A ratio and its inverse cost the same."""
     ratio = Fraction(numerator, denominator)
-    assert Loss.of_ratio(ratio) == Loss.of_ratio(1 / ratio)
+    assert Micro.of_ratio(ratio) == Micro.of_ratio(1 / ratio)
 
 
 @given(a=st.integers(0, 1 << 80), b=st.integers(0, 1 << 80), times=st.integers(0, 1000))
 def test_prop_sums_and_multiples_are_exact(a: int, b: int, times: int) -> None:
     """Amounts add and multiply as integers, beyond what a float can hold."""
-    assert (Loss(a) + Loss(b)).micro == a + b
-    assert (Loss(a) * times).micro == a * times == (times * Loss(a)).micro
-    assert (Loss(a) < Loss(b)) == (a < b)
+    assert (Micro(a) + Micro(b)).micro == a + b
+    assert (Micro(a) * times).micro == a * times == (times * Micro(a)).micro
+    assert (Micro(a) < Micro(b)) == (a < b)
 
 
 @given(micro=st.integers(0, 10**15))
 def test_prop_the_printed_amount_is_the_amount(micro: int) -> None:
     """The text of a loss has all its digits, so that a printed bound is never below the bound."""
-    assert Fraction(str(Loss(micro))) == Fraction(micro, MICRO)
+    assert Fraction(str(Micro(micro))) == Fraction(micro, MICRO)
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,15 @@ def test_prop_the_printed_amount_is_the_amount(micro: int) -> None:
 )
 def test_of_ratio_gives_known_amounts(ratio: Fraction | float, micro: float) -> None:
     """Known ratios give their logarithm rounded up; 0 and infinity an infinite loss."""
-    assert Loss.of_ratio(ratio).micro == micro
+    assert Micro.of_ratio(ratio).micro == micro
 
 
 def test_of_ratio_rounds_a_product_once() -> None:
     """Ten draws are rounded up together, and cost no more than ten single amounts."""
-    ten = Loss.of_ratio(Fraction(3), times=10)
-    assert ten == Loss(10_986_123)
-    assert ten <= Loss.of_ratio(Fraction(3)) * 10
-    assert Loss.of_ratio(math.inf, times=0) == NO_LOSS
+    ten = Micro.of_ratio(Fraction(3), times=10)
+    assert ten == Micro(10_986_123)
+    assert ten <= Micro.of_ratio(Fraction(3)) * 10
+    assert Micro.of_ratio(math.inf, times=0) == NO_LOSS
 
 
 def test_of_ratio_ignores_the_callers_decimal_settings() -> None:
@@ -105,35 +105,35 @@ def test_of_ratio_ignores_the_callers_decimal_settings() -> None:
     with decimal.localcontext() as context:
         context.prec = 3
         context.traps[decimal.Inexact] = True
-        assert Loss.of_ratio(Fraction(3)) == Loss(1_098_613)
-        assert RandomizedResponse(2, epsilon=1).guarantee().epsilon_single == Loss(MICRO)
+        assert Micro.of_ratio(Fraction(3)) == Micro(1_098_613)
+        assert RandomizedResponse(2, epsilon=1).guarantee().epsilon_single == Micro(MICRO)
 
 
 @pytest.mark.parametrize("ratio", [Fraction(-1), -0.5, math.nan, -math.inf])
 def test_of_ratio_refuses_what_is_no_ratio(ratio: Fraction | float) -> None:
     """A negative ratio or NaN is an error that names the ratio."""
     with pytest.raises(ParameterError, match="ratio is"):
-        Loss.of_ratio(ratio)
+        Micro.of_ratio(ratio)
 
 
 def test_of_ratio_refuses_a_negative_number_of_draws() -> None:
     """A negative number of draws is an error that names it."""
     with pytest.raises(ParameterError, match="times is -1"):
-        Loss.of_ratio(Fraction(2), times=-1)
+        Micro.of_ratio(Fraction(2), times=-1)
 
 
 @pytest.mark.parametrize("micro", [-1, 1.0, 0.5, True, math.nan, -math.inf, "1"])
 def test_an_amount_is_a_whole_number_or_infinite(micro: object) -> None:
     """An amount that is no integer of at least 0 and not infinity is an error."""
     with pytest.raises((ParameterError, TypeError)):
-        Loss(micro)  # type: ignore[arg-type]
+        Micro(micro)  # type: ignore[arg-type]
 
 
 def test_infinite_losses_stay_infinite_and_none_times_anything_is_none() -> None:
     """Infinity absorbs sums and multiples; zero draws of anything cost nothing."""
-    assert INFINITE_LOSS + Loss(5) == INFINITE_LOSS == INFINITE_LOSS * 3
+    assert INFINITE_LOSS + Micro(5) == INFINITE_LOSS == INFINITE_LOSS * 3
     assert INFINITE_LOSS * 0 == NO_LOSS == NO_LOSS * 7
-    assert Loss(10**30) < INFINITE_LOSS
+    assert Micro(10**30) < INFINITE_LOSS
     assert str(INFINITE_LOSS) == "infinite"
     assert INFINITE_LOSS.to_json() == "inf"
     assert INFINITE_LOSS.epsilon == math.inf
@@ -141,23 +141,23 @@ def test_infinite_losses_stay_infinite_and_none_times_anything_is_none() -> None
 
 def test_of_bound_adds_the_error_and_rounds_up() -> None:
     """A computed bound is raised by its error and then to the next micro-epsilon."""
-    assert Loss.of_bound(0.5, error=0) == Loss(500_000)
-    assert Loss.of_bound(0.5, error=1e-9) == Loss(500_001)
-    assert Loss.of_bound(math.inf, error=0) == INFINITE_LOSS == Loss.of_bound(1, error=math.inf)
+    assert Micro.of_bound(0.5, error=0) == Micro(500_000)
+    assert Micro.of_bound(0.5, error=1e-9) == Micro(500_001)
+    assert Micro.of_bound(math.inf, error=0) == INFINITE_LOSS == Micro.of_bound(1, error=math.inf)
 
 
 def test_a_loss_is_frozen_and_hashable() -> None:
     """Amounts are values: equal ones are one key, and none can be changed."""
-    assert len({Loss(1), Loss(1), Loss(2)}) == 2
+    assert len({Micro(1), Micro(1), Micro(2)}) == 2
     with pytest.raises(AttributeError):
-        Loss(1).micro = 2  # type: ignore[misc]
+        Micro(1).micro = 2  # type: ignore[misc]
 
 
 def test_a_guarantee_is_json_with_amounts_unit_and_status() -> None:
     """A guarantee's JSON says how much, for whom, against whom, and whether it is proven."""
     promise = Guarantee(
-        epsilon_single=Loss(400_000),
-        epsilon_event=Loss(400_000),
+        epsilon_single=Micro(400_000),
+        epsilon_event=Micro(400_000),
         epsilon_user=INFINITE_LOSS,
         answers=3,
         assumptions=("one", "two"),
@@ -179,14 +179,14 @@ def test_a_guarantee_is_json_with_amounts_unit_and_status() -> None:
 
 def test_amounts_beyond_floats_stay_exact() -> None:
     """A loss that no float holds is counted exactly and shown as infinite in JSON."""
-    huge = Loss(10**400)
-    assert huge + Loss(1) > huge
+    huge = Micro(10**400)
+    assert huge + Micro(1) > huge
     assert (huge.epsilon, huge.to_json()) == (math.inf, "inf")
 
 
 def test_amounts_of_different_kinds_do_not_compare() -> None:
     """Epsilon and rho are neither equal nor ordered."""
-    epsilon: Any = Loss(5)
+    epsilon: Any = Micro(5)
     rho: Any = Rho(5)
     assert epsilon != rho
     with pytest.raises(TypeError):
@@ -195,9 +195,9 @@ def test_amounts_of_different_kinds_do_not_compare() -> None:
 
 def test_a_guarantee_says_what_its_unit_costs() -> None:
     """Where the unit is a person, epsilon is that of all answers; else that of one thing."""
-    promise = Guarantee(Loss(1), Loss(2), Loss(6), 3, (), delta=Fraction(1, 8))
-    assert promise.epsilon == Loss(6)
-    assert replace(promise, unit="record").epsilon == Loss(2)
+    promise = Guarantee(Micro(1), Micro(2), Micro(6), 3, (), delta=Fraction(1, 8))
+    assert promise.epsilon == Micro(6)
+    assert replace(promise, unit="record").epsilon == Micro(2)
     nothing = Guarantee.none("it is for study")
     assert (nothing.epsilon, nothing.status) == (INFINITE_LOSS, "none")
     assert nothing.assumptions == ("it is for study",)
@@ -206,6 +206,6 @@ def test_a_guarantee_says_what_its_unit_costs() -> None:
 @pytest.mark.parametrize("wrong", [{"unit": "Person"}, {"trust": "nobody"}, {"status": "likely"}])
 def test_a_guarantee_in_unknown_words_is_refused(wrong: dict[str, Any]) -> None:
     """A misspelt unit would give the loss of one thing of many, so it is an error."""
-    promise = Guarantee(Loss(1), Loss(2), Loss(6), 3, ())
+    promise = Guarantee(Micro(1), Micro(2), Micro(6), 3, ())
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} is .*expected one of"):
         replace(promise, **wrong)

@@ -32,10 +32,10 @@ class Amount:
 
     Examples
     --------
-    >>> from masquerade.exact import Loss
-    >>> Loss(500_000) + Loss(250_000)
-    Loss(micro=750000)
-    >>> (Loss(500_000) + Loss(250_000)).number
+    >>> from masquerade.exact import Micro
+    >>> Micro(500_000) + Micro(250_000)
+    Micro(micro=750000)
+    >>> (Micro(500_000) + Micro(250_000)).number
     0.75
     """
 
@@ -75,7 +75,7 @@ class Amount:
         return "inf" if math.isinf(self.number) else self.number
 
 
-class Loss(Amount):
+class Micro(Amount):
     """An amount of epsilon (or rho) in integer millionths, or infinite.
 
     Parameters
@@ -85,16 +85,16 @@ class Loss(Amount):
 
     Examples
     --------
-    >>> Loss.of_ratio(Fraction(3))          # ln 3 = 1.0986122..., rounded up
-    Loss(micro=1098613)
-    >>> (Loss(400_000) + Loss(200_000)).epsilon
+    >>> Micro.of_ratio(Fraction(3))          # ln 3 = 1.0986122..., rounded up
+    Micro(micro=1098613)
+    >>> (Micro(400_000) + Micro(200_000)).epsilon
     0.6
     """
 
     __slots__ = ()
 
     @classmethod
-    def of_ratio(cls, ratio: Fraction | float, *, times: int = 1) -> Loss:
+    def of_ratio(cls, ratio: Fraction | float, *, times: int = 1) -> Micro:
         """Return ``times * |ln ratio|``, rounded up to a whole micro-epsilon.
 
         Parameters
@@ -123,12 +123,12 @@ class Loss(Amount):
         return cls(int(micro))
 
     @classmethod
-    def of_amount(cls, amount: Fraction) -> Loss:
+    def of_amount(cls, amount: Fraction) -> Micro:
         """Return an exact amount, rounded up to a millionth."""
         return cls(math.ceil(amount * MICRO))
 
     @classmethod
-    def of_bound(cls, epsilon: float, *, error: float) -> Loss:
+    def of_bound(cls, epsilon: float, *, error: float) -> Micro:
         """Return a computed bound plus its numerical error, rounded up to a micro-epsilon."""
         if math.isinf(epsilon) or math.isinf(error):
             return INFINITE_LOSS
@@ -149,6 +149,6 @@ def _size_of_log(ratio: Fraction) -> decimal.Decimal:
 
 
 #: The loss of what reveals nothing.
-NO_LOSS = Loss(0)
+NO_LOSS = Micro(0)
 #: The loss of an answer in clear.
-INFINITE_LOSS = Loss(math.inf)
+INFINITE_LOSS = Micro(math.inf)
