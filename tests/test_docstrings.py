@@ -28,7 +28,7 @@ def first_lines() -> Iterator[tuple[str, str]]:
 
 
 def test_first_lines_of_docstrings_name_the_thing() -> None:
-    """First lines say `An audit-log entry.`, and not `What somebody did, and who it was.`"""
+    """First lines say `An audit-log entry.`, and not `What somebody did` or `Whose it is`."""
     lines = list(first_lines())
     riddles = [f"{place}: {line}" for place, line in lines if RIDDLE.search(line)]
     assert len(riddles) <= LARGEST_SHARE * len(lines), "\n".join(riddles)
