@@ -85,7 +85,7 @@ def switches(tree: ast.AST, members: dict[str, set[str]]) -> Iterator[tuple[int,
                 if said & names:
                     yield node.lineno, family
         for family, classes_ in members.items():
-            if asked & classes_:
+            if isinstance(node, ast.expr | ast.pattern) and asked & classes_:
                 yield node.lineno, family
 
 
