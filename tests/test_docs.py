@@ -8,14 +8,12 @@ import inspect
 import pkgutil
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-import typer
 
 import masquerade
 from masquerade import errors, plots
-from masquerade.cli import app
 from masquerade.mechanisms.registry import MECHANISMS, PARAMETERS
 from masquerade.server import Settings, create_app, settings
 from masquerade.server.settings import PREFIX
@@ -28,35 +26,6 @@ DOCS = {
     if not {"_build", "api", "gallery"} & set(path.parts)
 }
 EVERYTHING = "\n".join(DOCS.values())
-
-
-def commands(command: Any, words: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    """Return every command below `command` with its words."""
-    below = getattr(command, "commands", None)
-    if not below:
-        return [(words, command)]
-    found = []
-    for name, one in below.items():
-        found += commands(one, (*words, name))
-    return found
-
-
-@pytest.mark.parametrize(("words", "command"), commands(typer.main.get_command(app)))
-def test_every_command_and_option_is_documented(words: tuple[str, ...], command: Any) -> None:
-    """The page of commands names each command and, in its row, each of its options."""
-    name = " ".join(words)
-    rows = [
-        line
-        for line in DOCS["reference/command-line.md"].splitlines()
-        if line.startswith(f"| `{name}")
-    ]
-    assert rows, f"{name} is not in docs/reference/command-line.md"
-    for parameter in command.params:
-        if parameter.param_type_name == "option" and "--help" not in parameter.opts:
-            option = max(parameter.opts, key=len)
-            assert f"`{option}`" in rows[0], (
-                f"{name} {option} is not in docs/reference/command-line.md"
-            )
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

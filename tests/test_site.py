@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import typer
+
+from masquerade.cli import app
 
 pytest.importorskip("sphinx")
 
@@ -25,6 +29,23 @@ def tool(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return module
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """The reference has a section for each command, with each of its arguments and options."""
+    generator = tool("docs_commands")
+    page = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+    assert "{include} commands.inc" in page
+    reference = generator.reference()
+    sections = dict(re.findall(r"^### `([^`]+)`\n(.*?)(?=^### |\Z)", reference, flags=re.M | re.S))
+    known = dict(generator.commands(typer.main.get_command(app)))
+    assert set(sections) == set(known)
+    assert len(known) > 25
+    for name, command in known.items():
+        assert f"[`{name}`](#" in reference
+        for option in generator.options(command):
+            assert f"`{max(option.opts, key=len)}`" in sections[name]
+            assert option.help, f"{name} {option.name} has no text of help"
 
 
 def test_the_reference_has_a_page_for_every_room() -> None:
