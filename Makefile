@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := src tests benchmarks docs/conf.py tools
+SOURCES := src papers tests benchmarks docs/conf.py tools
 
-.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench wheel lock clean
+.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench papers wheel lock clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
@@ -16,6 +16,7 @@ help:
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make catalogues  write what the app says anew from locale/, after a change of its texts"
 	@echo "make bench  measure it: every benchmark, small; BENCH=full as the documentation quotes them"
+	@echo "make papers run it: every table and figure of the five papers, small; PAPERS=full as printed"
 	@echo "make wheel  build dist/*.whl twice, compare the bytes, and try it in a clean environment"
 	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
 	@echo "make format put the code into the house's form"
@@ -125,6 +126,10 @@ docs: $(VENV)/.test
 # Peers are compared with where they are installed; BENCH_PEER=PYTHON names a Python with crowd-kit.
 bench: $(VENV)/.test
 	BENCH="$(BENCH)" BENCH_PEER="$(BENCH_PEER)" $(BIN)/python benchmarks/everything.py
+
+# What was measured is taken up by the next run.
+papers: $(VENV)/.test
+	$(BIN)/python -m masquerade_papers all $(if $(filter full,$(PAPERS)),,--quick) --out papers/results
 
 wheel:
 	$(PYTHON) tools/wheel.py dist

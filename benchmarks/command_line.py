@@ -32,7 +32,7 @@ COMMANDS = (
         "plan",
     ),
     *("plan", "select", "answer", "me", "caps", "demo", "serve", "backup", "restore", "migrate"),
-    *("new-key", "doctor", "user", "helper", "reproduce", "simulate"),
+    *("new-key", "doctor", "user", "helper", "simulate"),
 )
 MASK = "randomized-response:options=2,epsilon=1"
 

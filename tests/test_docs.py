@@ -13,6 +13,7 @@ from typing import get_args
 import pytest
 
 import masquerade
+import masquerade_papers
 from masquerade import errors, plots
 from masquerade.mechanisms.registry import MECHANISMS, PARAMETERS
 from masquerade.server import Settings, create_app, settings
@@ -98,10 +99,11 @@ def test_every_route_is_documented(tmp_path: Path) -> None:
 
 
 def modules() -> list[str]:
-    """Return every module of the package but the migrations."""
+    """Return every module of the package but the migrations, and those of the shelf."""
     return [
         found.name
-        for found in pkgutil.walk_packages(masquerade.__path__, "masquerade.")
+        for package in (masquerade, masquerade_papers)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         if "migrations" not in found.name and not found.name.endswith("__main__")
     ]
 

@@ -43,6 +43,11 @@ for words in words_of(command):
     assert "Usage" in said.getvalue(), words
 """
 
+NO_SHELF = """
+import importlib.util
+assert importlib.util.find_spec("masquerade_papers") is None, "the wheel brings the shelf"
+"""
+
 
 def main() -> None:
     """Build, compare and try; stop with a reason where something is wrong."""
@@ -76,7 +81,10 @@ def digest(path: Path) -> str:
 
 
 def require_complete(wheel: Path) -> None:
-    """Stop where a file of the source is not in the wheel, or another one is."""
+    """Stop where a file of the source is not in the wheel, or another one is.
+
+    What belongs to a checkout alone, as the shelf of the papers does, is such another one.
+    """
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     tracked = subprocess.check_output(["git", "-C", str(SOURCE), "ls-files", "-z"], text=True)
@@ -86,7 +94,10 @@ def require_complete(wheel: Path) -> None:
 
 
 def try_out(wheel: Path) -> None:
-    """Install the wheel in a clean environment, count packages and ask every command for help."""
+    """Install the wheel in a clean environment, count packages and ask every command for help.
+
+    The shelf of the papers must not be in it.
+    """
     with tempfile.TemporaryDirectory() as place:
         environment = Path(place)
         python = str(environment / "bin" / "python")
@@ -99,6 +110,7 @@ def try_out(wheel: Path) -> None:
         size = sum(path.stat().st_size for path in files if not path.is_symlink()) / 1e6
         packages = subprocess.check_output([python, "-c", COUNT], text=True).split()
         subprocess.run([python, "-c", EVERY_HELP], cwd=place, check=True)
+        subprocess.run([python, "-c", NO_SHELF], cwd=place, check=True)
     what = f"{len(packages)} packages beside masquerade, {size:.0f} MB, {seconds:.0f} s"
     sys.stdout.write(f"{what}: {' '.join(packages)}\n")
     if len(packages) > MOST_PACKAGES:

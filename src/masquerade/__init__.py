@@ -5,10 +5,9 @@ something. `mechanisms`: on the person's device the answer becomes a report; onl
 `accounting`: what it costs is charged to the person's ledger. `aggregate`: or it is split between
 two parties who see only sums. `selection`: whom to ask, and how many. Reports come together as
 claims, and these become what is so (`truth`), what is wanted (`preference`), what may be published
-(`release`) and the result of a survey (`results`), with intervals and the bill. `datasets`,
-`simulate` and `reproduce` try all of it on public and made-up crowds; `server`, `client` and `cli`
-are where people meet it. Each room knows itself and the rooms before it. Rooms load when first
-used.
+(`release`) and the result of a survey (`results`), with intervals and the bill. `datasets` and
+`simulate` try all of it on public and made-up crowds; `server`, `client` and `cli` are where people
+meet it. Each room knows itself and the rooms before it. Rooms load when first used.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
         plots,
         preference,
         release,
-        reproduce,
         results,
         selection,
         server,
@@ -62,7 +60,6 @@ __all__ = [
     "plots",
     "preference",
     "release",
-    "reproduce",
     "results",
     "selection",
     "server",

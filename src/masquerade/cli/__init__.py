@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ _COMMANDS = {
         "user": "user:",
         "helper": "helper_party:",
     },
-    "Study": {"reproduce": "reproduce", "simulate": "simulate:"},
+    "Study": {"simulate": "simulate:"},
 }
 
 #: How many objects more there have to be before garbage is looked for: by the usual 700, a command
@@ -130,9 +131,15 @@ def main() -> None:
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
+    with _WithoutPandas():
+        run(lambda: command_line(next(iter(sys.argv[1:]), None))())
+
+
+def run(command: Callable[[], object]) -> None:
+    """Run a command; refusals become one line on standard error and exit code 1."""
     try:
-        with _WithoutPandas(), warnings_as_notes():
-            command_line(next(iter(sys.argv[1:]), None))()
+        with warnings_as_notes():
+            command()
     except MasqueradeError as error:
         complain(error)
         sys.exit(1)

@@ -23,9 +23,10 @@ from masquerade.mechanisms import (
     Mechanism,
     QuantisedResponse,
 )
-from masquerade.reproduce.study import Cells, Job, Scale, real
-from masquerade.reproduce.verdict import printed_in
 from masquerade.truth import ChannelEM, QualityWeighted
+from masquerade_papers import simulated_crowds
+from masquerade_papers.study import Cells, Job, Scale, real
+from masquerade_papers.verdict import printed_in
 
 CITATION = (
     'H. Sun, B. Dong, H. Wang, T. Yu, Z. Qin, "Truth inference on sparse crowdsourcing data with '
@@ -35,7 +36,7 @@ CITATION = (
 
 PRINTED = printed_in("sparse-ldp")
 EPSILONS, QUICK_EPSILONS = ("0.5", "1", "2", "3", "4", "6"), ("1", "2", "4")
-SHAPES: tuple[datasets.TruthShape, ...] = ("uniform", "concentrated", "equal")
+SHAPES: tuple[simulated_crowds.TruthShape, ...] = ("uniform", "concentrated", "equal")
 REAL = ("wsd", "adult_content")
 CATEGORIES = {"wsd": ("1", "2", "3"), "adult_content": ("G", "P", "R", "X")}
 PUBLISHED = {"LP": "Laplace (LP)", "RR": "response (RR)", "MF": "factorization (MF)"}
@@ -73,9 +74,9 @@ def jobs(scale: Scale) -> list[Job]:
     return [*some, Job("one-report", simple_setting, {"seed": 1, "runs": runs})]
 
 
-def web_crowd(*, shape: datasets.TruthShape, seed: int, epsilons: list[str]) -> Cells:
+def web_crowd(*, shape: simulated_crowds.TruthShape, seed: int, epsilons: list[str]) -> Cells:
     """Measure every method on one made-up crowd of the shape of Web."""
-    claims, truth = datasets.web_ratings(np.random.default_rng([seed, 34]), truths=shape)
+    claims, truth = simulated_crowds.web_ratings(np.random.default_rng([seed, 34]), truths=shape)
     cells: Cells = []
     for epsilon in epsilons:
         cells += _errors(claims, truth, epsilon, seed, 1, 5)

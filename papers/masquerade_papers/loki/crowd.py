@@ -8,8 +8,9 @@ import numpy as np
 
 from masquerade import datasets
 from masquerade.exact.arrays import Flags, Floats, Integers
-from masquerade.reproduce.verdict import printed_in
 from masquerade.selection import History, Pool, select
+from masquerade_papers import simulated_crowds
+from masquerade_papers.verdict import printed_in
 
 PRINTED = printed_in("loki")
 _LEVELS: dict[str, dict[str, float]] = PRINTED["levels"]
@@ -60,9 +61,9 @@ def read_ratings(name: str, *, seed: int = 0) -> Ratings:
     if name in ("simulated", DENSE):
         rng = np.random.default_rng([seed, 2014])
         simulated = (
-            datasets.movie_ratings(rng, past=100, density=1.0, coming_density=1.0)
+            simulated_crowds.movie_ratings(rng, past=100, density=1.0, coming_density=1.0)
             if name == DENSE
-            else datasets.movie_ratings(rng)
+            else simulated_crowds.movie_ratings(rng)
         )
         return Ratings(
             simulated.person,

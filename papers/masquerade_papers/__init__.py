@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.reproduce.run import PAPERS, Reproduction, reproduce, row_json
-    from masquerade.reproduce.study import Scale
-    from masquerade.reproduce.verdict import VERDICTS, Comparison, Estimate, Row
+    from masquerade_papers.run import PAPERS, Reproduction, reproduce, row_json
+    from masquerade_papers.study import Scale
+    from masquerade_papers.verdict import VERDICTS, Comparison, Estimate, Row
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 

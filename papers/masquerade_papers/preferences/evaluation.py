@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from masquerade.reproduce.preferences import (
+from masquerade_papers.preferences.figures import (
+    SHAPE_DATA,
+    Accuracies,
+    Means,
+    figures,
+    ratio,
+)
+from masquerade_papers.preferences.measurement import (
     BOUNDS,
     CONSERVATIVE,
     EPSILONS,
@@ -22,15 +29,8 @@ from masquerade.reproduce.preferences import (
     TWO,
     VOTERS,
 )
-from masquerade.reproduce.preferences_figures import (
-    SHAPE_DATA,
-    Accuracies,
-    Means,
-    figures,
-    ratio,
-)
-from masquerade.reproduce.study import Cells, Evaluation, Scale, Table, means_by
-from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
+from masquerade_papers.study import Cells, Evaluation, Scale, Table, means_by
+from masquerade_papers.verdict import Comparison, Estimate, Row, Statements
 
 BEST_READING = (
     "Algorithm 3 is given the best reading found: directions of length 1, a ridge and trimming; "

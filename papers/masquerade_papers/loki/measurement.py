@@ -11,7 +11,9 @@ import math
 import numpy as np
 
 from masquerade import datasets
-from masquerade.reproduce.loki_crowd import (
+from masquerade.selection import group_error
+from masquerade_papers import simulated_crowds
+from masquerade_papers.loki.crowd import (
     DENSE,
     DEVIATIONS,
     LEVELS,
@@ -21,8 +23,7 @@ from masquerade.reproduce.loki_crowd import (
     Crowd,
     read_ratings,
 )
-from masquerade.reproduce.study import Cells, Job, Scale, real
-from masquerade.selection import group_error
+from masquerade_papers.study import Cells, Job, Scale, real
 
 CITATION = (
     'T. Kandappu, V. Sivaraman, A. Friedman, R. Boreli, "Loki: A privacy-conscious platform for '
@@ -226,7 +227,7 @@ def trial(*, name: str, seed: int) -> Cells:
         person, question, rating = person[answered], question[answered], rating[answered]
         person = np.unique(person, return_inverse=True)[1].astype(np.int64)
     else:
-        ratings = datasets.lecturer_ratings(rng)
+        ratings = simulated_crowds.lecturer_ratings(rng)
         person, question, rating = ratings.person, ratings.question, ratings.rating
     level = rng.choice(4, size=int(person.max()) + 1, p=np.array(SHARES) / sum(SHARES))
     report = rating + np.array(DEVIATIONS)[level][person] * rng.standard_normal(len(rating))

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.reproduce import PAPERS, Scale, reproduce, run
-from masquerade.reproduce.figures import NO_DRAWING, write_numbers
-from masquerade.reproduce.run import identity
-from masquerade.reproduce.sparse_ldp import simple_setting
-from masquerade.reproduce.study import Cells, Evaluation, Figure, Job, Panel, Series, Table
-from masquerade.reproduce.verdict import Estimate, Statements
+from masquerade_papers import PAPERS, Scale, reproduce, run
+from masquerade_papers.figures import NO_DRAWING, write_numbers
+from masquerade_papers.run import identity
+from masquerade_papers.sparse_ldp.measurement import simple_setting
+from masquerade_papers.study import Cells, Evaluation, Figure, Job, Panel, Series, Table
+from masquerade_papers.verdict import Estimate, Statements
 
 CALLS: list[int] = []
 
@@ -53,11 +53,11 @@ def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a study of the functions above known under the name "tiny"."""
-    paper, evaluator = types.ModuleType("tiny"), types.ModuleType("tiny_evaluation")
+    paper, evaluator = types.ModuleType("tiny"), types.ModuleType("tiny.evaluation")
     paper.jobs, paper.CITATION = jobs, "nobody"  # type: ignore[attr-defined]
     evaluator.evaluate = evaluate  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tiny", paper)
-    monkeypatch.setitem(sys.modules, "tiny_evaluation", evaluator)
+    monkeypatch.setitem(sys.modules, "tiny.measurement", paper)
+    monkeypatch.setitem(sys.modules, "tiny.evaluation", evaluator)
     monkeypatch.setattr(run, "PAPERS", {"tiny": "tiny"})
     CALLS.clear()
 

@@ -28,8 +28,9 @@ from masquerade.release import (
     ise,
     simulate,
 )
-from masquerade.reproduce.study import Cells, Clock, Job, Scale, real
-from masquerade.reproduce.verdict import printed_in
+from masquerade_papers import simulated_crowds
+from masquerade_papers.study import Cells, Clock, Job, Scale, real
+from masquerade_papers.verdict import printed_in
 
 CITATION = (
     'M. Huai, D. Wang, C. Miao, J. Xu, A. Zhang, "Privacy-aware synthesizing for crowdsourced '
@@ -80,9 +81,9 @@ def case(name: str, seed: int, objects: int | None) -> Case:
         data = name if name == "population" else f"{name}, a stand-in"
         return Case(claims, _inliers(claims), data)
     makers = {
-        "population": datasets.population,
-        "stock": datasets.stock,
-        "indoor": datasets.indoor_floorplan,
+        "population": simulated_crowds.population,
+        "stock": simulated_crowds.stock,
+        "indoor": simulated_crowds.indoor_floorplan,
     }
     crowd = makers[name](rng, **({} if objects is None else {"objects": objects}))
     return Case(crowd.claims, crowd.densities, "simulated, true densities known")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from masquerade.reproduce.verdict import Estimate, Row, Statements
+from masquerade_papers.verdict import Estimate, Row, Statements
 
 
 def paper(*, own: bool = True, tolerance: float = 0.1, note: str = "") -> Statements:

@@ -40,7 +40,7 @@ class SimulatedClaims:
 
     Examples
     --------
-    >>> from masquerade.datasets import population
+    >>> from masquerade_papers.simulated_crowds import population
     >>> made = population(np.random.default_rng(1), objects=20, users=30)
     >>> made.claims.n_objects
     20
@@ -64,7 +64,7 @@ class SimulatedRatings(Result):
 
     Examples
     --------
-    >>> from masquerade.datasets import lecturer_ratings
+    >>> from masquerade_papers.simulated_crowds import lecturer_ratings
     >>> ratings = lecturer_ratings(np.random.default_rng(1))
     >>> int(ratings.rating.min()), int(ratings.rating.max())
     (1, 5)

@@ -10,7 +10,8 @@ import numpy as np
 
 from masquerade.accounting.gaussian import gaussian_epsilon
 from masquerade.exact.arrays import Floats
-from masquerade.reproduce.loki import (
+from masquerade_papers.loki.crowd import DEVIATIONS, EPSILONS, LEVELS, PRINTED
+from masquerade_papers.loki.measurement import (
     ALPHAS,
     BUDGETS,
     DELTA,
@@ -23,8 +24,7 @@ from masquerade.reproduce.loki import (
     SEQUENCE_BUDGET,
     SEQUENCE_CAP,
 )
-from masquerade.reproduce.loki_crowd import DEVIATIONS, EPSILONS, LEVELS, PRINTED
-from masquerade.reproduce.study import (
+from masquerade_papers.study import (
     Cells,
     Evaluation,
     Figure,
@@ -36,7 +36,7 @@ from masquerade.reproduce.study import (
     means_by,
     real,
 )
-from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
+from masquerade_papers.verdict import Comparison, Estimate, Row, Statements
 
 #: Policy, alpha, estimator and budget.
 Key = tuple[str, float, str, float]

@@ -24,8 +24,8 @@ from masquerade.preference import (
     held_out_accuracy,
     made_up_voters,
 )
-from masquerade.reproduce.study import Cells, Job, Scale, real
-from masquerade.reproduce.verdict import printed_in
+from masquerade_papers.study import Cells, Job, Scale, real
+from masquerade_papers.verdict import printed_in
 
 CITATION = (
     'T. Wang, J. Zhao, H. Yu, J. Liu, X. Yang, X. Ren, S. Shi, "Privacy-preserving crowd-guided AI '

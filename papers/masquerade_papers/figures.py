@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from masquerade.answers.frames import write_table
-from masquerade.reproduce.study import Figure, Panel, Series
+from masquerade_papers.study import Figure, Panel, Series
 
 NO_DRAWING = (
     "no PNG was drawn, for matplotlib is not installed; the numbers of each figure are in its CSV "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from masquerade.reproduce.sparse_ldp import (
+from masquerade.truth import published_laplace_mae, published_response_mae
+from masquerade_papers.sparse_ldp.measurement import (
     CONSTANT,
     EPSILONS,
     EXACT_LAPLACE,
@@ -17,7 +18,7 @@ from masquerade.reproduce.sparse_ldp import (
     SHAPES,
     TASKS_WHEN_QUICK,
 )
-from masquerade.reproduce.study import (
+from masquerade_papers.study import (
     Cells,
     Evaluation,
     Figure,
@@ -28,8 +29,7 @@ from masquerade.reproduce.study import (
     Table,
     means_by,
 )
-from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
-from masquerade.truth import published_laplace_mae, published_response_mae
+from masquerade_papers.verdict import Comparison, Estimate, Row, Statements
 
 #: Mean absolute errors by method and epsilon.
 Means = Mapping[tuple[Any, ...], Estimate]

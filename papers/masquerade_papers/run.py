@@ -23,17 +23,17 @@ from masquerade.answers.frames import write_table
 from masquerade.answers.result import Progress, Result
 from masquerade.errors import ParameterError
 from masquerade.exact.number import in_range
-from masquerade.reproduce.figures import NO_DRAWING, can_draw, draw, write_numbers
-from masquerade.reproduce.study import Cells, Evaluation, Evaluator, Job, Scale, Study
-from masquerade.reproduce.verdict import Comparison, Row
+from masquerade_papers.figures import NO_DRAWING, can_draw, draw, write_numbers
+from masquerade_papers.study import Cells, Evaluation, Evaluator, Job, Scale, Study
+from masquerade_papers.verdict import Comparison, Row
 
-#: The papers by name, and the module that measures; ``<module>_evaluation`` evaluates that.
+#: The papers by name, and the package of each: its ``measurement`` and its ``evaluation``.
 PAPERS: Mapping[str, str] = {
-    "two-layer": "masquerade.reproduce.two_layer",
-    "priscrowd": "masquerade.reproduce.priscrowd",
-    "preferences": "masquerade.reproduce.preferences",
-    "sparse-ldp": "masquerade.reproduce.sparse_ldp",
-    "loki": "masquerade.reproduce.loki",
+    "two-layer": "masquerade_papers.two_layer",
+    "priscrowd": "masquerade_papers.priscrowd",
+    "preferences": "masquerade_papers.preferences",
+    "sparse-ldp": "masquerade_papers.sparse_ldp",
+    "loki": "masquerade_papers.loki",
 }
 
 #: Changes when measurements change their meaning, so that older parts are not taken up.
@@ -93,9 +93,9 @@ def reproduce(
             f"trials is {chosen.trials}, expected at least 2, for a standard error."
         )
     folder = Path(out)
-    studies = {name: cast(Study, import_module(PAPERS[name])) for name in papers}
+    studies = {name: cast(Study, import_module(f"{PAPERS[name]}.measurement")) for name in papers}
     evaluators = {
-        name: cast(Evaluator, import_module(f"{PAPERS[name]}_evaluation")) for name in papers
+        name: cast(Evaluator, import_module(f"{PAPERS[name]}.evaluation")) for name in papers
     }
     jobs = {name: study.jobs(chosen) for name, study in studies.items()}
     measured, taken_up = _measure(jobs, folder, processes, progress)

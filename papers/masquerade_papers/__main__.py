@@ -1,19 +1,24 @@
-"""``masquerade reproduce``: the tables and figures of the papers, beside what comes out here."""
+"""``python -m masquerade_papers``: tables and figures of the papers, beside what comes out here."""
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
+from masquerade.cli import run
 from masquerade.cli.options import AsJson
 from masquerade.cli.terminal import progress_bar, show
-
-if TYPE_CHECKING:
-    from masquerade.reproduce import Reproduction
+from masquerade_papers import PAPERS, VERDICTS, Reproduction, Scale, row_json
+from masquerade_papers import reproduce as measure
 
 PAPER_NAMES = "two-layer, priscrowd, preferences, sparse-ldp, loki or all"
 
@@ -57,13 +62,8 @@ def reproduce(
     result says so. If a run was interrupted, run the same command again: finished parts are not
     measured again.
 
-    Example: masquerade reproduce two-layer --quick --out tables
+    Example: python -m masquerade_papers two-layer --quick --out tables
     """
-    import time
-
-    from masquerade.reproduce import PAPERS, Scale, row_json
-    from masquerade.reproduce import reproduce as measure
-
     started = time.monotonic()
     names = list(PAPERS) if paper == "all" else [paper]
     scale = Scale(quick=quick, trials=trials, clock=time.process_time)
@@ -105,8 +105,6 @@ def reproduce(
 
 
 def _verdicts(reproduction: Reproduction) -> dict[str, dict[str, int]]:
-    from masquerade.reproduce import VERDICTS
-
     verdicts: dict[str, dict[str, int]] = {}
     for name, rows in reproduction.rows.items():
         counts = Counter(row.verdict for row in rows)
@@ -115,12 +113,6 @@ def _verdicts(reproduction: Reproduction) -> dict[str, dict[str, int]]:
 
 
 def _print_rows(reproduction: Reproduction) -> None:
-    import math
-
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     def number(each: float | None) -> str:
         return "–" if each is None or not math.isfinite(each) else f"{each:.4g}"
 
@@ -144,3 +136,18 @@ def _print_rows(reproduction: Reproduction) -> None:
                 gain = f"{number(each.difference)} ± {number(each.standard_error)}"
                 comparisons.add_row(each.artifact, escape(each.quantity), gain, each.outcome)
             console.print(comparisons)
+
+
+def main() -> None:
+    """Run the command with the words of the command line."""
+    line = typer.Typer(
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    line.command(name="masquerade_papers")(reproduce)
+    run(lambda: line(prog_name="python -m masquerade_papers"))
+
+
+if __name__ == "__main__":
+    main()

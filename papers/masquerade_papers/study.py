@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from masquerade.datasets import DATASETS
-from masquerade.reproduce.verdict import Comparison, Estimate, Row
+from masquerade_papers.verdict import Comparison, Estimate, Row
 
 #: Returns seconds of processor time.
 Clock = Callable[[], float]

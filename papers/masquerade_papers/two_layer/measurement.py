@@ -11,11 +11,12 @@ import numpy as np
 from masquerade import datasets
 from masquerade.answers import Claims, Truths
 from masquerade.mechanisms import QuestionSampling, TwoLayer
-from masquerade.reproduce.study import Cells, Job, Scale, real
-from masquerade.reproduce.verdict import Estimate, printed_in
 from masquerade.simulate import study
 from masquerade.truth import MajorityVote, OneCoin, TruthDiscovery
 from masquerade.truth.scores import hits
+from masquerade_papers import simulated_crowds
+from masquerade_papers.study import Cells, Job, Scale, real
+from masquerade_papers.verdict import Estimate, printed_in
 
 CITATION = (
     "Y. Li, C. Miao, L. Su, J. Gao, Q. Li, B. Ding, Z. Qin, K. Ren, "
@@ -24,7 +25,10 @@ CITATION = (
 
 PRINTED = printed_in("two-layer")
 EPSILONS: tuple[str, ...] = tuple(PRINTED["tables"]["peer-grading"])
-CROWDS = {"peer-grading": datasets.peer_grading, "duchenne-smile": datasets.duchenne_smile}
+CROWDS = {
+    "peer-grading": simulated_crowds.peer_grading,
+    "duchenne-smile": simulated_crowds.duchenne_smile,
+}
 STAND_INS = ("rte", "bluebird")
 MECHANISMS = ("one-layer", "two-layer")
 MV, TD, CA, SAMPLED = "majority-vote", "truth-discovery", "one-coin", "sampled"

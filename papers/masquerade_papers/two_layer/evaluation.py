@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from masquerade.reproduce.study import (
+from masquerade.truth import FlipProduct
+from masquerade_papers.study import (
     Cells,
     Evaluation,
     Figure,
@@ -18,7 +19,7 @@ from masquerade.reproduce.study import (
     Table,
     means_by,
 )
-from masquerade.reproduce.two_layer import (
+from masquerade_papers.two_layer.measurement import (
     CA,
     CROWDS,
     EPSILONS,
@@ -31,8 +32,7 @@ from masquerade.reproduce.two_layer import (
     STAND_INS,
     TD,
 )
-from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
-from masquerade.truth import FlipProduct
+from masquerade_papers.verdict import Comparison, Estimate, Row, Statements
 
 TABLES: Mapping[str, Mapping[str, Sequence[float]]] = PRINTED["tables"]
 #: Of tables 2 and 3, in their order.

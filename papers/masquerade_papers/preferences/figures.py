@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.reproduce.preferences import (
+from masquerade_papers.preferences.measurement import (
     LABELS,
     MACHINE_VOTERS,
     MECHANISMS,
@@ -17,8 +17,8 @@ from masquerade.reproduce.preferences import (
     TWO,
     VOTERS,
 )
-from masquerade.reproduce.study import Figure, Panel, Series, Style
-from masquerade.reproduce.verdict import Estimate
+from masquerade_papers.study import Figure, Panel, Series, Style
+from masquerade_papers.verdict import Estimate
 
 Means = Mapping[tuple[Any, ...], Estimate]
 

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from masquerade.reproduce.priscrowd import EPSILONS, LABEL, METHODS, PRINTED, SAMPLES, SIZES
-from masquerade.reproduce.study import (
+from masquerade_papers.priscrowd.measurement import (
+    EPSILONS,
+    LABEL,
+    METHODS,
+    PRINTED,
+    SAMPLES,
+    SIZES,
+)
+from masquerade_papers.study import (
     Cells,
     Evaluation,
     Figure,
@@ -18,7 +25,7 @@ from masquerade.reproduce.study import (
     Style,
     Table,
 )
-from masquerade.reproduce.verdict import Comparison, Estimate, Row, Statements
+from masquerade_papers.verdict import Comparison, Estimate, Row, Statements
 
 #: Of the printed ratio of two errors.
 RATIO_TOLERANCE = 0.25

@@ -15,13 +15,13 @@ import pytest
 
 from masquerade import datasets
 from masquerade.datasets import DATA_VARIABLE
-from masquerade.reproduce import PAPERS, VERDICTS, Scale
-from masquerade.reproduce.loki import one_survey
-from masquerade.reproduce.loki_crowd import LiteralErrors, signed_root
-from masquerade.reproduce.run import identity
-from masquerade.reproduce.study import Cells, Evaluation, Job
-from masquerade.reproduce.verdict import Row
 from masquerade.selection import History, Pool
+from masquerade_papers import PAPERS, VERDICTS, Scale
+from masquerade_papers.loki.crowd import LiteralErrors, signed_root
+from masquerade_papers.loki.measurement import one_survey
+from masquerade_papers.run import identity
+from masquerade_papers.study import Cells, Evaluation, Job
+from masquerade_papers.verdict import Row
 
 REAL_FOLDER = os.environ.get(DATA_VARIABLE)
 
@@ -71,8 +71,8 @@ def studied(paper: str) -> Evaluation:
     """Return the results of a study on tiny crowds."""
     seconds = itertools.count()
     scale = Scale(quick=True, trials=2, clock=lambda: float(next(seconds) ** 2))
-    module = import_module(PAPERS[paper])
-    evaluator = import_module(f"{PAPERS[paper]}_evaluation")
+    module = import_module(f"{PAPERS[paper]}.measurement")
+    evaluator = import_module(f"{PAPERS[paper]}.evaluation")
     with pytest.MonkeyPatch.context() as patch:
         for name, few in FEW.get(PAPERS[paper].rsplit(".", 1)[1], {}).items():
             patch.setattr(module, name, few)

@@ -248,7 +248,9 @@ class Statements:
 @lru_cache(maxsize=8)
 def printed_in(paper: str) -> Mapping[str, Any]:
     """Return what a paper prints: its tables of numbers, and ``statements`` by name."""
-    text = (files("masquerade.reproduce") / "papers" / f"{paper}.toml").read_text("utf-8")
+    text = (files("masquerade_papers") / paper.replace("-", "_") / "printed.toml").read_text(
+        "utf-8"
+    )
     return MappingProxyType(tomllib.loads(text))
 
 

@@ -1,0 +1,1 @@
+"""Kandappu et al. (2014), Loki: selection of participants."""

@@ -1,0 +1,1 @@
+"""Wang et al. (2019): private social preferences."""

@@ -1,0 +1,1 @@
+"""Sun et al. (2018): sparse numeric answers under local privacy."""
