@@ -16,7 +16,8 @@
     │   ├── DisconnectedItems           items that were compared too little to be ranked
     │   └── UnderdeterminedProfile      too few answers to compute a worker's profile from
     ├── ParameterError (ValueError)     a parameter is outside its range
-    │   └── MechanismSyntaxError        a mechanism's text form cannot be read
+    │   ├── MechanismSyntaxError        a mechanism's text form cannot be read
+    │   └── NeighbourMismatch           losses between different worlds were to be added
     ├── InsecureRandomness (TypeError)  simulation randomness offered where a person is protected
     ├── NotFitted (AttributeError)      a result was asked for before ``fit``
     ├── MissingExtra (ImportError)      a package of an extra is not installed
@@ -152,6 +153,10 @@ class ParameterError(MasqueradeError, ValueError):
 
 class MechanismSyntaxError(ParameterError):
     """The text form of a mechanism cannot be read."""
+
+
+class NeighbourMismatch(ParameterError):
+    """Losses of different neighbouring relations or units were to be added."""
 
 
 class InsecureRandomness(MasqueradeError, TypeError):

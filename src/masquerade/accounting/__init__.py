@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         risk_in_words,
     )
     from masquerade.exact.epsilon_at_delta import epsilon_of_rho, rho_of_epsilon
+    from masquerade.exact.loss import Loss, Step, noise, pure_loss, stability, tail
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -99,6 +100,7 @@ __all__ = [
     "LaplaceNumber",
     "Ledger",
     "LedgerStatistics",
+    "Loss",
     "LossDistribution",
     "MaskedChoice",
     "MaskedNumber",
@@ -107,6 +109,7 @@ __all__ = [
     "Randomizer",
     "Rho",
     "Spent",
+    "Step",
     "Storage",
     "Witness",
     "answers_allowed",
@@ -128,8 +131,10 @@ __all__ = [
     "kinds_of",
     "largest_power",
     "largest_power_together",
+    "noise",
     "odds_in_words",
     "power_in_words",
+    "pure_loss",
     "pure_of",
     "rho_of",
     "rho_of_cap",
@@ -140,6 +145,8 @@ __all__ = [
     "risk_in_words",
     "spent",
     "spent_together",
+    "stability",
+    "tail",
     "total",
     "trade_off_curve",
     "verify_chain",
