@@ -22,7 +22,6 @@ MOST_SECONDS = sized(0.3, 3.0)
 METHODS = {
     "MajorityVote": lambda: peer.MajorityVote(),
     "Wawa": lambda: peer.Wawa(),
-    "ZeroBasedSkill": lambda: peer.ZeroBasedSkill(),
     "OneCoinDawidSkene": lambda: peer.OneCoinDawidSkene(),
     "DawidSkene": lambda: peer.DawidSkene(),
     "GLAD": lambda: peer.GLAD(),

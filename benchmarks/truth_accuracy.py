@@ -64,7 +64,6 @@ METHODS: dict[str, type[CategoricalEstimator]] = {
 PEERS = {
     "crowd-kit majority": "MajorityVote",
     "crowd-kit Wawa": "Wawa",
-    "crowd-kit ZBS": "ZeroBasedSkill",
     "crowd-kit one-coin DS": "OneCoinDawidSkene",
     "crowd-kit DS": "DawidSkene",
 }

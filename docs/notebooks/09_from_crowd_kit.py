@@ -63,7 +63,7 @@ print("Dawid-Skene  ", (labels == truth[labels.index]).mean().round(3))
 mechanism = mq.mechanisms.RandomizedResponse(2, epsilon=2)
 claims = mq.Claims.from_frame(alone, options=["cat", "dog"])
 reports = mechanism.simulate(claims, np.random.default_rng(1))
-fit = DawidSkene(n_iter=50).fit(reports.to_pandas(), mechanism=mechanism)
+fit = DawidSkene(n_iter=50).fit(reports, mechanism=mechanism)
 found = fit.labels_
 print("Dawid-Skene on masked labels", (found == truth[found.index]).mean().round(3))
 

@@ -20,7 +20,6 @@ import masquerade as mq
 from masquerade import preference, release, selection, truth
 from masquerade.preference import SocialPreference
 from masquerade.results import read_reports, survey_result, write_reports
-from masquerade.truth import texts
 
 Columns = dict[str, list[Any]]
 
@@ -38,7 +37,6 @@ TRUTHS: Columns = {
     "truth": [("yes", "no")[t % 2] for t in range(6)],
 }
 LISTS: Columns = {**CLAIMS, "label": [[label, "seen"] for label in CLAIMS["label"]]}
-TEXTS: Columns = {**CLAIMS, "text": [f"it says {label}" for label in CLAIMS["label"]]}
 LEVELS: Columns = {"task": TRUTHS["task"], "truth": [float(t) for t in range(6)]}
 CHOICES: Columns = {
     "voter": [f"v{v}" for v in range(8) for _ in range(3)],
@@ -123,9 +121,6 @@ ENTRIES: dict[str, tuple[Columns, Callable[[Any], Any]]] = {
     "root_mean_squared_error": (LEVELS, lambda table: truth.root_mean_squared_error(MEAN, table)),
     "constant_error": (LEVELS, lambda table: MEAN.constant_error(table)),
     "BinaryRelevance": (LISTS, lambda table: truth.BinaryRelevance().fit(table).truths_),
-    "ROVER": (TEXTS, lambda table: texts.ROVER().fit(table).truths_),
-    "RASA": (TEXTS, lambda table: texts.RASA().fit(table).truths_),
-    "HRRASA": (TEXTS, lambda table: texts.HRRASA().fit(table).truths_),
     "components": (CLAIMS, truth.components),
     "krippendorff_alpha": (CLAIMS, truth.krippendorff_alpha),
     "fleiss_kappa": (CLAIMS, truth.fleiss_kappa),

@@ -18,9 +18,7 @@ from masquerade.mechanisms import (
     TwoLayer,
 )
 from masquerade.truth import (
-    KOS,
     METHODS,
-    MMSR,
     Auto,
     BayesianCombination,
     CategoricalEstimator,
@@ -37,8 +35,8 @@ from masquerade.truth import (
 )
 
 CATEGORICAL = [method for method in METHODS if issubclass(method, CategoricalEstimator)]
-# Methods that take claims of every kind: the others need truths, two options or many pairs.
-GENERAL = [method for method in CATEGORICAL if method not in (GoldMajorityVote, KOS, MMSR)]
+# Methods that need no known truths.
+GENERAL = [method for method in CATEGORICAL if method is not GoldMajorityVote]
 LEVELS = {"high": RandomizedResponse(2, epsilon=1), "low": RandomizedResponse(2, epsilon=4)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.truth import METHODS, DawidSkene, crowd_kit
+from masquerade.truth import METHODS, DawidSkene
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -18,20 +18,6 @@ def test_a_method_is_cloned_by_its_parameters(method: Any) -> None:
     one = method()
     assert base.clone(one).get_params() == one.get_params()
     checks.check_get_params_invariance(method.__name__, one)
-
-
-@pytest.mark.parametrize("name", crowd_kit.__all__)
-def test_a_method_with_crowd_kits_names_is_cloned(name: str) -> None:
-    """`clone` asks for the parameters by the names that the constructor takes."""
-    base: Any = pytest.importorskip("sklearn.base")
-    method: Any = getattr(crowd_kit, name)
-    needed: dict[str, tuple[Any, ...]] = {
-        "ROVER": (str.split, " ".join),
-        "TextRASA": (ord,),
-        "TextHRRASA": (ord,),
-    }
-    one = method(*needed.get(name, ()))
-    assert base.clone(one).get_params().keys() == one.get_params().keys()
 
 
 def test_an_unknown_parameter_is_corrected_and_changes_nothing() -> None:

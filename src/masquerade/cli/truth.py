@@ -54,13 +54,12 @@ def truth(
         str | None,
         typer.Option(
             help="Inference method. For labels: auto, majority-vote, weighted-vote, "
-            "gold-majority-vote, zero-based-skill, truth-discovery, kos, mmsr, one-coin, "
-            "one-coin-dawid-skene, two-coin, dawid-skene, glad, mace, bayesian-combination, "
-            "subtypes. For numbers: median, mean, quality-weighted, confidence-aware, catd, "
-            "gaussian-truth, reliability, heavy-tail, moments, channel-em, numeric-auto. "
-            "Default: auto for labels and numeric-auto for numbers. With --engine stream or "
-            "dask, the default for labels is truth-discovery, or one-coin if the claims are "
-            "masked.",
+            "gold-majority-vote, truth-discovery, one-coin, one-coin-dawid-skene, two-coin, "
+            "dawid-skene, glad, mace, bayesian-combination, subtypes. For numbers: median, mean, "
+            "quality-weighted, confidence-aware, catd, gaussian-truth, reliability, heavy-tail, "
+            "moments, channel-em, numeric-auto. Default: auto for labels and numeric-auto for "
+            "numbers. With --engine stream or dask, the default for labels is truth-discovery, or "
+            "one-coin if the claims are masked.",
             callback=known_method,
             autocompletion=completion(methods),
         ),

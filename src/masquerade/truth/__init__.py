@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from masquerade.truth.level_means import LevelMean, level_mean
     from masquerade.truth.level_weights import Combination, Heterogeneity
     from masquerade.truth.margins import ReportVariance, expected_margin, report_variance
-    from masquerade.truth.matrix_completion import MMSR
-    from masquerade.truth.message_passing import KOS
     from masquerade.truth.methods import METHODS, method_named
     from masquerade.truth.numeric import (
         CATD,
@@ -82,17 +80,9 @@ if TYPE_CHECKING:
     from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
     from masquerade.truth.shares_over_levels import LevelShares, level_shares
     from masquerade.truth.subtypes import Subtypes
-    from masquerade.truth.texts import (
-        HRRASA,
-        RASA,
-        ROVER,
-        TextEstimator,
-        character_embedding,
-        gleu,
-    )
     from masquerade.truth.truth_discovery import TruthDiscovery
     from masquerade.truth.two_coin import TwoCoin
-    from masquerade.truth.vote_weights import GoldMajorityVote, ZeroBasedSkill
+    from masquerade.truth.vote_weights import GoldMajorityVote
     from masquerade.truth.voting import MajorityVote, WeightedVote
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -101,13 +91,8 @@ __all__ = [
     "CATD",
     "ESTIMATORS",
     "GLAD",
-    "HRRASA",
-    "KOS",
     "MACE",
     "METHODS",
-    "MMSR",
-    "RASA",
-    "ROVER",
     "Auto",
     "BayesianCombination",
     "BinaryRelevance",
@@ -152,15 +137,12 @@ __all__ = [
     "Shares",
     "StoppingRule",
     "Subtypes",
-    "TextEstimator",
     "TotalStop",
     "TruthDiscovery",
     "TwoCoin",
     "WeightedVote",
-    "ZeroBasedSkill",
     "accuracy",
     "calibration_table",
-    "character_embedding",
     "components",
     "error_rate",
     "error_rate_change",
@@ -169,7 +151,6 @@ __all__ = [
     "expected_margin",
     "fleiss_kappa",
     "forecast",
-    "gleu",
     "importance",
     "important_workers",
     "krippendorff_alpha",

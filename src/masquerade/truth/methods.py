@@ -9,8 +9,6 @@ from masquerade.truth.bayesian_combination import BayesianCombination
 from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
 from masquerade.truth.estimator import Estimator, Kind
 from masquerade.truth.glad import GLAD
-from masquerade.truth.matrix_completion import MMSR
-from masquerade.truth.message_passing import KOS
 from masquerade.truth.numeric import (
     CATD,
     ChannelEM,
@@ -28,7 +26,7 @@ from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.subtypes import Subtypes
 from masquerade.truth.truth_discovery import TruthDiscovery
 from masquerade.truth.two_coin import TwoCoin
-from masquerade.truth.vote_weights import GoldMajorityVote, ZeroBasedSkill
+from masquerade.truth.vote_weights import GoldMajorityVote
 from masquerade.truth.voting import MajorityVote, WeightedVote
 
 #: All methods, simplest first, those for categories before those for numbers.
@@ -36,10 +34,7 @@ METHODS: tuple[type[Estimator], ...] = (
     MajorityVote,
     WeightedVote,
     GoldMajorityVote,
-    ZeroBasedSkill,
     TruthDiscovery,
-    KOS,
-    MMSR,
     OneCoin,
     OneCoinDawidSkene,
     TwoCoin,
