@@ -1,6 +1,6 @@
 """Labels from fewer answers: real answers replayed, the next task chosen after each batch.
 
-    python benchmarks/truth_collection.py [DATA] [--seeds N] [--rule lmu]
+    python benchmarks/truth_collection.py [DATA] [--seeds N]
 
 DATA is the folder of sets, by default what ``MASQUERADE_DATA`` names. Each task first has one
 answer; then batches of a tenth of the tasks follow, each task at most once in a batch. A task's
@@ -34,7 +34,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, nargs="?", default=os.environ.get("MASQUERADE_DATA"))
     parser.add_argument("--seeds", type=int, default=sized(1, 5))
-    parser.add_argument("--rule", default="lmu")
     given = parser.parse_args()
     if given.data is None:
         print("MASQUERADE_DATA is not set, and no folder of sets is given: nothing is measured")
@@ -47,7 +46,7 @@ def main() -> None:
         how = "in clear" if epsilon is None else f"at epsilon {epsilon}"
         for answers, evenly in ((FEW, few), (MANY, many)):
             CARDS.add(
-                f"mean accuracy over {len(SETS)} sets {how}, {FEW} answers a task by {given.rule}",
+                f"mean accuracy over {len(SETS)} sets {how}, {FEW} answers a task",
                 chosen,
                 "",
                 peer=f"{answers} a task evenly",
@@ -71,14 +70,14 @@ def replayed(folder: Path, epsilon: int | None, given: Any) -> np.ndarray:
         # place[task] lists the rows of its answers in random order
         order = rng.permutation(len(claims))
         place = [order[claims.task[order] == task].tolist() for task in range(claims.n_tasks)]
-        rows = [chosen_rows(reports, place, mechanism, given.rule)]
+        rows = [chosen_rows(reports, place, mechanism)]
         rows += [evenly(place, answers, rng) for answers in (FEW, MANY)]
         found.append([judged(reports, one, truths, mechanism) for one in rows])
     return np.asarray(np.mean(found, axis=0))
 
 
 def chosen_rows(
-    reports: Claims, place: list[list[int]], mechanism: CategoricalMechanism | None, rule: Any
+    reports: Claims, place: list[list[int]], mechanism: CategoricalMechanism | None
 ) -> list[int]:
     """Return the answers that are asked for, batch by batch."""
     table = reports.to_arrow()
@@ -88,7 +87,6 @@ def chosen_rows(
         options=reports.options.to_pylist() if reports.options is not None else [],
         mechanism=mechanism,
         stop=TotalStop(answers_per_task=FEW, most=1_000_000),
-        rule=rule,
         public_answers=True,
     )
     code, used = {name: i for i, name in enumerate(tasks)}, [0] * len(tasks)

@@ -62,7 +62,6 @@ def test_a_collection_goes_from_command_to_command(run: Run, tasks: Path) -> Non
         (("--mechanism", MASK, "--levels", "x.csv"), "were both given"),
         (("--stop", "gain"), "--worth and --price"),
         (("--stop", "never"), "expected 'total'"),
-        (("--rule", "best"), "rule is 'best'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

@@ -28,7 +28,6 @@ from masquerade.truth import (
     truth_share_intervals,
 )
 from masquerade.truth.agreement import agreement_surplus
-from masquerade.truth.votes import Votes
 
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: four observers.
 OBSERVERS = [
@@ -106,7 +105,7 @@ def test_surplus_is_standard_without_agreement() -> None:
         task, worker = (part.ravel() for part in np.indices((40, 8)))
         label = (rng.random(320) < np.linspace(0.2, 0.8, 8)[worker]).astype(int)
         claims = Claims.from_frame({"task": task, "worker": worker, "label": label})
-        found.append(agreement_surplus(Votes.of(claims)))
+        found.append(agreement_surplus(problem_of(claims, None, gold_codes(None, claims))[0]))
     assert np.mean(found) == pytest.approx(0, abs=4 / math.sqrt(300) + 0.1)
     assert np.std(found) == pytest.approx(1, abs=4 / math.sqrt(600) + 0.1)
 

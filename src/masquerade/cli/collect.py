@@ -67,16 +67,6 @@ def begin(
     gold_share: Annotated[
         float, typer.Option(help="Probability that an offered task is one of --gold, from 0 to 1.")
     ] = 0.1,
-    rule: Annotated[
-        str,
-        typer.Option(
-            help="How open tasks are ranked. lmu: by the doubt that votes and posterior leave "
-            "together. entropy: by the entropy of the posterior. information-gain: by the "
-            "information that one more answer is expected to give. thompson: by a random "
-            "draw from the posterior; it shows co-workers least, and asks for more answers. "
-            "votes: by the doubt that the votes alone leave."
-        ),
-    ] = "lmu",
     stop: Annotated[
         str,
         typer.Option(
@@ -171,7 +161,6 @@ def begin(
         mechanism=masks,
         gold=known,
         gold_share=gold_share,
-        rule=rule,  # type: ignore[arg-type]
         stop=_stop(stop, answers_per_task, probability, worth, price, most),
         most_per_worker=most_per_worker,
         public_answers=public_answers,

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     )
     from masquerade.truth.estimate import Estimate, shown_shares
     from masquerade.truth.estimator import Estimator, Inference
-    from masquerade.truth.forecasts import Expected, Forecast, forecast
     from masquerade.truth.glad import GLAD
     from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
     from masquerade.truth.level_means import LevelMean, level_mean
@@ -106,10 +105,8 @@ __all__ = [
     "DawidSkene",
     "Estimate",
     "Estimator",
-    "Expected",
     "FittedCrowd",
     "FlipProduct",
-    "Forecast",
     "Formula",
     "GainStop",
     "GaussianTruth",
@@ -150,7 +147,6 @@ __all__ = [
     "expected_calibration_error",
     "expected_margin",
     "fleiss_kappa",
-    "forecast",
     "importance",
     "important_workers",
     "krippendorff_alpha",

@@ -12,7 +12,7 @@ from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.expectation_maximization import ClaimBlocks, VoteBlock
-from masquerade.truth.votes import LabelVotes, Votes
+from masquerade.truth.votes import LabelVotes
 
 
 def krippendorff_alpha(data: Claims | Frame) -> float:
@@ -120,18 +120,12 @@ def fleiss_kappa(data: Claims | Frame) -> float:
     return math.nan if expected == 1 else (observed - expected) / (1 - expected)
 
 
-def agreement_surplus(votes: Votes) -> float:
+def agreement_surplus(claims: ClaimBlocks) -> float:
     """Return by how many standard deviations workers agree more than without regard to tasks.
 
     Without regard to tasks, a worker gives labels at the worker's own rates. The standard
     deviation is that of agreements under such rates; 0 where nothing can vary.
     """
-    block = VoteBlock(votes, np.full(votes.n_tasks, -1, dtype=np.int32))
-    return _surplus(_agreements(block, _rates(_labels(block))))
-
-
-def agreement_surplus_of(claims: ClaimBlocks) -> float:
-    """Return the surplus of claims wherever they are; see `agreement_surplus`."""
     return _surplus(claims.fold(_agreements, _rates(claims.fold(_labels))))
 
 

@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.agreement import agreement_surplus_of
+from masquerade.truth.agreement import agreement_surplus
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import (
@@ -177,7 +177,7 @@ class BayesianCombination(CategoricalEstimator):
         without = log_evidence_without_truth(statistics.counts.sum(axis=1))
         if not gated or evidence_bound(crowds, statistics) > without:
             return found
-        surplus = agreement_surplus_of(claims)
+        surplus = agreement_surplus(claims)
         informed = surplus > _CLEAR or self._beats_chance(claims)
         # Behind a mask the bound hardly tells models apart, and one coin is the worse guess.
         if informed and crowd.channel.is_clear:

@@ -25,11 +25,9 @@ from masquerade.truth.collection.saved_folder import SavedFolder
 from masquerade.truth.collection.task_posteriors import TaskPosteriors
 from masquerade.truth.collection.task_rules import (
     StoppingRule,
-    TaskRule,
     TaskState,
     TotalStop,
     accuracy_gain,
-    check_rule,
     information_gain,
     stopping_rule,
     task_scores,
@@ -64,8 +62,6 @@ class Collection:
         Known truths of some of `tasks`. They are mixed in among the tasks that are offered.
     gold_share : float
         Probability that an offered task is one of these, 0 to 1.
-    rule : {"lmu", "entropy", "information-gain", "thompson", "votes"}
-        How tasks are ranked. Thompson's rule shows co-workers least, and asks for more answers.
     stop : StoppingRule, optional
         `TotalStop` (the default: 3.5 answers a task in all), `PosteriorStop` or `GainStop`.
     most_per_worker : int, optional
@@ -78,7 +74,7 @@ class Collection:
 
     Notes
     -----
-    ``"lmu"`` is sqrt(LU (1 - max posterior)), where LU is the doubt that the two leading counts of
+    Tasks are ranked by sqrt(LU (1 - max posterior)), where LU is the doubt that the two leading counts of
     votes leave (Sheng, Provost and Ipeirotis, KDD 2008). Posteriors are those of workers'
     confusions, refitted from the votes after each batch, through the mask. Where labels come out
     swapped against the plain votes, these stand in, and the remark ``SWAPPED_LABELS`` says so.
@@ -112,13 +108,11 @@ class Collection:
         mechanism: Mechanism | str | Mapping[str, Mechanism | str] | None = None,
         gold: Mapping[Any, Any] | None = None,
         gold_share: float = 0.1,
-        rule: TaskRule = "lmu",
         stop: StoppingRule | None = None,
         most_per_worker: int | None = None,
         public_answers: bool = False,
         seed: int = 0,
     ) -> None:
-        check_rule(rule)
         if not 0 <= gold_share <= 1:
             raise ParameterError(f"gold_share is {gold_share}, expected 0 to 1.")
         if most_per_worker is not None:
@@ -132,7 +126,7 @@ class Collection:
         elif mechanism is not None:
             mechanism = mechanism_of(mechanism)
             masks = [mechanism]
-        self.mechanism, self.rule, self.gold_share = mechanism, rule, gold_share
+        self.mechanism, self.gold_share = mechanism, gold_share
         self.stop = TotalStop() if stop is None else stop
         self.most_per_worker, self.public_answers = most_per_worker, public_answers
         self.seed, self._masks = whole(seed, "seed", low=0), masks
@@ -328,7 +322,6 @@ class Collection:
             mechanisms = {name: str(one) for name, one in self.mechanism.items()}
         facts = {
             "mechanisms": mechanisms,
-            "rule": self.rule,
             "stop": {"rule": stop.name, **asdict(stop)},
             "gold_share": self.gold_share,
             "most_per_worker": self.most_per_worker,
@@ -379,7 +372,6 @@ class Collection:
             mechanism=mechanism,
             gold={t: options[code] for t, code in zip(tasks, known, strict=True) if code >= 0},
             gold_share=facts["gold_share"],
-            rule=facts["rule"],
             stop=stopping_rule(stop.pop("rule"), stop),
             most_per_worker=facts["most_per_worker"],
             public_answers=facts["public_answers"],
@@ -442,11 +434,9 @@ class Collection:
         return stopped
 
     def _ranking(self) -> list[int]:
-        """Return all tasks, those without an answer first, then by the rule."""
+        """Return all tasks, those without an answer first, then by doubt."""
         state = self._state()
-        rng = np.random.default_rng([self.seed, self._offers.batch])
-        crowd = state.crowd.crowd.mean(axis=0)
-        score = task_scores(self.rule, state.posterior, state.votes, crowd, rng)
+        score = task_scores(state.posterior, state.votes)
         # By names, so that the order in which tasks were listed favours none.
         tie = digest(pa.array([f"{self.seed} {name}" for name in self._log.claims.tasks]))
         unanswered = state.votes.sum(axis=1) == 0

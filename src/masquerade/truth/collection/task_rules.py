@@ -1,10 +1,10 @@
-"""Rules on tasks: which is asked about next, and which needs no further answer."""
+"""Doubt about tasks, by which they are ranked, and rules that stop them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betainc
@@ -14,48 +14,22 @@ from masquerade.exact.arrays import Flags, Floats
 from masquerade.exact.number import whole
 from masquerade.truth.estimator import check_positive, check_proper_share
 
-#: ``"lmu"``: sqrt(LU (1 - max posterior)), with LU the doubt of the votes alone. ``"entropy"``: of
-#: the posterior. ``"information-gain"``: of an answer of the crowd's. ``"thompson"``: 1 - max
-#: posterior, drawn. ``"votes"``: LU alone.
-TaskRule = Literal["lmu", "entropy", "information-gain", "thompson", "votes"]
 
-
-def check_rule(rule: str) -> None:
-    """Raise `ParameterError` unless this is the name of a rule."""
-    if rule not in get_args(TaskRule):
-        raise ParameterError(f"rule is {rule!r}, expected one of {', '.join(get_args(TaskRule))}.")
-
-
-def task_scores(
-    rule: TaskRule, posterior: Floats, votes: Floats, crowd: Floats, rng: np.random.Generator
-) -> Floats:
-    """Return how much an answer is wanted on each task; the highest score is asked first.
+def task_scores(posterior: Floats, votes: Floats) -> Floats:
+    """Return the doubt about each task, LMU; the task of the highest is asked about first.
 
     `posterior`, `votes` (float array, shape (n_tasks, n_options)): how probable each truth is; how
     many reports each option has.
-    `crowd` (float array, shape (n_options, n_options)): ``crowd[truth, label]``: probability of the
-    next report.
-    `rng`: for ``"thompson"``.
 
     References
     ----------
-    LU and LMU: Sheng, Provost and Ipeirotis, "Get another label?", KDD 2008.
+    Sheng, Provost and Ipeirotis, "Get another label?", KDD 2008.
     """
-    doubt = 1 - posterior.max(axis=1)
-    if rule == "entropy":
-        return entropies(posterior)
-    if rule == "information-gain":
-        return information_gain(posterior, crowd)
-    if rule == "thompson":
-        # Gumbel noise on log posteriors is a draw from them: the doubt of a draw.
-        noisy = np.log(np.maximum(posterior, 1e-300)) + rng.gumbel(size=posterior.shape)
-        drawn = np.exp(noisy - noisy.max(axis=1, keepdims=True))
-        return np.asarray(1 - drawn.max(axis=1) / drawn.sum(axis=1))
     top = np.sort(votes, axis=1)
     second = top[:, -2] if top.shape[1] > 1 else np.zeros(len(top))
-    # LU = I_1/2(n1 + 1, n2 + 1): how probable it is that the leading label is the rarer one
+    # LU = I_1/2(n1 + 1, n2 + 1): the probability that the leading label is the rarer one
     label_doubt = betainc(top[:, -1] + 1, second + 1, 0.5)
-    return np.asarray(label_doubt if rule == "votes" else np.sqrt(label_doubt * doubt))
+    return np.asarray(np.sqrt(label_doubt * (1 - posterior.max(axis=1))))
 
 
 def entropies(posterior: Floats) -> Floats:
