@@ -28,6 +28,8 @@ from masquerade.truth import (
     truth_share_intervals,
 )
 from masquerade.truth.agreement import agreement_surplus
+from masquerade.truth.categorical import problem_of
+from masquerade.truth.problem import gold_codes
 
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: four observers.
 OBSERVERS = [

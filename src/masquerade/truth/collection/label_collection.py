@@ -74,8 +74,8 @@ class Collection:
 
     Notes
     -----
-    Tasks are ranked by sqrt(LU (1 - max posterior)), where LU is the doubt that the two leading counts of
-    votes leave (Sheng, Provost and Ipeirotis, KDD 2008). Posteriors are those of workers'
+    Tasks are ranked by sqrt(LU (1 - max posterior)), where LU is the doubt that the two leading
+    counts of votes leave (Sheng, Provost and Ipeirotis, KDD 2008). Posteriors are those of workers'
     confusions, refitted from the votes after each batch, through the mask. Where labels come out
     swapped against the plain votes, these stand in, and the remark ``SWAPPED_LABELS`` says so.
 
