@@ -1,4 +1,4 @@
-"""Claims: who said what about which task, checked once and integer-coded."""
+"""Claims: a label or value for each task and worker, checked once and integer-coded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons: who preferred what to what, checked once and sorted by voter."""
+"""Comparisons: a chosen and a rejected alternative a row, checked once and sorted by voter."""
 
 from __future__ import annotations
 
@@ -413,7 +413,7 @@ class Comparisons(Result):
 
 
 def _sorted(unsorted: Comparisons) -> Comparisons:
-    """Return comparisons whose `offsets` still hold each record's voter, sorted by voter."""
+    """Return comparisons sorted by voter; `offsets` holds each record's voter until then."""
     voter = unsorted.offsets
     counts = np.bincount(voter, minlength=len(unsorted.voters))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

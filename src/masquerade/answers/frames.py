@@ -165,7 +165,7 @@ def plain_column(table: pa.Table, name: str) -> pa.Array:
 def missing_column(
     name: str, found: list[str], *, table: str = "the table", others: Sequence[str] = ()
 ) -> SchemaError:
-    """Return the error of a column that is not there, with what is probably meant.
+    """Return the error of a missing column, with a suggestion.
 
     `others`: further columns that are not there.
     """
@@ -191,7 +191,7 @@ def missing_column(
 
 
 def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
-    """Return a column of ids as one array; `wanted`, in the error, is what every row needs."""
+    """Return a column of ids as one array; the error says that every row needs `wanted`."""
     ids = plain_column(table, name)
     row = first_missing(ids)
     if row is not None:
@@ -355,7 +355,7 @@ def read_table(path: str | Path) -> pa.Table:
 
 
 def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:
-    """Read the content of a CSV file, every column as text; `name` is what errors call it."""
+    """Read the content of a CSV file, every column as text; errors call it `name`."""
     try:
         return _read_csv(lambda: pa.BufferReader(data), name)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -405,7 +405,7 @@ def _decoded(latin: str, errors: str = "strict") -> str:
 
 
 def _first_broken_row(source: Any, names: list[str]) -> str | None:
-    """Say what is wrong with a CSV file's first broken row; its `names` are read in Latin-1."""
+    """Return the error of a CSV file's first broken row; its `names` are read in Latin-1."""
     ragged: list[pa_csv.InvalidRow] = []
 
     def note(row: pa_csv.InvalidRow) -> str:

@@ -1,4 +1,4 @@
-"""The base of results: what is computed comes out in one form, whatever computed it.
+"""The base of results: one form for tables, figures and files.
 
 A result is a frozen dataclass. Its table, its dictionary, its file and its figure follow from its
 fields; a class says more only where its table is another than the one that its fields make.
@@ -219,7 +219,7 @@ def _cell(value: Any) -> Any:
 
 
 def _columns(name: str, values: Any) -> dict[str, Any]:
-    """Return the columns of a field: its own, or one for each field of what it holds."""
+    """Return the columns of a field: its own, or one for each field of its value."""
     if isinstance(values, tuple | list):
         if values and all(is_dataclass(value) for value in values):
             return dict(pa.Table.from_pylist([_row(value) for value in values]).to_pydict())

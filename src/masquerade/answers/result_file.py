@@ -32,7 +32,7 @@ _ROOMS = (
 
 
 def write_result(result: object, path: str | Path) -> None:
-    """Write a result to a file whose name ends in .json or .json.gz."""
+    """Write a result to a file with the ending .json or .json.gz."""
     path = _checked(path)
     content = {"format": _FORMAT, "result": _encoded(result)}
     text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()

@@ -1,4 +1,4 @@
-"""Spreadsheets (.xlsx) in and out: one sheet, whose first row names the columns."""
+"""Spreadsheets (.xlsx) in and out: one sheet, with the columns' names in its first row."""
 
 from __future__ import annotations
 

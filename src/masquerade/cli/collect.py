@@ -264,7 +264,7 @@ def labels(folder: Folder, out: Out = None, json: AsJson = False) -> None:
 
 @collect.command()
 def advice(folder: Folder, json: AsJson = False) -> None:
-    """Name the workers whose answers are odd, with the evidence.
+    """Name the workers with odd answers, with the evidence.
 
     Example: masquerade collect advice labels
     """
@@ -289,7 +289,7 @@ def predict(
     out: Out = None,
     json: AsJson = False,
 ) -> None:
-    """Label other tasks from claims of the same workers, with what is known of these workers.
+    """Label other tasks from claims of the same workers, by these workers' estimated confusions.
 
     The collection does not change, and learns nothing from these claims.
 

@@ -268,7 +268,7 @@ def _claims_and_masks(
     options: Names | None,
     duplicates: str,
 ) -> tuple[Claims, Masks]:
-    """Return the claims of a table, checked, with what masked them.
+    """Return the checked claims of a table, with their mechanisms.
 
     That is one mechanism for all; else, of each claim, that of its level in the table of levels, or
     that in its column ``mechanism``, where there is one. Claims without a mask are of `kind`, else

@@ -36,7 +36,7 @@ def truth_at_scale(
     duplicates: str,
     kind: str | None,
 ) -> dict[str, Any]:
-    """Return what the fit over partitions found, as the JSON object of ``truth``."""
+    """Return the result of the fit over partitions as the JSON object of ``truth``."""
     from masquerade.truth import method_named
     from masquerade.truth.scale import (
         PartitionFit,

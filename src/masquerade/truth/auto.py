@@ -159,7 +159,7 @@ class Auto(CategoricalEstimator):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """A choice among models, with what it rests on; arrays have an entry a candidate."""
+    """A choice among models, with its evidence; arrays have an entry a candidate."""
 
     candidates: tuple[Candidate, ...]
     score: Floats  # mean log predictive probability of a held-out claim; NaN where not compared
@@ -220,7 +220,7 @@ class Choice:
 
 
 def label(candidate: Candidate) -> str:
-    """Return what a candidate is called in tables."""
+    """Return the name of a candidate in tables."""
     own = isinstance(candidate, BayesianCombination) and candidate.shrink == "one-coin"
     return f"{candidate.name}, one-coin" if own else candidate.name
 

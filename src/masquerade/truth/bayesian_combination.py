@@ -153,7 +153,7 @@ class BayesianCombination(CategoricalEstimator):
         )
 
     def conclude(self, claims: ClaimBlocks) -> Conclusion | Remark:
-        """Return what all levels come to; a remark where `OneCoin` has to do instead."""
+        """Fit all levels of trust; return a remark where `OneCoin` has to do instead."""
         crowd = claims.crowd
         n, s = len(crowd.answers), crowd.n_options
         if n * s**2 > _MOST_CELLS:
@@ -205,7 +205,7 @@ class BayesianCombination(CategoricalEstimator):
         return bool(evidence > chance + 1e-6 * abs(chance))
 
     def predict_claims(self, claims: ClaimBlocks) -> Prediction:
-        """Return what posteriors, and confusions at the highest trust, say of unseen claims."""
+        """Predict unseen claims from posteriors, and confusions at the highest trust."""
         models = self._models(claims)
         for model in models:
             model.bounded = False  # nobody asks for the bound of a fit that only predicts
@@ -239,7 +239,7 @@ class Conclusion:
     remarks: tuple[Remark, ...] = ()
 
     def crowd(self) -> JudgedCrowd:
-        """Return what is known of workers."""
+        """Return the estimates of workers."""
         statistics, prior = self.statistics, self.prior
         # The posterior mean of the truths' shares under a uniform Dirichlet prior.
         totals = statistics.totals + 1
@@ -254,7 +254,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedCrowd:
-    """What is known of workers; arrays of shape (n_workers,) but for the last."""
+    """Estimates of workers; arrays of shape (n_workers,) but for the last."""
 
     reliability: Floats
     variance: Floats  # of the reliability, the truths taken for known
@@ -277,7 +277,7 @@ class PlainVotes:
         return self._shares
 
     def statistics(self, block: VoteBlock) -> SufficientStatistics:
-        """Return what they say of workers."""
+        """Return their sufficient statistics of workers."""
         self._look_at(block)
         if self._statistics is None:
             self._statistics = _statistics(block, self._shares, self._shares)
@@ -355,7 +355,7 @@ class CombinationModel(ConfusionModel):
         return LabelWeights(table, digamma(totals) - digamma(totals.sum()))
 
     def prior_of_workers(self, prior: WorkerPrior, statistics: SufficientStatistics) -> WorkerPrior:
-        """Return what each worker's confusions are drawn towards."""
+        """Return the prior towards which each worker's confusions are drawn."""
         if not self.own:
             return prior
         totals = statistics.totals + 1

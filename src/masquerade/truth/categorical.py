@@ -148,7 +148,7 @@ class CategoricalEstimator(Estimator):
 
     @abstractmethod
     def solve(self, problem: Problem) -> Solution:
-        """Return what the method makes of checked claims, as arrays."""
+        """Solve the problem of checked claims, as arrays."""
 
     def unfitted(self) -> Self:
         """Return a copy that has learnt nothing: small enough to be sent around."""
@@ -157,7 +157,7 @@ class CategoricalEstimator(Estimator):
         return method
 
     def problem_again(self) -> tuple[Problem, Sources | None]:
-        """Return the problem that was fitted, for what is asked of a fit later; see `problem_of`.
+        """Return the problem that was fitted, for later questions to a fit; see `problem_of`.
 
         It is not kept: sorted votes take more memory than all results.
         """
@@ -283,7 +283,7 @@ class CategoricalEstimator(Estimator):
 def problem_of(
     claims: Claims, masks: Masks, known: Codes, progress: Progress | None = None
 ) -> tuple[Problem, Sources | None]:
-    """Return checked claims as a problem, and whose its sources are where masks differ."""
+    """Return checked claims as a problem, and its sources' workers where masks differ."""
     if isinstance(masks, ReportMechanisms):
         split, sources = masks.sources(claims)
         behind = claims.workers.take(pa.array(sources.worker_of))
@@ -318,7 +318,7 @@ class Fitted:
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
-        """Return what the method remarked, and what is unusual about the claims."""
+        """Return the remarks of the method and on the claims."""
         solution = self.solution
         remarks = (*solution.remarks, *remarks_on(self.claims, self.components))
         if not solution.converged:

@@ -172,14 +172,14 @@ class SymbolChannel:
         return value
 
     def mask_variance(self, scores: Floats, held: Floats) -> float:
-        """Return what the mask adds to the variance of one person's value; `held` sums to 1."""
+        """Return the mask's part of the variance of one person's value; `held` sums to 1."""
         value = self.values(scores)
         channel = self.other + self.signal * np.eye(self.symbols)  # P(report | answer), by rows
         mean = channel @ value
         return float(held @ (channel @ value**2 - mean**2))
 
     def share_variance(self, held: Floats) -> Floats:
-        """Return what the mask adds to the variance of one person's part of each share."""
+        """Return the mask's part of the variance of one person's part of each share."""
         keep = self.other + self.signal
         variance: Floats = (
             held * keep * (1 - keep) + (1 - held) * self.other * (1 - self.other)

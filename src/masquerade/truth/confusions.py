@@ -133,7 +133,7 @@ def allowing_for_doubt(variance: Floats, votes: Votes, posterior: Floats) -> Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Doubt:
-    """What posteriors leave open of each worker's agreements; blocks add up.
+    """Doubt that posteriors leave about each worker's agreements; blocks add up.
 
     Float arrays of shape (n_workers,).
     """
@@ -144,7 +144,7 @@ class Doubt:
 
     @classmethod
     def of(cls, votes: Votes, posterior: Floats) -> Doubt:
-        """Return what posteriors of some votes leave open."""
+        """Return the doubt that posteriors of some votes leave."""
         return cls(
             votes.agreement(posterior),
             votes.agreement(posterior * (1 - posterior)),
@@ -191,7 +191,7 @@ def mean_shares(members: Sequence[Member], block: VoteBlock) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """What fitted models say of claims that they have not seen.
+    """A prediction of unseen claims by fitted models.
 
     Cells are truths, or pairs of a truth and a subtype.
     """

@@ -248,7 +248,7 @@ class MACE(DawidSkene):
 
     @property
     def habits_(self) -> pa.Table:
-        """``worker``, then a column a label: what a worker says without knowing."""
+        """``worker``, then a column a label: a worker's rate of each label without knowing."""
         columns = [self.claims_.workers, *(pa.array(c) for c in self._parameter("habits").T)]
         assert self.claims_.options is not None
         names = ["worker", *map(str, self.claims_.options.to_pylist())]

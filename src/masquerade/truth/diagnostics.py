@@ -1,4 +1,4 @@
-"""Diagnostics of claims: connected components, and remarks on what limits an estimate."""
+"""Diagnostics of claims: connected components, and remarks on limits of an estimate."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def components(claims: Claims | Frame) -> Components:
 
 @dataclass(frozen=True, slots=True)
 class Remark(Result):
-    """A limit to what an estimate can be trusted with.
+    """A remark on a limit of an estimate.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def prior_only(reason: str) -> Remark:
 
 
 def remarks_on(claims: Claims, groups: int | None = None) -> tuple[Remark, ...]:
-    """Return what is unusual about claims. Cost: linear in claims.
+    """Return remarks on unusual claims. Cost: linear in claims.
 
     `groups`: the number of their `components`, where it is known already.
 
@@ -171,7 +171,7 @@ def similar_labels(labels: Iterable[Any]) -> list[list[Any]]:
 
 
 def _bare(label: object) -> object:
-    """Return what is left of a label without case, space and form."""
+    """Return a label without case, space and form."""
     text = " ".join(unicodedata.normalize("NFKC", str(label)).casefold().split())
     try:
         number = float(text)

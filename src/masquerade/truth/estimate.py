@@ -122,7 +122,7 @@ def shown_shares(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
 
 
 def share_table(estimates: Sequence[Estimate], reported: Floats) -> pa.Table:
-    """Return a row for each option: its code, its estimated share and what was reported."""
+    """Return a row for each option: its code, its estimated share and the share of reports."""
     rows = pa.Table.from_pylist([asdict(estimate) for estimate in estimates])
     codes = pa.array([str(code) for code in range(len(rows))])
     return rows.add_column(0, "option", codes).append_column(

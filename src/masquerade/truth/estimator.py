@@ -78,7 +78,7 @@ class Inference(Result):
 
 
 class Parametrized:
-    """Base of the methods whose parameters are the fields of a dataclass, as scikit-learn's are."""
+    """Base of the methods with parameters as fields of a dataclass, as scikit-learn's."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the constructor by name, as scikit-learn asks for them.
@@ -195,7 +195,7 @@ class Estimator(Parametrized, ABC):
     @property
     @abstractmethod
     def reliability_(self) -> pa.Table:
-        """What is known of workers: ``worker``, ``claims`` and more."""
+        """Estimates of workers: ``worker``, ``claims`` and more."""
 
     @property
     @abstractmethod

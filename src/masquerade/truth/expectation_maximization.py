@@ -54,7 +54,7 @@ class Crowd:
 
     @cached_property
     def n_answers(self) -> float:
-        """Number of answers, 1 at least: what log-likelihoods are divided by."""
+        """Number of answers, 1 at least: the divisor of log-likelihoods."""
         return max(float(self.answers.sum()), 1.0)
 
     @cached_property
@@ -187,7 +187,7 @@ class Model(ABC):
     def statistics(
         self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None
     ) -> SufficientStatistics:
-        """E-step, second half: what the posteriors say of workers; see `SufficientStatistics`."""
+        """E-step, second half: the sufficient statistics of workers."""
 
     @abstractmethod
     def maximization_step(
@@ -197,7 +197,7 @@ class Model(ABC):
 
     @abstractmethod
     def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
-        """Return each worker's estimated accuracy, and what the worker's votes count."""
+        """Return each worker's estimated accuracy, and the weight of the worker's votes."""
 
     def expectation_step(
         self, block: VoteBlock, message: Any, earlier: Posterior | None = None
@@ -207,7 +207,7 @@ class Model(ABC):
         return posterior, self.statistics(block, posterior, earlier)
 
     def vote_shares(self, posterior: Posterior) -> Floats:
-        """Return what ``posteriors_`` shows; rows sum to 1."""
+        """Return the rows of ``posteriors_``, which sum to 1."""
         return posterior.shares
 
     def decision_scores(self, posterior: Posterior) -> Floats:
@@ -215,7 +215,7 @@ class Model(ABC):
         return posterior.scores
 
     def objective(self, statistics: SufficientStatistics, parameters: Parameters) -> float | None:
-        """Return what is optimized, for each claim, in models that have it."""
+        """Return the objective for each claim, in models that have one."""
         return None
 
     def converged(self, statistics: SufficientStatistics, objectives: list[float]) -> bool:
@@ -288,7 +288,7 @@ class ClaimBlocks(ABC):
         """Return the answers on the tasks of a sample; None where the sample does not fit."""
 
     def fit(self, model: Model) -> FixedPoint:
-        """Return what a model's iteration leads to."""
+        """Iterate a model to its fixed point."""
         model.begin(self)
         return fit_blocks(model, self.blocks(model), self.progress)
 

@@ -204,7 +204,7 @@ class OneCoinModel(Model):
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None
     ) -> Parameters:
-        """Return what the grid makes of the agreements: each accuracy's posterior."""
+        """Return each accuracy's posterior on the grid, given the agreements."""
         if len(self.grids) == 1:
             workers = self.grids[0].workers(statistics.counts, self.answers)
         else:
@@ -333,7 +333,7 @@ class Grid:
         return float(np.exp(self.log_prior) @ np.exp(self.log_hit))
 
     def workers(self, agreed: Floats, answers: Floats) -> Workers:
-        """Return what `agreed` of `answers` votes say, for every worker."""
+        """Return every worker's posterior, given `agreed` of `answers` votes."""
         # out[figure, worker], figures in the order of the fields of `Workers`
         out = np.empty((4, len(agreed)))
         # ln q - ln((1 - q)/(s - 1)): what a vote counts at each node

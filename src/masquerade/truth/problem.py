@@ -156,7 +156,7 @@ class Problem(ClaimBlocks):
         return InMemory(model, block or self.block, self.crowd)
 
     def fit(self, model: Model, block: VoteBlock | None = None) -> FixedPoint:
-        """Return what a model's iteration leads to, all tasks in one block."""
+        """Iterate a model to its fixed point, all tasks in one block."""
         model.begin(self)
         return fit_blocks(model, self.blocks(model, block), self.progress)
 

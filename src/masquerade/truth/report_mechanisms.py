@@ -180,7 +180,7 @@ class ReportMechanisms:
                 )
 
     def sources(self, claims: Claims) -> tuple[Claims, Sources]:
-        """Return claims whose workers are sources: a worker with one of the mechanisms.
+        """Return claims with sources for workers: a worker with one of the mechanisms each.
 
         Levels of the same mechanism are one. A source's name follows from those of its worker and
         mechanism alone, so that it is the same in whichever order the claims come.
@@ -231,14 +231,14 @@ class Sources:
         return np.asarray(total / self.total(weight, n_workers).reshape(shape))
 
     def precision(self, error: Floats | None, answers: Floats) -> Floats:
-        """Return what each source's reliability counts: its precision, or answers if unknown."""
+        """Return the weight of each source's reliability: its precision, or answers if unknown."""
         # Somebody without an answer keeps the prior's figures.
         count = np.maximum(answers, 1e-9)
         return count if error is None else 1 / np.maximum(error, 1e-6) ** 2
 
 
 def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | ReportMechanisms | None:
-    """Return what masked the claims: as given, or read from a column of the table."""
+    """Return the mechanisms of the claims: as given, or read from a column of the table."""
     if isinstance(mechanism, ReportMechanisms):
         return mechanism
     if isinstance(mechanism, Mapping):

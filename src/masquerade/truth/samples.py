@@ -20,7 +20,7 @@ _SALT = np.uint64(0x5EED0F7A5C5)  # not that of the splits of claims
 
 @dataclass(frozen=True, slots=True)
 class TaskSample:
-    """Tasks whose names are scattered below a limit, with all claims on them.
+    """A sample of tasks by the hash of their names, with all claims on them.
 
     So it is the same sample wherever the claims are and in whatever order. Tasks are taken whole,
     for it is agreement on a task that tells models apart. Workers keep but a share of their claims,

@@ -30,7 +30,7 @@ _REACH = 1.959963984540054
 
 
 def accuracy(answers: Answers, truths: Truths | Frame) -> float:
-    """Return the share of tasks whose label is the truth.
+    """Return the share of tasks with the true label.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def accuracy(answers: Answers, truths: Truths | Frame) -> float:
 
 
 def error_rate(answers: Answers, truths: Truths | Frame) -> float:
-    """Return the share of tasks whose label is not the truth; see `accuracy`.
+    """Return the share of tasks with a wrong label; see `accuracy`.
 
     Examples
     --------

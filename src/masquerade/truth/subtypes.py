@@ -115,7 +115,7 @@ class Subtypes(CategoricalEstimator):
         )
 
     def predict_claims(self, claims: ClaimBlocks) -> Prediction:
-        """Return what the model says of unseen claims."""
+        """Predict unseen claims."""
         model = SubtypesModel(self, claims.crowd)
         result = claims.fit(model)
         confusion = model.prior.mean_confusion(result.statistics.counts)

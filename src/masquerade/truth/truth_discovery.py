@@ -1,4 +1,4 @@
-"""Truth discovery: workers who agree with the weighted vote get a larger weight, and again."""
+"""Truth discovery: weighted votes and agreement with them, in turn."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class Coins:
 
     @classmethod
     def of(cls, prior: tuple[float, float], channel: OptionChannel, counts: Floats) -> Coins:
-        """Return what `counts` of reports say under a Beta prior of answers."""
+        """Return the posterior of `counts` of reports under a Beta prior of answers."""
         n, s, _ = counts.shape  # counts[worker, truth, label]
         if s < 2:
             return cls(np.zeros_like(counts), np.ones((n, s)), np.zeros((n, s)))

@@ -218,7 +218,7 @@ class LabelVotes:
 
 
 def blocks(n_rows: int, size: int = 1 << 14) -> Iterator[slice]:
-    """Yield all rows, block by block: what is worked out of a block stays in the cache."""
+    """Yield all rows, block by block: arrays of a block stay in the cache."""
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 

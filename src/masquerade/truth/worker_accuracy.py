@@ -56,7 +56,7 @@ class AccuracyPrior:
 
     @classmethod
     def crowds(cls, accuracy: float, strength: float) -> AccuracyPrior:
-        """Return those of crowds whose mean was `accuracy` in `strength` answers seen before."""
+        """Return those of crowds with mean `accuracy` in `strength` answers seen before."""
         mean, spread = (axis.ravel() for axis in np.meshgrid(_CROWD_MEANS, _CROWD_SPREADS))
         size = 1 / spread**2 - 1
         a, b = accuracy * strength, (1 - accuracy) * strength
@@ -83,7 +83,7 @@ def _beta(a: Floats, b: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """What is known of workers in one round; a source is a worker with one of the mechanisms."""
+    """Estimates of workers in one round; a source is a worker with one of the mechanisms."""
 
     mean: Floats  # mean, variance: float array, shape (n_workers,). Of the accuracy.
     variance: Floats
@@ -138,7 +138,7 @@ def accuracy_posterior(
 def _judged(
     seen: Floats, channel: OptionChannel, prior: AccuracyPrior, worker_of: Codes, n_workers: int
 ) -> Judgement:
-    """Return what votes say of workers; ``seen[source, place]`` counts them by log odds."""
+    """Return estimates of workers from votes; ``seen[source, place]`` counts them by log odds."""
     s, keep = channel.n_options, channel.signal()
     right = 1 / (1 + np.exp(-_LOGITS))[:, None, None]
     # hit[flip, accuracy] = P(a report is the truth)

@@ -1,4 +1,4 @@
-"""Labels while they are collected: which task next, whom to ask, when to stop, whom to doubt."""
+"""Collection of labels: the next task, the next worker, stopping, advice on workers."""
 
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
 from masquerade.truth.collection.label_collection import Collection

@@ -52,7 +52,7 @@ class ClaimsLog:
 
     @property
     def masks(self) -> Masks:
-        """What masked the claims, as methods take it."""
+        """The mechanisms of the claims, as methods take them."""
         if len(self.mechanisms) > 1:
             return ReportMechanisms(self.mechanisms, self.mechanism_of)
         return self.mechanisms[0] if self.mechanisms else None

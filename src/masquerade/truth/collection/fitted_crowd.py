@@ -1,4 +1,4 @@
-"""A fitted crowd: what is known of workers, to label further tasks with."""
+"""A fitted crowd: confusions of workers, to label further tasks with."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _SIGNIFICANCE = 0.01
 
 
 class Collection:
-    """Labels that are being collected: whom to ask which task next, and when to stop.
+    """A collection of labels in progress: assignment of tasks to workers, and stopping.
 
     Answers come in batches (`partial_fit`). After each, tasks are ranked by how much another answer
     is wanted; until the next batch closes, each is offered to one person at most. So people learn
@@ -206,7 +206,7 @@ class Collection:
         count: int = 1,
         prices: Mapping[Any, float] | None = None,
     ) -> list[Any]:
-        """Return whom to ask a task: those whose report is expected to tell most, for their price.
+        """Return the workers to ask a task, by the expected information of a report for its price.
 
         They are kept as offered, as by `next_tasks`.
 
@@ -294,7 +294,7 @@ class Collection:
 
     @property
     def advice_(self) -> pa.Table:
-        """Whose answers are odd, with the evidence; see `worker_advice`."""
+        """Workers with odd answers, with the evidence; see `worker_advice`."""
         found = advice_on(self.claims_, self._state().crowd, self._log.masks, _SIGNIFICANCE)
         return advice_table(self.claims_, found)
 

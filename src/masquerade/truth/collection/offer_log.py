@@ -1,4 +1,4 @@
-"""Which tasks were offered to whom, batch by batch."""
+"""The log of offers of tasks to workers, batch by batch."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _HEAD = "masquerade.json"
 
 
 class SavedFolder:
-    """A folder with ``masquerade.json``, which says what it is, and tables beside it.
+    """A folder with ``masquerade.json``, which names its format, and tables beside it.
 
     Raises `UnreadableFile` (the folder holds something else, a later version, or is broken).
     """
@@ -48,7 +48,7 @@ class SavedFolder:
             raise UnreadableFile(f"{self.path} cannot be written: {error}") from error
 
     def read(self) -> dict[str, Any]:
-        """Return what the JSON file says."""
+        """Return the content of the JSON file."""
         head = self.path / _HEAD
         try:
             facts = json.loads(head.read_text("utf-8"))

@@ -25,7 +25,7 @@ _TRUST = 0.999
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskPosteriors:
-    """What is thought of tasks and workers after a batch."""
+    """Posteriors of tasks and workers after a batch."""
 
     posterior: Floats  # float array, shape (n_tasks, n_options)
     votes: Floats  # float array, shape (n_tasks, n_options). Reports of each option.
@@ -50,7 +50,7 @@ class TaskPosteriors:
 
     @classmethod
     def before(cls, claims: Claims) -> Self:
-        """Return what is thought of tasks before the first answer: nothing."""
+        """Return even posteriors, as before the first answer."""
         assert claims.options is not None
         n, s = claims.n_tasks, claims.n_options
         share = np.full(s, 1 / s)

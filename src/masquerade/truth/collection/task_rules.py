@@ -38,7 +38,7 @@ def entropies(posterior: Floats) -> Floats:
 
 
 def information_gain(posterior: Floats, confusion: Floats) -> Floats:
-    """Return what a report tells of each truth, in nats.
+    """Return the mutual information of a report and each truth, in nats.
 
     ``confusion[..., truth, label]`` is of one reporter, or of several, with axes before that are
     those of the result, before its axis of tasks.
@@ -57,7 +57,7 @@ def accuracy_gain(posterior: Floats, crowd: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskState:
-    """What is known of tasks while answers are collected; arrays have an entry a task."""
+    """The state of tasks while answers are collected; arrays have an entry a task."""
 
     answers: Floats  # number of answers
     confidence: Floats  # posterior of the likeliest truth
@@ -81,7 +81,7 @@ class StoppingRule(ABC):
 
     @abstractmethod
     def _enough(self, state: TaskState) -> Flags:
-        """Return which tasks are sure enough, whatever the most."""
+        """Return which tasks are sure enough, at any number of answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,7 +139,7 @@ class NumericAuto(NumericEstimator):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumericChoice:
-    """A choice among methods, with what it rests on; arrays have an entry a method."""
+    """A choice among methods, with its evidence; arrays have an entry a method."""
 
     methods: tuple[NumericEstimator, ...]
     score: Floats  # smaller is better; NaN where not compared

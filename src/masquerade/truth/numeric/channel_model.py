@@ -37,7 +37,7 @@ _FINE = 401  # answers of a continuous domain, before they are rounded to levels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledEstimate:
-    """Task-independent estimates: how people answer, whatever the task."""
+    """Task-independent estimates: habits of answering on all tasks."""
 
     answers: Floats  # float array, shape (n_levels,). Distribution of answers behind all reports.
     rates: Floats  # float array, shape (n_rates,). Grid of answering rates.
@@ -141,7 +141,7 @@ class PairBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrowdState:
-    """What `CrowdModel` knows after a round."""
+    """The state of `CrowdModel` after a round."""
 
     kinds: Floats  # float array, shape (n_kinds,). Shares of kinds, ``rate * n_classes + class``.
     kind: Floats  # float array, shape (n_workers, n_kinds). Posterior of each worker's kind.
@@ -160,7 +160,7 @@ class CrowdModel:
         self.blocks = tuple(_blocks(table, len(grid.truths)))
 
     def fit(self, tolerance: float, most: int) -> Program[FittedCrowdModel]:
-        """Iterate; return what it comes to."""
+        """Iterate to the result."""
         n_classes, n_truths, _ = self.grid.answering.shape
         # A silent report says the same of all truths, so only their number counts.
         silences = np.bincount(
@@ -290,7 +290,7 @@ class CrowdModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedCrowdModel:
-    """What `CrowdModel` comes to; posteriors are those of the block's tasks."""
+    """The result of `CrowdModel`; posteriors are those of the block's tasks."""
 
     pool: PooledEstimate
     grid: TruthGrid

@@ -203,7 +203,7 @@ class NumericEstimator(Estimator):
 
     @property
     def reliability_(self) -> pa.Table:
-        """``worker``, ``claims``, and what the method knows of workers.
+        """``worker``, ``claims``, and the method's estimates of workers.
 
         ``standard_deviation`` of a worker's answers around the truth and ``weight`` of a worker's
         claims, where the method has them; see its own text.
@@ -226,7 +226,7 @@ class NumericEstimator(Estimator):
 
     @property
     def constant_(self) -> float:
-        """The best guess that does not tell tasks apart: what to compare an error with."""
+        """The error of the best guess that does not tell tasks apart, for comparison."""
         constant = self.solution_.constant
         return run_in_memory(self.constant(self.claims_)) if constant is None else constant
 

@@ -148,7 +148,7 @@ class _Counted:
 
     @classmethod
     def of(cls, table: ReportTable, mechanism: Mechanism | None) -> _Counted:
-        """Return the parts of each report, of a mechanism whose reports are levels."""
+        """Return the parts of each report, of a mechanism with levels for reports."""
         size = len(table.levels)
         if not table.every_answer and mechanism is not None and table.given.shape[1] > size + 1:
             raise ParameterError(

@@ -135,7 +135,7 @@ class HeavyTail(NumericEstimator):
 
 @dataclass(eq=False, kw_only=True)
 class GaussianTruth(NumericEstimator):
-    """Infer normal truths from normal claims whose variance is the worker's.
+    """Infer normal truths from normal claims with a variance for each worker.
 
     Claims are standardised within their task; a task's standardised truth is N(0, 1), a claim of a
     worker N(truth, variance of the worker), the variance inverse-gamma; by

@@ -33,7 +33,7 @@ _FILE = "arrays"  # of all arrays of a coded partition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """What all visits to partitions share: codes, known truths, and what is held out."""
+    """The names that all visits to partitions share: codes, known truths, held-out claims."""
 
     # Every worker, in order of first appearance; sources where each report has its own mechanism.
     workers: pa.Array

@@ -87,7 +87,7 @@ class Engine(ABC):
 
 
 class Stream(Engine):
-    """One partition after the other, in this process: memory for one, whatever their number.
+    """One partition after the other, in this process: memory for one, at any number.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ def fit_partitions(
 
 
 def _judged(block: PartitionBlock, members: tuple[Member, ...]) -> tuple[Floats, Floats]:
-    """Return the scores that decide, and what ``posteriors_`` shows."""
+    """Return the scores that decide, and the rows of ``posteriors_``."""
     if len(members) > 1:
         shares = mean_shares(members, block)
         return shares, shares

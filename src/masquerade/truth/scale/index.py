@@ -45,7 +45,7 @@ class Index:
     reports: dict[str, int] | None = None  # number of reports of each mechanism then
 
     def crowd(self, mechanism: CategoricalMechanism | None) -> Crowd:
-        """Return what an M-step may know of the claims."""
+        """Return the numbers of the claims that an M-step may know."""
         return Crowd(
             self.n_options,
             self.answers,
@@ -84,7 +84,7 @@ class Index:
 
     @property
     def answers_by_worker(self) -> Floats:
-        """Number of answers of each of `workers`, whatever masked them."""
+        """Number of answers of each of `workers`, behind all masks."""
         if self.masked is None:
             return self.answers
         return self.masked.sources.total(self.answers, self.n_workers)
@@ -240,13 +240,13 @@ def _places_joined(one: dict[Any, list[str]], other: dict[Any, list[str]]) -> di
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Links:
-    """Answers of each worker, and a worker with whom each is connected: itself at least."""
+    """Answers of each worker, and a connected worker of each: itself at least."""
 
     answers: Floats
     root: Integers  # the least code of those known to be connected
 
     def components(self) -> tuple[Codes, int]:
-        """Return each worker's component (their number, for who answered nothing) and how many."""
+        """Return each worker's component (their number, for workers without answers) and how many."""
         active = self.answers > 0
         # Who answered nothing is in no component, and would count as one of its own.
         _, first = np.unique(self.root[active], return_inverse=True)

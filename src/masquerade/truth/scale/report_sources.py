@@ -27,7 +27,7 @@ class NamedSources:
 
     @classmethod
     def of(cls, claims: Claims, masks: ReportMechanisms) -> tuple[Claims, NamedSources]:
-        """Return claims whose workers are sources, and these."""
+        """Return claims with sources for workers, and these."""
         split, sources = masks.sources(claims)
         texts = pa.array([str(one) for one in sources.levels.mechanisms])
         table = pa.table(

@@ -1,4 +1,4 @@
-"""Each method over partitions: what it comes to, without any array over tasks."""
+"""Each method over partitions: its solution without any array over tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from masquerade.truth.voting import MajorityVote, VotingModel, WeightedModel, We
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionSolution:
-    """What a method comes to: workers, and the models that each task's label follows from."""
+    """The solution of a method: workers, and the models that give each task's label."""
 
     members: tuple[Member, ...]
     # reliability, weight: float array, shape (n_workers,)
