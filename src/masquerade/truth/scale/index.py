@@ -246,7 +246,7 @@ class _Links:
     root: Integers  # the least code of those known to be connected
 
     def components(self) -> tuple[Codes, int]:
-        """Return each worker's component (their number, for workers without answers) and how many."""
+        """Return each worker's component (their number, without answers) and how many."""
         active = self.answers > 0
         # Who answered nothing is in no component, and would count as one of its own.
         _, first = np.unique(self.root[active], return_inverse=True)
