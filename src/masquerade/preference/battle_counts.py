@@ -1,0 +1,188 @@
+"""Battles as counts: how often each pair ended how, which is all that a fit reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from masquerade.answers.battles import SECOND, Battles
+from masquerade.exact.arrays import Codes, Flags, Floats, Integers
+
+_PLACES_A_BATTLE = 4  # a table with so many places a battle still costs less than sorting
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BattleCounts:
+    """Counts of outcomes in cells: a pair of items, and the covariates of its battles.
+
+    Attributes
+    ----------
+    items : int
+        Number of items.
+    first, second : int array, shape (n_cells,)
+        The pair, with first < second.
+    counts : float array, shape (3, n_cells)
+        Weighted numbers of wins of the first item, ties, and wins of the second.
+    squares : float array, shape (3, n_cells)
+        Sums of the squared weights.
+    covariates : float array, shape (n_cells, n_covariates)
+        Seen from the first item.
+    """
+
+    items: int
+    first: Integers
+    second: Integers
+    counts: Floats
+    squares: Floats
+    covariates: Floats
+
+    @property
+    def total(self) -> float:
+        """Sum of the battles' weights."""
+        return float(self.counts.sum())
+
+    @property
+    def ties(self) -> float:
+        """Weighted number of ties."""
+        return float(self.counts[1].sum())
+
+    def records(self) -> Floats:
+        """Return wins, ties and losses of each item, weighted, shape (n_items, 3)."""
+        wins, ties, losses = self.counts
+        table = np.zeros((self.items, 3))
+        for place, (ahead, behind) in enumerate(((wins, losses), (ties, ties), (losses, wins))):
+            table[:, place] = np.bincount(self.first, ahead, self.items)
+            table[:, place] += np.bincount(self.second, behind, self.items)
+        return table
+
+    def groups(self) -> Groups:
+        """Return which items can be placed on one scale; see `Groups`."""
+        wins, ties, losses = self.counts > 0
+        first, second = self.first, self.second
+        ahead, behind = wins | ties, losses | ties  # a tie goes both ways
+        rows = np.concatenate([first[ahead], second[behind]])
+        columns = np.concatenate([second[ahead], first[behind]])
+        graph = coo_array((np.ones(len(rows)), (rows, columns)), shape=(self.items, self.items))
+        _, strong = connected_components(graph, directed=True, connection="strong")
+        _, weak = connected_components(graph, directed=False)
+        within = strong[first] == strong[second]
+        battles = np.bincount(
+            strong[first[within]], self.counts[:, within].sum(axis=0), strong.max() + 1
+        )
+        # Most battles, then most items; then the first by name, so that no row order matters.
+        largest = np.lexsort((np.arange(self.items), -np.bincount(strong)[strong], -battles[strong]))
+        main = strong == strong[largest[0]]
+        return Groups(main, weak == weak[largest[0]])
+
+    def among(self, kept: Flags) -> BattleCounts:
+        """Return the counts of battles between some items alone, renumbered."""
+        place = np.cumsum(kept) - 1
+        cells = kept[self.first] & kept[self.second]
+        return replace(
+            self,
+            items=int(kept.sum()),
+            first=place[self.first[cells]],
+            second=place[self.second[cells]],
+            counts=self.counts[:, cells],
+            squares=self.squares[:, cells],
+            covariates=self.covariates[cells],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Items that results link to one another, and those that they do not.
+
+    Attributes
+    ----------
+    main : bool array, shape (n_items,)
+        The strong component with most battles: each item of it can be reached from each other one
+        along wins and ties, so strengths exist (Ford 1957).
+    reachable : bool array, shape (n_items,)
+        Items that met the main group, directly or by way of others.
+    """
+
+    main: Flags
+    reachable: Flags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedBattles:
+    """Counts, and the cell that each battle is counted in; who voted is known from these alone.
+
+    Attributes
+    ----------
+    counts : BattleCounts
+    cell : int32 array, shape (n_battles,)
+    outcome : int8 array, shape (n_battles,)
+        As the cell sees it: 0 where its first item won.
+    voter : int32 array, shape (n_battles,), optional
+    weight : float array, shape (n_battles,), optional
+    """
+
+    counts: BattleCounts
+    cell: Codes
+    outcome: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+    voter: Codes | None
+    weight: Floats | None
+
+    @classmethod
+    def of(cls, battles: Battles) -> CountedBattles:
+        """Count battles; one pass, linear in battles and covariates."""
+        m = len(battles.items)
+        swapped = battles.first > battles.second
+        low = np.where(swapped, battles.second, battles.first).astype(np.int64)
+        key = low * m + np.where(swapped, battles.first, battles.second)
+        outcome = np.where(swapped, SECOND - battles.outcome, battles.outcome).astype(np.int8)
+        pair, places, profiles = key, m * m, np.zeros((1, 0))
+        if battles.names:
+            seen = np.where(swapped, -1, 1)[:, None] * battles.covariates
+            profiles, profile = np.unique(seen + 0.0, axis=0, return_inverse=True)
+            key, places = key * len(profiles) + profile.ravel(), places * len(profiles)
+        keys, cell = _numbered(key, places)
+        del pair
+        size = 3 * len(keys)
+        place = cell * 3 + outcome
+        counts = np.bincount(place, battles.weight, size).reshape(-1, 3).T.astype(np.float64)
+        squares = counts
+        if battles.weight is not None:
+            squares = np.bincount(place, battles.weight**2, size).reshape(-1, 3).T
+        pair = keys // len(profiles)
+        return cls(
+            BattleCounts(m, pair // m, pair % m, counts, squares, profiles[keys % len(profiles)]),
+            cell.astype(np.int32),
+            outcome,
+            battles.voter,
+            battles.weight,
+        )
+
+    def among(self, kept: Flags) -> CountedBattles:
+        """Return the battles between some items alone."""
+        if kept.all():
+            return self
+        cells = kept[self.counts.first] & kept[self.counts.second]
+        rows = cells[self.cell]
+        place = (np.cumsum(cells) - 1).astype(np.int32)
+        return CountedBattles(
+            self.counts.among(kept),
+            place[self.cell[rows]],
+            self.outcome[rows],
+            None if self.voter is None else self.voter[rows],
+            None if self.weight is None else self.weight[rows],
+        )
+
+
+def _numbered(key: Integers, places: int) -> tuple[Integers, Integers]:
+    """Return the different keys in order, and which of them each is."""
+    if places > _PLACES_A_BATTLE * len(key):
+        keys, cell = np.unique(key, return_inverse=True)
+        return keys, cell.ravel()
+    there = np.zeros(places, dtype=np.bool_)
+    there[key] = True
+    keys = np.flatnonzero(there)
+    place = np.zeros(places, dtype=np.int32)
+    place[keys] = np.arange(len(keys), dtype=np.int32)
+    return keys, place[key]

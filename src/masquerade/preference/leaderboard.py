@@ -1,0 +1,568 @@
+"""Leaderboards: items ranked by a crowd's votes between two, with the ranks that are possible."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import norm
+
+from masquerade.answers import Frame
+from masquerade.answers.battles import Battles
+from masquerade.answers.result import UNPUBLISHED, Result
+from masquerade.errors import ParameterError
+from masquerade.exact import INFINITE_LOSS, Guarantee
+from masquerade.exact.arrays import Flags, Floats
+from masquerade.exact.number import in_range, one_of
+from masquerade.preference.battle_counts import BattleCounts, CountedBattles, Groups
+from masquerade.preference.mechanism import NEIGHBOURS, guarantee_json, guarantee_statement
+from masquerade.preference.rank_intervals import RankIntervals, rank_intervals
+from masquerade.preference.strength_fit import (
+    FEWEST_VOTERS,
+    StrengthFit,
+    battle_scatter,
+    clustered_covariance,
+    elo,
+    fit_strengths,
+    larger_covariance,
+    voter_scatter,
+)
+from masquerade.preference.tie_models import TIE_MODELS, Ties
+
+#: The model of ties; ``"auto"`` is Davidson's where there are ties.
+TieChoice = Literal["auto", "davidson", "rao-kupper", "halves"]
+
+_REACH = 1.96  # standard errors in half a 95 % interval
+
+INDEPENDENT = (
+    "no column says who voted: the errors assume that votes are independent of one another"
+)
+FEW_VOTERS = "there are fewer than 10 voters, too few to see whether they differ"
+NOBODY_PLACED = "nothing can be ranked yet: every item may have nearly every rank"
+PULLED = "strengths are pulled towards the mean by the prior"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An item's line of a leaderboard.
+
+    Attributes
+    ----------
+    item : str
+    strength, standard_error, low, high : float or None
+        In log-odds, mean 0, with the 95 % interval. None where the votes do not tell it.
+    rating : float or None
+        The strength on the scale of chess ratings, mean 1000.
+    rank_low, rank_high : int
+        Ends of the interval of the rank; all intervals hold together in 95 % of leaderboards.
+    may_be_first : bool
+        Whether the item is in the set that holds the best one in 95 % of leaderboards.
+    placed : bool
+        Whether the interval of the rank says something; ranks count placed items alone.
+    wins, ties, losses : float
+    note : str
+        Why there is no strength or no place; empty otherwise.
+    """
+
+    item: str
+    strength: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    rating: float | None
+    rank_low: int
+    rank_high: int
+    may_be_first: bool
+    placed: bool
+    wins: float
+    ties: float
+    losses: float
+    note: str = ""
+
+    @property
+    def place(self) -> str:
+        """The possible ranks in words."""
+        if not self.placed:
+            return "not placed"
+        if self.rank_low == self.rank_high:
+            return ordinal(self.rank_low)
+        return f"may be {ordinal(self.rank_low)} to {ordinal(self.rank_high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The effect of a covariate, or the tie parameter, with its 95 % interval."""
+
+    name: str
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A comparison of two items.
+
+    Attributes
+    ----------
+    better : float
+        Probability that the first item is the stronger one, given the errors.
+    wins, ties, losses : float
+        Probabilities of the next vote between the two.
+    decided : bool
+        Whether the order of the two is decided, together with all other pairs.
+    """
+
+    better: float
+    wins: float
+    ties: float
+    losses: float
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaderboard(Result):
+    """Items ranked by votes between two of them.
+
+    Attributes
+    ----------
+    standings : tuple of Standing
+        By the worst rank that is possible, then by strength; items without a place last.
+    model : str
+        ``"davidson"``, ``"rao-kupper"``, ``"halves"`` (ties count half a win of each) or
+        ``"bradley-terry"`` where there are no ties.
+    log_likelihoods : mapping of str to float
+        Of each model of ties that fits.
+    tie : Effect or None
+        The tie parameter: nu of Davidson, kappa of Rao and Kupper.
+    effects : tuple of Effect
+        Of covariates.
+    votes, ties : float
+        Weighted numbers; 0 where they are protected.
+    voters : int
+        0 where they are not known.
+    notes : tuple of str
+        What the errors assume.
+    guarantee : Guarantee
+    items : tuple of str
+        Items with a strength, in the order of `strengths` and `covariance`.
+    strengths : float array, shape (n_strengths,)
+    covariance : float array, shape (n_strengths, n_strengths)
+
+    Examples
+    --------
+    >>> votes = {"model_a": ["x", "y", "x", "z"], "model_b": ["y", "z", "z", "x"],
+    ...          "winner": ["model_a", "tie", "model_b", "model_b"]}
+    >>> Leaderboard.fit(votes).model
+    'davidson'
+    """
+
+    drawing: ClassVar[str] = "rankings"
+
+    standings: tuple[Standing, ...]
+    model: str
+    log_likelihoods: Mapping[str, float]
+    tie: Effect | None
+    effects: tuple[Effect, ...]
+    votes: float
+    ties: float
+    voters: int
+    notes: tuple[str, ...]
+    guarantee: Guarantee
+    mechanism: str
+    items: tuple[str, ...]
+    strengths: Floats = field(metadata=UNPUBLISHED)
+    covariance: Floats = field(metadata=UNPUBLISHED)
+    better: Flags = field(metadata=UNPUBLISHED)
+    tie_log: float = field(default=-math.inf, metadata=UNPUBLISHED)
+
+    @classmethod
+    def fit(
+        cls,
+        battles: Battles | Frame,
+        *,
+        ties: TieChoice = "auto",
+        prior: float | None = None,
+    ) -> Leaderboard:
+        """Return the leaderboard of votes, computed from them as they are, without privacy.
+
+        Parameters
+        ----------
+        battles : Battles, or a table as `Battles.from_frame` reads it
+        ties : {"auto", "davidson", "rao-kupper", "halves"}
+            The model; ``"auto"`` is Davidson's where there are ties.
+        prior : float, optional
+            Standard deviation of a normal prior of the strengths, such as 2. All items are then
+            ranked together. Default: none, and only items that results link to one another have
+            strengths.
+
+        Raises
+        ------
+        ParameterError
+            A covariate has no effect that the votes tell, or a parameter is out of range.
+
+        Notes
+        -----
+        Every difference of strengths has at least the model's error and at least the error
+        clustered by voter. **Cost**: linear in votes, and at most quadratic in items for counts,
+        cubic for the fit.
+        """
+        one_of(ties, "ties", get_args(TieChoice))
+        if prior is not None:
+            in_range(prior, "prior", above=0, below=math.inf)
+        table = battles if isinstance(battles, Battles) else Battles.from_frame(battles)
+        return cls.of_counts(CountedBattles.of(table), table, ties, prior)
+
+    @classmethod
+    def of_counts(
+        cls, counted: CountedBattles, table: Battles, ties: TieChoice, prior: float | None
+    ) -> Leaderboard:
+        """Return the leaderboard of counted battles."""
+        counts = counted.counts
+        groups = counts.groups()
+        kept = groups.main if prior is None else np.ones(counts.items, np.bool_)
+        inside = counted.among(kept)
+        if inside.counts.items < 2 or inside.counts.total == 0:
+            return _nothing_linked(counts, table, groups)
+        model = _model(ties, inside.counts)
+        ridge = 0.0 if prior is None else prior**-2
+        fit = fit_strengths(inside.counts, TIE_MODELS[model], ridge=ridge)
+        errors, notes = _errors(fit, inside)
+        m = inside.counts.items
+        ranks = rank_intervals(fit.strengths, errors[:m, :m], seed=_seed(inside.counts))
+        if prior is not None:
+            notes += (PULLED,)
+        likelihoods = {model: fit.log_likelihood}
+        other = {"davidson": "rao-kupper", "rao-kupper": "davidson"}.get(model)
+        if other:
+            second = fit_strengths(inside.counts, TIE_MODELS[other], ridge=ridge)
+            likelihoods[other] = second.log_likelihood
+        named = "bradley-terry" if model == "halves" and counts.ties == 0 else model
+        return cls.ranked(
+            table.items,
+            kept,
+            fit,
+            errors,
+            ranks,
+            records=counts.records(),
+            reasons=_reasons(counts, groups, kept, pulled=prior is not None),
+            model=named,
+            log_likelihoods={named if name == model else name: v for name, v in likelihoods.items()},
+            names=table.names,
+            votes=counts.total,
+            ties=counts.ties,
+            voters=table.voters,
+            notes=notes,
+            guarantee=no_guarantee(),
+            mechanism="none",
+        )
+
+    @classmethod
+    def ranked(
+        cls,
+        items: Sequence[str],
+        kept: Flags,
+        fit: StrengthFit,
+        errors: Floats,
+        ranks: RankIntervals,
+        *,
+        records: Floats,
+        reasons: Sequence[str],
+        names: Sequence[str],
+        notes: tuple[str, ...],
+        **given: Any,
+    ) -> Leaderboard:
+        """Return the leaderboard of a fit of some of the items."""
+        m = fit.counts.items
+        deviation = np.sqrt(np.diag(errors))
+        standings = _standings(items, kept, fit.strengths, deviation[:m], ranks, records, reasons)
+        if not ranks.placed.any():
+            notes = (NOBODY_PLACED, *notes)
+        effects = tuple(
+            _effect(name, float(value), float(error))
+            for name, value, error in zip(names, fit.effects, deviation[m:], strict=False)
+        )
+        tie = None
+        if fit.model.has_tie_parameter:
+            name = {"davidson": "nu", "rao-kupper": "kappa"}[fit.model.name]
+            size, error = math.exp(fit.tie), float(deviation[-1])
+            # The interval is that of its log, which has no border.
+            low, high = (size * math.exp(sign * _REACH * error) for sign in (-1, 1))
+            tie = Effect(name, size, size * error, low, high)
+        return cls(
+            standings,
+            tie=tie,
+            effects=effects,
+            notes=notes,
+            items=tuple(items[i] for i in np.flatnonzero(kept)),
+            strengths=fit.strengths,
+            covariance=errors[:m, :m],
+            better=ranks.better,
+            tie_log=fit.tie if fit.model.has_tie_parameter else -math.inf,
+            **given,
+        )
+
+    @property
+    def statement(self) -> str:
+        """The guarantee as a sentence, to publish with the leaderboard."""
+        return guarantee_statement(self.guarantee)
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The items that may be first."""
+        return tuple(one.item for one in self.standings if one.may_be_first)
+
+    def standing(self, item: str) -> Standing:
+        """Return the line of an item."""
+        for one in self.standings:
+            if one.item == item:
+                return one
+        raise ParameterError(f"{item!r} is none of the {len(self.standings)} items.")
+
+    def decide(self, first: str, second: str) -> Duel:
+        """Return how two items compare: which is better, and how the next vote may end.
+
+        Raises
+        ------
+        ParameterError
+            One of them has no strength.
+        """
+        a, b = (self._place(item) for item in (first, second))
+        apart = float(self.strengths[a] - self.strengths[b])
+        variance = self.covariance[a, a] + self.covariance[b, b] - 2 * self.covariance[a, b]
+        name: Ties = "halves" if self.model == "bradley-terry" else self.model  # type: ignore[assignment]
+        logs = TIE_MODELS[name].log_probabilities(np.array([apart]), self.tie_log)
+        wins, even, losses = np.exp(logs[:, 0]).tolist()
+        if name == "halves":
+            even = 0.0
+        better = float(norm.cdf(apart / math.sqrt(variance))) if variance > 0 else 0.5
+        return Duel(better, wins, even, losses, bool(self.better[a, b] or self.better[b, a]))
+
+    def groups(self) -> list[list[str]]:
+        """Return the largest groups of placed items, strongest first, that cannot be told apart.
+
+        In each, no order of two items is decided; an item may be in several.
+        """
+        placed = {one.item for one in self.standings if one.placed}
+        order = [i for i in np.argsort(-self.strengths, kind="stable") if self.items[i] in placed]
+        found: list[list[str]] = []
+        end = 0
+        for start in range(len(order)):
+            stop = max(end, start + 1)
+            while stop < len(order) and not self.better[order[start:stop], order[stop]].any():
+                stop += 1
+            if stop > end:
+                found.append([self.items[i] for i in order[start:stop]])
+                end = stop
+        return found
+
+    def to_arrow(self) -> pa.Table:
+        """Return the standings as a table."""
+        return pa.Table.from_pylist([_row(one) for one in self.standings])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything that is published, as a JSON object."""
+        return {
+            "items": [_row(one) for one in self.standings],
+            "may_be_first": list(self.first),
+            "groups": self.groups(),
+            "ties": self.ties,
+            "votes": self.votes,
+            "voters": self.voters,
+            "model": self.model,
+            "log_likelihoods": dict(self.log_likelihoods),
+            "tie_parameter": None if self.tie is None else _effect_json(self.tie),
+            "effects": [_effect_json(one) for one in self.effects],
+            "mechanism": self.mechanism,
+            "guarantee": guarantee_json(self.guarantee),
+            "notes": list(self.notes),
+        }
+
+    def __repr__(self) -> str:
+        first = ", ".join(self.first[:3]) + (", ..." if len(self.first) > 3 else "")
+        return f"Leaderboard({len(self.standings)} items, may be first: {first or 'nobody knows'})"
+
+    def _place(self, item: str) -> int:
+        if item not in self.items:
+            raise ParameterError(
+                f"{item!r} has no strength; those that have are {list(self.items)[:10]}."
+            )
+        return self.items.index(item)
+
+
+def ordinal(number: int) -> str:
+    """Return a number as English has it for ranks: 1st, 2nd, 3rd, 4th.
+
+    Examples
+    --------
+    >>> [ordinal(number) for number in (1, 12, 22, 103)]
+    ['1st', '12th', '22nd', '103rd']
+    """
+    end = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)
+    return f"{number}{end or 'th'}"
+
+
+def no_guarantee() -> Guarantee:
+    """Return the guarantee of what is computed from raw votes: none."""
+    return Guarantee(
+        *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
+        answers=1,
+        assumptions=(),
+        unit="voter",
+        trust="everyone",
+        status="none",
+        neighbours=NEIGHBOURS["voter"],
+    )
+
+
+def _model(ties: TieChoice, counts: BattleCounts) -> Ties:
+    # A tie parameter has a maximum where some, and not all, are ties.
+    if not 0 < counts.ties < counts.total:
+        return "halves"
+    return "davidson" if ties == "auto" else ties
+
+
+def _errors(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, tuple[str, ...]]:
+    """Return the larger of the model's and the voters' errors, and what they assume."""
+    own = fit.inverse()
+    if battles.voter is None:
+        scatter, notes = battle_scatter(fit), (INDEPENDENT,)
+    else:
+        scatter, voters = voter_scatter(fit, battles)
+        if voters < FEWEST_VOTERS:
+            return own, (FEW_VOTERS,)
+        notes = ()
+    clustered = clustered_covariance(fit, scatter)
+    m = fit.counts.items
+    errors = own.copy()
+    errors[:m, :m] = larger_covariance(own[:m, :m], clustered[:m, :m])
+    # Effects and the tie parameter are read one at a time.
+    rest = np.arange(m, len(errors))
+    errors[rest, rest] = np.maximum(own[rest, rest], clustered[rest, rest])
+    return errors, notes
+
+
+def _seed(counts: BattleCounts) -> int:
+    """Return a seed that the table alone determines, in whatever order its rows stand."""
+    return zlib.crc32(counts.first.tobytes() + counts.second.tobytes() + counts.counts.tobytes())
+
+
+def _reasons(counts: BattleCounts, groups: Groups, kept: Flags, *, pulled: bool) -> list[str]:
+    """Return for each item why it has no strength, or that the prior alone gives it one."""
+    wins, ties, losses = counts.records().T
+    reasons = []
+    for item in range(counts.items):
+        if groups.main[item]:
+            reasons.append("")
+            continue
+        if wins[item] + ties[item] + losses[item] == 0:
+            why = "was in no vote"
+        elif wins[item] + ties[item] == 0:
+            why = "never won"
+        elif losses[item] + ties[item] == 0:
+            why = "never lost"
+        elif not groups.reachable[item]:
+            why = "never met the main group"
+        else:
+            why = "met the main group in one-way results only"
+        reasons.append(f"{why}; pulled by the prior" if pulled else why)
+    return reasons
+
+
+def _standings(
+    items: Sequence[str],
+    kept: Flags,
+    strengths: Floats,
+    errors: Floats,
+    ranks: RankIntervals,
+    records: Floats,
+    reasons: Sequence[str],
+) -> tuple[Standing, ...]:
+    inside = np.flatnonzero(kept)
+    ratings = elo(strengths)
+    found = []
+    for place, item in enumerate(inside):
+        strength, error = float(strengths[place]), float(errors[place])
+        placed = bool(ranks.placed[place])
+        note = reasons[item] or ("" if placed else "its rank may be nearly any")
+        found.append(
+            Standing(
+                items[item],
+                strength,
+                error,
+                strength - _REACH * error,
+                strength + _REACH * error,
+                float(ratings[place]),
+                int(ranks.low[place]),
+                int(ranks.high[place]) if placed else len(items),
+                bool(ranks.may_be_first[place]),
+                placed,
+                *records[item].tolist(),
+                note,
+            )
+        )
+    found.sort(key=lambda one: (not one.placed, one.rank_high, -(one.strength or 0.0)))
+    return (*found, *_strengthless(items, np.flatnonzero(~kept), records, reasons))
+
+
+def _strengthless(
+    items: Sequence[str], outside: Sequence[int] | Floats, records: Floats, reasons: Sequence[str]
+) -> list[Standing]:
+    nothing = (None, None, None, None, None)
+    return [
+        Standing(
+            items[i], *nothing, 1, len(items), False, False, *records[i].tolist(), reasons[i]
+        )
+        for i in map(int, outside)
+    ]
+
+
+def _nothing_linked(counts: BattleCounts, table: Battles, groups: Groups) -> Leaderboard:
+    """Return the leaderboard of votes that link no two items both ways."""
+    nobody = np.zeros(counts.items, np.bool_)
+    lonely = Groups(nobody, groups.reachable)
+    reasons = _reasons(counts, lonely, nobody, pulled=False)
+    lines = _strengthless(table.items, np.arange(counts.items), counts.records(), reasons)
+    empty = np.zeros((0, 0))
+    return Leaderboard(
+        tuple(lines),
+        "none",
+        {},
+        None,
+        (),
+        counts.total,
+        counts.ties,
+        table.voters,
+        (NOBODY_PLACED,),
+        no_guarantee(),
+        "none",
+        (),
+        np.zeros(0),
+        empty,
+        empty.astype(np.bool_),
+    )
+
+
+def _effect(name: str, value: float, error: float) -> Effect:
+    return Effect(name, value, error, value - _REACH * error, value + _REACH * error)
+
+
+def _effect_json(one: Effect) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "estimate": one.estimate,
+        "standard_error": one.standard_error,
+        "low": one.low,
+        "high": one.high,
+    }
+
+
+def _row(one: Standing) -> dict[str, Any]:
+    names = Standing.__dataclass_fields__
+    return {name: getattr(one, name) for name in names}
