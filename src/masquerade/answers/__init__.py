@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from masquerade.answers.battles import Battles
     from masquerade.answers.claims import Claims
     from masquerade.answers.comparisons import Comparisons
     from masquerade.answers.features import Feature
@@ -23,6 +24,7 @@ else:
     __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
+    "Battles",
     "Claims",
     "Comparisons",
     "Feature",

@@ -295,7 +295,9 @@ def _coded_texts(table: pa.Table, name: str, what: str) -> tuple[Codes, list[str
     texts = [None if value is None else str(value) for value in values.to_pylist()]
     lost = pc.is_null(indices).to_numpy(zero_copy_only=False) if indices.null_count else None
     codes = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
-    empty = [place for place, text in enumerate(texts) if text is None or text.strip() in ("", "nan")]
+    empty = [
+        place for place, text in enumerate(texts) if text is None or text.strip() in ("", "nan")
+    ]
     if lost is not None or empty:
         bad = np.isin(codes, [-1, *empty])
         if bad.any():
@@ -358,11 +360,8 @@ def _outcomes(table: pa.Table, pair: tuple[str, str]) -> np.ndarray[Any, np.dtyp
         return _looked_up(name, codes, texts, _WORDS, expected)
     # Otherwise it names the item that won.
     outcome = np.full(len(codes), -1, dtype=np.int8)
-    for place, (side, word) in enumerate(zip(pair, (FIRST, SECOND), strict=True)):
-        del place
-        same = pc.equal(
-            table[side].cast(pa.string()), table[name].cast(pa.string())
-        ).to_numpy()
+    for side, word in zip(pair, (FIRST, SECOND), strict=True):
+        same = pc.equal(table[side].cast(pa.string()), table[name].cast(pa.string())).to_numpy()
         outcome[same.astype(np.bool_)] = word
     words = np.array([_WORDS.get(text.strip().lower(), -1) for text in texts], dtype=np.int8)
     outcome = np.where(outcome < 0, words[codes], outcome).astype(np.int8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
 #: The path that is standard input or output.
 STANDARD = Path("-")
 
-_ENDINGS = ".csv, .csv.gz, .parquet or .xlsx"
+_ENDINGS = ".csv, .csv.gz, .parquet, .xlsx, .json or .jsonl"
 _PARQUET_MAGIC = b"PAR1"
 _ANY_BYTES = "latin-1"
 _QUOTED = pa_csv.WriteOptions(quoting_style="needed")
@@ -323,7 +324,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """Read a CSV (also .gz) or .xlsx file, every column as text, or Parquet with its own types.
+    """Read CSV (also .gz) or .xlsx, every column as text; Parquet or JSON with their own types.
 
     The path ``-`` is standard input, as CSV or Parquet.
     """
@@ -347,11 +348,37 @@ def read_table(path: str | Path) -> pa.Table:
             return _read_csv(lambda: path, path)
         if name.endswith(".xlsx"):
             return read_sheet(path)
+        if name.endswith((".json", ".jsonl")):
+            return _read_json(path, lines=name.endswith(".jsonl"))
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
     if name.endswith((".xls", ".ods")):
         raise UnreadableFile(f"{path} is a spreadsheet; save it as .xlsx or CSV, and give that.")
     raise UnreadableFile(f"{path} has the ending {path.suffix or '(none)'!r}; expected {_ENDINGS}.")
+
+
+def _read_json(path: Path, *, lines: bool) -> pa.Table:
+    """Read an array of objects, or one object a line; a key that is absent is no value."""
+    rows: list[Any] = []
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        if lines:
+            for line in filter(str.strip, text.splitlines()):
+                rows.append(json.loads(line))
+        else:
+            found = json.loads(text)
+            rows = found if isinstance(found, list) else [found]
+    except ValueError as error:
+        where = f"row {len(rows) + 1}: " if lines else ""
+        raise UnreadableFile(f"{path} cannot be read: {where}{error}") from error
+    odd = next((place for place, row in enumerate(rows, 1) if not isinstance(row, dict)), None)
+    if odd is not None:
+        raise UnreadableFile(
+            f"{path} cannot be read: row {odd} is {rows[odd - 1]!r:.60}, expected an object with a "
+            "value for each column."
+        )
+    names = dict.fromkeys(name for row in rows for name in row)
+    return to_arrow({name: [row.get(name) for row in rows] for name in names})
 
 
 def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:

@@ -29,6 +29,7 @@ _COMMANDS = {
         "truth": "truth",
         "collect": "collect:",
         "prefer": "prefer",
+        "rank": "rank",
         "release": "release",
         "results": "results",
         "randomize": "randomize",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         NoisyBradleyTerryFit,
         fit_noisy_bradley_terry,
     )
+    from masquerade.preference.leaderboard import Leaderboard, Standing
     from masquerade.preference.learn import Decision, SocialPreference
     from masquerade.preference.linear import (
         LinearFit,
@@ -108,6 +109,7 @@ __all__ = [
     "ItemStrengths",
     "ItemVotes",
     "ItemWins",
+    "Leaderboard",
     "LinearFit",
     "LinearGaussian",
     "LinearKNorm",
@@ -133,6 +135,7 @@ __all__ = [
     "SecureSum",
     "SimulatedSecureSum",
     "SocialPreference",
+    "Standing",
     "VoterDevice",
     "VoterFits",
     "VoterGroups",

@@ -73,9 +73,40 @@ class BattleCounts:
             strong[first[within]], self.counts[:, within].sum(axis=0), strong.max() + 1
         )
         # Most battles, then most items; then the first by name, so that no row order matters.
-        largest = np.lexsort((np.arange(self.items), -np.bincount(strong)[strong], -battles[strong]))
+        largest = np.lexsort(
+            (np.arange(self.items), -np.bincount(strong)[strong], -battles[strong])
+        )
         main = strong == strong[largest[0]]
         return Groups(main, weak == weak[largest[0]])
+
+    def tie_parameter_exists(self) -> bool:
+        """Return whether a likelihood with a tie parameter has a maximum, for linked items.
+
+        It has none where every vote is a tie, or none is; nor where ever larger strengths together
+        with ever more ties fit better and better: some u has ``u_a - u_b >= 1`` for each win of a
+        over b, and at most 1 either way for each tie.
+        """
+        wins, ties, losses = self.counts > 0
+        if not 0 < self.ties < self.total:
+            return False
+        better = np.concatenate([self.first[wins], self.second[losses]])
+        worse = np.concatenate([self.second[wins], self.first[losses]])
+        graph = coo_array((np.ones(len(better)), (better, worse)), shape=(self.items, self.items))
+        if connected_components(graph, directed=True, connection="strong")[0] < self.items:
+            return True  # along a cycle of wins no u falls
+        # Differences that u may have, as lengths of edges; no u where a cycle is shorter than 0
+        # (Bellman and Ford).
+        start = np.concatenate([better, self.first[ties], self.second[ties]])
+        end = np.concatenate([worse, self.second[ties], self.first[ties]])
+        length = np.concatenate([-np.ones(len(better)), np.ones(len(start) - len(better))])
+        at = np.zeros(self.items)
+        for _ in range(self.items + 1):
+            nearer = at.copy()
+            np.minimum.at(nearer, end, at[start] + length)
+            if np.array_equal(nearer, at):
+                return False
+            at = nearer
+        return True
 
     def among(self, kept: Flags) -> BattleCounts:
         """Return the counts of battles between some items alone, renumbered."""
@@ -137,23 +168,22 @@ class CountedBattles:
         low = np.where(swapped, battles.second, battles.first).astype(np.int64)
         key = low * m + np.where(swapped, battles.first, battles.second)
         outcome = np.where(swapped, SECOND - battles.outcome, battles.outcome).astype(np.int8)
-        pair, places, profiles = key, m * m, np.zeros((1, 0))
+        places, profiles = m * m, np.zeros((1, 0))
         if battles.names:
             seen = np.where(swapped, -1, 1)[:, None] * battles.covariates
             profiles, profile = np.unique(seen + 0.0, axis=0, return_inverse=True)
             key, places = key * len(profiles) + profile.ravel(), places * len(profiles)
         keys, cell = _numbered(key, places)
-        del pair
         size = 3 * len(keys)
-        place = cell * 3 + outcome
+        place = cell.astype(np.int64) * 3 + outcome
         counts = np.bincount(place, battles.weight, size).reshape(-1, 3).T.astype(np.float64)
         squares = counts
         if battles.weight is not None:
-            squares = np.bincount(place, battles.weight**2, size).reshape(-1, 3).T
+            squares = np.bincount(place, battles.weight**2, size).reshape(-1, 3).T.astype(float)
         pair = keys // len(profiles)
         return cls(
             BattleCounts(m, pair // m, pair % m, counts, squares, profiles[keys % len(profiles)]),
-            cell.astype(np.int32),
+            cell,
             outcome,
             battles.voter,
             battles.weight,
@@ -175,14 +205,14 @@ class CountedBattles:
         )
 
 
-def _numbered(key: Integers, places: int) -> tuple[Integers, Integers]:
-    """Return the different keys in order, and which of them each is."""
+def _numbered(key: Integers, places: int) -> tuple[Integers, Codes]:
+    """Return the different keys in order, and the number of each key among them."""
     if places > _PLACES_A_BATTLE * len(key):
         keys, cell = np.unique(key, return_inverse=True)
-        return keys, cell.ravel()
+        return keys, cell.ravel().astype(np.int32)
     there = np.zeros(places, dtype=np.bool_)
     there[key] = True
-    keys = np.flatnonzero(there)
-    place = np.zeros(places, dtype=np.int32)
-    place[keys] = np.arange(len(keys), dtype=np.int32)
-    return keys, place[key]
+    known = np.flatnonzero(there).astype(np.int64)
+    number = np.zeros(places, dtype=np.int32)
+    number[known] = np.arange(len(known), dtype=np.int32)
+    return known, number[key]

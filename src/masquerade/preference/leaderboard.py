@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,10 +14,10 @@ from scipy.stats import norm
 
 from masquerade.answers import Frame
 from masquerade.answers.battles import Battles
-from masquerade.answers.result import UNPUBLISHED, Result
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
-from masquerade.exact.arrays import Flags, Floats
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.number import in_range, one_of
 from masquerade.preference.battle_counts import BattleCounts, CountedBattles, Groups
 from masquerade.preference.mechanism import NEIGHBOURS, guarantee_json, guarantee_statement
@@ -44,6 +44,7 @@ INDEPENDENT = (
 )
 FEW_VOTERS = "there are fewer than 10 voters, too few to see whether they differ"
 NOBODY_PLACED = "nothing can be ranked yet: every item may have nearly every rank"
+NO_TIE_PARAMETER = "the votes tell no tie parameter, so a tie counts as half a win of each"
 PULLED = "strengths are pulled towards the mean by the prior"
 
 
@@ -82,7 +83,7 @@ class Standing:
     wins: float
     ties: float
     losses: float
-    note: str = ""
+    note: str
 
     @property
     def place(self) -> str:
@@ -126,6 +127,19 @@ class Duel:
     decided: bool
 
 
+def no_guarantee() -> Guarantee:
+    """Return the guarantee of what is computed from raw votes: none."""
+    return Guarantee(
+        *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
+        answers=1,
+        assumptions=(),
+        unit="voter",
+        trust="everyone",
+        status="none",
+        neighbours=NEIGHBOURS["voter"],
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaderboard(Result):
     """Items ranked by votes between two of them.
@@ -166,21 +180,21 @@ class Leaderboard(Result):
     drawing: ClassVar[str] = "rankings"
 
     standings: tuple[Standing, ...]
-    model: str
-    log_likelihoods: Mapping[str, float]
-    tie: Effect | None
-    effects: tuple[Effect, ...]
-    votes: float
-    ties: float
-    voters: int
-    notes: tuple[str, ...]
-    guarantee: Guarantee
-    mechanism: str
-    items: tuple[str, ...]
-    strengths: Floats = field(metadata=UNPUBLISHED)
-    covariance: Floats = field(metadata=UNPUBLISHED)
-    better: Flags = field(metadata=UNPUBLISHED)
-    tie_log: float = field(default=-math.inf, metadata=UNPUBLISHED)
+    model: str = "none"
+    tie: Effect | None = None
+    effects: tuple[Effect, ...] = ()
+    log_likelihoods: Mapping[str, float] = field(default_factory=dict)
+    votes: float = 0.0
+    ties: float = 0.0
+    voters: int = 0
+    notes: tuple[str, ...] = ()
+    mechanism: str = "none"
+    guarantee: Guarantee = field(default_factory=no_guarantee)
+    items: tuple[str, ...] = ()
+    strengths: Floats = field(default_factory=lambda: np.zeros(0))
+    covariance: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    better: Flags = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    tie_log: float = -math.inf
 
     @classmethod
     def fit(
@@ -238,55 +252,44 @@ class Leaderboard(Result):
         ranks = rank_intervals(fit.strengths, errors[:m, :m], seed=_seed(inside.counts))
         if prior is not None:
             notes += (PULLED,)
-        likelihoods = {model: fit.log_likelihood}
-        other = {"davidson": "rao-kupper", "rao-kupper": "davidson"}.get(model)
-        if other:
+        if counts.ties and model == "halves" != ties:
+            notes += (NO_TIE_PARAMETER,)
+        likelihoods: dict[str, float] = {model: fit.log_likelihood}
+        others: dict[Ties, Ties] = {"davidson": "rao-kupper", "rao-kupper": "davidson"}
+        if model in others:
+            other = others[model]
             second = fit_strengths(inside.counts, TIE_MODELS[other], ridge=ridge)
             likelihoods[other] = second.log_likelihood
         named = "bradley-terry" if model == "halves" and counts.ties == 0 else model
-        return cls.ranked(
-            table.items,
-            kept,
-            fit,
-            errors,
-            ranks,
-            records=counts.records(),
-            reasons=_reasons(counts, groups, kept, pulled=prior is not None),
+        reasons = _reasons(counts, groups, pulled=prior is not None)
+        lines = _standings(table.items, kept, fit, errors, ranks, counts.records(), reasons)
+        board = cls.of_fit(lines, fit, errors, ranks, table.names)
+        return replace(
+            board,
             model=named,
-            log_likelihoods={named if name == model else name: v for name, v in likelihoods.items()},
-            names=table.names,
+            log_likelihoods={named if key == model else key: v for key, v in likelihoods.items()},
             votes=counts.total,
             ties=counts.ties,
             voters=table.voters,
-            notes=notes,
-            guarantee=no_guarantee(),
-            mechanism="none",
+            notes=(*board.notes, *notes),
+            items=tuple(table.items[i] for i in np.flatnonzero(kept)),
         )
 
     @classmethod
-    def ranked(
+    def of_fit(
         cls,
-        items: Sequence[str],
-        kept: Flags,
+        standings: tuple[Standing, ...],
         fit: StrengthFit,
         errors: Floats,
         ranks: RankIntervals,
-        *,
-        records: Floats,
-        reasons: Sequence[str],
-        names: Sequence[str],
-        notes: tuple[str, ...],
-        **given: Any,
+        covariates: Sequence[str] = (),
     ) -> Leaderboard:
-        """Return the leaderboard of a fit of some of the items."""
+        """Return the leaderboard of a fit whose items are still to be named."""
         m = fit.counts.items
         deviation = np.sqrt(np.diag(errors))
-        standings = _standings(items, kept, fit.strengths, deviation[:m], ranks, records, reasons)
-        if not ranks.placed.any():
-            notes = (NOBODY_PLACED, *notes)
         effects = tuple(
             _effect(name, float(value), float(error))
-            for name, value, error in zip(names, fit.effects, deviation[m:], strict=False)
+            for name, value, error in zip(covariates, fit.effects, deviation[m:], strict=False)
         )
         tie = None
         if fit.model.has_tie_parameter:
@@ -297,15 +300,14 @@ class Leaderboard(Result):
             tie = Effect(name, size, size * error, low, high)
         return cls(
             standings,
-            tie=tie,
-            effects=effects,
-            notes=notes,
-            items=tuple(items[i] for i in np.flatnonzero(kept)),
+            fit.model.name,
+            tie,
+            effects,
+            notes=() if ranks.placed.any() else (NOBODY_PLACED,),
             strengths=fit.strengths,
             covariance=errors[:m, :m],
             better=ranks.better,
             tie_log=fit.tie if fit.model.has_tie_parameter else -math.inf,
-            **given,
         )
 
     @property
@@ -408,22 +410,9 @@ def ordinal(number: int) -> str:
     return f"{number}{end or 'th'}"
 
 
-def no_guarantee() -> Guarantee:
-    """Return the guarantee of what is computed from raw votes: none."""
-    return Guarantee(
-        *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
-        answers=1,
-        assumptions=(),
-        unit="voter",
-        trust="everyone",
-        status="none",
-        neighbours=NEIGHBOURS["voter"],
-    )
-
-
 def _model(ties: TieChoice, counts: BattleCounts) -> Ties:
-    # A tie parameter has a maximum where some, and not all, are ties.
-    if not 0 < counts.ties < counts.total:
+    """Return the model that is asked for, or halves where no tie parameter can be told."""
+    if not counts.tie_parameter_exists():
         return "halves"
     return "davidson" if ties == "auto" else ties
 
@@ -432,12 +421,12 @@ def _errors(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, tuple[st
     """Return the larger of the model's and the voters' errors, and what they assume."""
     own = fit.inverse()
     if battles.voter is None:
-        scatter, notes = battle_scatter(fit), (INDEPENDENT,)
+        scatter, notes = battle_scatter(fit), [INDEPENDENT]
     else:
         scatter, voters = voter_scatter(fit, battles)
         if voters < FEWEST_VOTERS:
             return own, (FEW_VOTERS,)
-        notes = ()
+        notes = []
     clustered = clustered_covariance(fit, scatter)
     m = fit.counts.items
     errors = own.copy()
@@ -445,7 +434,7 @@ def _errors(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, tuple[st
     # Effects and the tie parameter are read one at a time.
     rest = np.arange(m, len(errors))
     errors[rest, rest] = np.maximum(own[rest, rest], clustered[rest, rest])
-    return errors, notes
+    return errors, tuple(notes)
 
 
 def _seed(counts: BattleCounts) -> int:
@@ -453,12 +442,13 @@ def _seed(counts: BattleCounts) -> int:
     return zlib.crc32(counts.first.tobytes() + counts.second.tobytes() + counts.counts.tobytes())
 
 
-def _reasons(counts: BattleCounts, groups: Groups, kept: Flags, *, pulled: bool) -> list[str]:
+def _reasons(counts: BattleCounts, groups: Groups, *, pulled: bool) -> list[str]:
     """Return for each item why it has no strength, or that the prior alone gives it one."""
     wins, ties, losses = counts.records().T
     reasons = []
+    linked = groups.main & (groups.main.sum() > 1)
     for item in range(counts.items):
-        if groups.main[item]:
+        if linked[item]:
             reasons.append("")
             continue
         if wins[item] + ties[item] + losses[item] == 0:
@@ -478,19 +468,18 @@ def _reasons(counts: BattleCounts, groups: Groups, kept: Flags, *, pulled: bool)
 def _standings(
     items: Sequence[str],
     kept: Flags,
-    strengths: Floats,
+    fit: StrengthFit,
     errors: Floats,
     ranks: RankIntervals,
     records: Floats,
     reasons: Sequence[str],
 ) -> tuple[Standing, ...]:
-    inside = np.flatnonzero(kept)
-    ratings = elo(strengths)
+    """Return the lines of all items: first the placed ones, last those without a strength."""
+    deviation = np.sqrt(np.diag(errors))
     found = []
-    for place, item in enumerate(inside):
-        strength, error = float(strengths[place]), float(errors[place])
+    for place, item in enumerate(np.flatnonzero(kept).tolist()):
+        strength, error = float(fit.strengths[place]), float(deviation[place])
         placed = bool(ranks.placed[place])
-        note = reasons[item] or ("" if placed else "its rank may be nearly any")
         found.append(
             Standing(
                 items[item],
@@ -498,13 +487,15 @@ def _standings(
                 error,
                 strength - _REACH * error,
                 strength + _REACH * error,
-                float(ratings[place]),
+                elo(strength),
                 int(ranks.low[place]),
                 int(ranks.high[place]) if placed else len(items),
                 bool(ranks.may_be_first[place]),
                 placed,
-                *records[item].tolist(),
-                note,
+                float(records[item, 0]),
+                float(records[item, 1]),
+                float(records[item, 2]),
+                reasons[item] or ("" if placed else "its rank may be nearly any"),
             )
         )
     found.sort(key=lambda one: (not one.placed, one.rank_high, -(one.strength or 0.0)))
@@ -512,40 +503,27 @@ def _standings(
 
 
 def _strengthless(
-    items: Sequence[str], outside: Sequence[int] | Floats, records: Floats, reasons: Sequence[str]
+    items: Sequence[str], outside: Integers, records: Floats, reasons: Sequence[str]
 ) -> list[Standing]:
-    nothing = (None, None, None, None, None)
-    return [
-        Standing(
-            items[i], *nothing, 1, len(items), False, False, *records[i].tolist(), reasons[i]
-        )
-        for i in map(int, outside)
-    ]
+    found = []
+    for item in outside.tolist():
+        won, even, lost = map(float, records[item])
+        unknown = (None, None, None, None, None, 1, len(items), False, False)
+        found.append(Standing(items[item], *unknown, won, even, lost, reasons[item]))
+    return found
 
 
 def _nothing_linked(counts: BattleCounts, table: Battles, groups: Groups) -> Leaderboard:
     """Return the leaderboard of votes that link no two items both ways."""
     nobody = np.zeros(counts.items, np.bool_)
-    lonely = Groups(nobody, groups.reachable)
-    reasons = _reasons(counts, lonely, nobody, pulled=False)
+    reasons = _reasons(counts, Groups(nobody, groups.reachable), pulled=False)
     lines = _strengthless(table.items, np.arange(counts.items), counts.records(), reasons)
-    empty = np.zeros((0, 0))
     return Leaderboard(
         tuple(lines),
-        "none",
-        {},
-        None,
-        (),
-        counts.total,
-        counts.ties,
-        table.voters,
-        (NOBODY_PLACED,),
-        no_guarantee(),
-        "none",
-        (),
-        np.zeros(0),
-        empty,
-        empty.astype(np.bool_),
+        votes=counts.total,
+        ties=counts.ties,
+        voters=table.voters,
+        notes=(NOBODY_PLACED,),
     )
 
 

@@ -110,33 +110,43 @@ class Release(Result):
 
     def guarantee_json(self) -> dict[str, Any]:
         """Return the guarantee as a JSON object, amounts rounded up to 1e-6."""
-        promise = self.guarantee
-        return {
-            "unit": promise.unit,
-            "trust": promise.trust,
-            "paradigm": self.paradigm,
-            "epsilon": promise.epsilon.to_json(),
-            "delta": float(promise.delta),
-            "voter_level_epsilon": promise.epsilon_user.to_json(),
-            "voter_level_delta": float(promise.delta),
-            "neighbours": promise.neighbours,
-            "status": promise.status,
-            "hardened": self.hardened,
-            "replacement": self.replacement,
-            "assumptions": list(promise.assumptions),
-        }
+        return guarantee_json(self.guarantee, self.hardened, self.replacement)
 
     @property
     def statement(self) -> str:
         """The guarantee as a sentence, to publish with the weights."""
-        promise = self.guarantee
-        if promise.status == "none":
-            return "No privacy: this result is computed from the raw choices and protects nobody."
-        text = f"Protects each {promise.unit} {_AGAINST[promise.trust]}: epsilon {promise.epsilon}"
-        text += f", delta {float(promise.delta):.3g}" if promise.delta else ""
-        text += f"; a whole voter: epsilon {promise.epsilon_user}"
-        text += f", delta {float(promise.delta):.3g}" if promise.delta else ""
-        return text + "."
+        return guarantee_statement(self.guarantee)
+
+
+def guarantee_json(
+    promise: Guarantee, hardened: bool = True, replacement: str | None = None
+) -> dict[str, Any]:
+    """Return a guarantee as a JSON object, amounts rounded up to 1e-6."""
+    return {
+        "unit": promise.unit,
+        "trust": promise.trust,
+        "paradigm": PARADIGMS.get((promise.unit, promise.trust), ""),
+        "epsilon": promise.epsilon.to_json(),
+        "delta": float(promise.delta),
+        "voter_level_epsilon": promise.epsilon_user.to_json(),
+        "voter_level_delta": float(promise.delta),
+        "neighbours": promise.neighbours,
+        "status": promise.status,
+        "hardened": hardened,
+        "replacement": replacement,
+        "assumptions": list(promise.assumptions),
+    }
+
+
+def guarantee_statement(promise: Guarantee) -> str:
+    """Return a guarantee as a sentence."""
+    if promise.status == "none":
+        return "No privacy: this result is computed from the raw choices and protects nobody."
+    text = f"Protects each {promise.unit} {_AGAINST[promise.trust]}: epsilon {promise.epsilon}"
+    text += f", delta {float(promise.delta):.3g}" if promise.delta else ""
+    text += f"; a whole voter: epsilon {promise.epsilon_user}"
+    text += f", delta {float(promise.delta):.3g}" if promise.delta else ""
+    return text + "."
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.arrays import Floats
 from masquerade.preference.battle_counts import BattleCounts, CountedBattles
 from masquerade.preference.tie_models import TieModel
 
@@ -178,6 +178,8 @@ def voter_scatter(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, in
     size = len(fit.parameters)
     scores = model.scores(fit.advantages(), fit.tie)  # [d or g, outcome, cell]
     order = np.argsort(voter, kind="stable")
+    if battles.weight is not None:  # whose votes weigh nothing is no voter
+        order = order[battles.weight[order] > 0]
     who, cell, outcome = voter[order], battles.cell[order], battles.outcome[order]
     starts = np.flatnonzero(np.diff(who, prepend=-1))
     voters = len(starts)
@@ -188,9 +190,9 @@ def voter_scatter(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, in
     by_d, by_g = scores[0, outcome, cell] * weight, scores[1, outcome, cell] * weight
     each = len(who) / voters
     columns = [(counts.first[cell], by_d), (counts.second[cell], -by_d)]
-    for place in range(counts.covariates.shape[1]):
-        column = np.full(len(cell), counts.items + place)
-        columns.append((column, by_d * counts.covariates[cell, place]))
+    for one in range(counts.covariates.shape[1]):
+        column = np.full(len(cell), counts.items + one)
+        columns.append((column, by_d * counts.covariates[cell, one]))
     if model.has_tie_parameter:
         columns.append((np.full(len(cell), size - 1), by_g))
     meat = np.zeros((size, size))
@@ -267,9 +269,7 @@ def _gathered(counts: BattleCounts, model: TieModel, by_d: Floats, by_g: Floats)
     return np.concatenate([strengths, counts.covariates.T @ by_d, tie])
 
 
-def _assembled(
-    counts: BattleCounts, model: TieModel, dd: Floats, dg: Floats, gg: Floats
-) -> Floats:
+def _assembled(counts: BattleCounts, model: TieModel, dd: Floats, dg: Floats, gg: Floats) -> Floats:
     """Return products of the cells' derivatives by d and g as a matrix of the parameters."""
     m, p = counts.items, counts.covariates.shape[1]
     size = m + p + int(model.has_tie_parameter)
@@ -316,12 +316,6 @@ def _no_maximum() -> ParameterError:
     )
 
 
-def pairs_of(items: int) -> tuple[Integers, Integers]:
-    """Return every pair of items, the smaller number first."""
-    first, second = np.triu_indices(items, 1)
-    return first.astype(np.int64), second.astype(np.int64)
-
-
-def elo(strengths: Floats) -> Floats:
-    """Return strengths on the scale of chess ratings: mean 1000, 400 points a factor of ten."""
-    return 1000 + 400 / math.log(10) * strengths
+def elo(strength: float) -> float:
+    """Return a strength on the scale of chess ratings: mean 1000, 400 points a factor of ten."""
+    return 1000 + 400 / math.log(10) * strength

@@ -1,4 +1,4 @@
-"""Models of a battle that one side wins or that ends in a tie: Davidson's, Rao and Kupper's, halves.
+"""Models of a battle that may end in a tie: Davidson's, Rao and Kupper's, ties as halves.
 
 Each is a function of d, the first side's advantage in log-odds, and of g, the log of the tie
 parameter. Outcomes are numbered 0 (the first side won), 1 (a tie) and 2 (the second side won).
@@ -150,4 +150,6 @@ class Halves:
 
 
 #: Every model by its name.
-TIE_MODELS: dict[str, TieModel] = {model.name: model for model in (Davidson(), RaoKupper(), Halves())}
+TIE_MODELS: dict[str, TieModel] = {
+    model.name: model for model in (Davidson(), RaoKupper(), Halves())
+}
