@@ -123,7 +123,7 @@ def test_a_file_that_is_not_there_or_broken_is_unreadable(tmp_path: Path) -> Non
     for path, message in (
         (tmp_path / "none.csv", "none.csv is not a file; check the path"),
         (tmp_path, "is not a file"),
-        (other, r"has the ending '.txt'; expected .csv, .csv.gz, .parquet or .xlsx"),
+        (other, r"has the ending '.txt'; expected .csv, .csv.gz, .parquet, .xlsx, .json"),
         (cut, "cut.csv.gz cannot be read"),
         (no_gzip, "no.csv.gz cannot be read"),
         (parquet, "broken.parquet cannot be read"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from masquerade.preference.strength_fit import (
 from masquerade.preference.tie_models import TIE_MODELS
 
 #: Five voters' battles: first, second, outcome (the specification of arenas, 6).
-TINY = {
+TINY: dict[str, list[Any]] = {
     "voter": [1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5],
     "model_a": list("AABBBCABCDDA"),
     "model_b": list("BBDACBCDDCAD"),
@@ -64,7 +64,7 @@ GOLDEN = {
 }
 
 
-def counted(table: dict[str, list[object]]) -> CountedBattles:
+def counted(table: dict[str, list[Any]]) -> CountedBattles:
     """Return a table of battles, counted."""
     return CountedBattles.of(Battles.from_frame(table))
 
@@ -133,7 +133,7 @@ def test_prop_order_and_sides_change_nothing(order: list[int], swap: list[bool])
     """Rows in another order and with sides swapped, a covariate's sign too: equal numbers."""
     home = [1.0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0]
     swapped = {"model_a": "model_b", "model_b": "model_a", "tie": "tie"}
-    table: dict[str, list[object]] = {"voter": [], "model_a": [], "model_b": [], "winner": []}
+    table: dict[str, list[Any]] = {"voter": [], "model_a": [], "model_b": [], "winner": []}
     table["home"] = []
     for row in order:
         sides = ("model_b", "model_a") if swap[row] else ("model_a", "model_b")
@@ -153,7 +153,7 @@ def test_prop_order_and_sides_change_nothing(order: list[int], swap: list[bool])
 
 def arena(
     rng: np.random.Generator, *, battles: int, items: int = 8, voters: int = 60, nu: float = 0.9
-) -> dict[str, list[object]]:
+) -> dict[str, list[Any]]:
     """Return made-up battles of items whose strengths go from 1 down to -1."""
     strengths = np.linspace(1, -1, items)
     first = rng.integers(0, items, battles)
