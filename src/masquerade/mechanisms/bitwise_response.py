@@ -22,7 +22,8 @@ from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.micro import Micro
 from masquerade.exact.number import NumberLike, exact, in_range, whole
 from masquerade.mechanisms.categorical import Channel, require_small
-from masquerade.mechanisms.mechanism import Mechanism, require_flag
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Sets
+from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS, RandomizedResponse, move
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def changed_bits(options: int, most: int | None = None, *, null: bool = False) -
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class BitwiseResponse(Mechanism):
+class BitwiseResponse(DeviceMechanism):
     """Say of each option whether it is in the answer, and mask each of these bits by itself.
 
     Answers and reports are whole numbers whose bit i, of value ``2**i``, stands for option i; "no
@@ -82,6 +83,7 @@ class BitwiseResponse(Mechanism):
 
     name = "bitwise-response"
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
+    in_surveys = True
 
     options: int
     most: int | None
@@ -116,6 +118,25 @@ class BitwiseResponse(Mechanism):
     def symbols(self) -> int:
         """Number of different reports."""
         return 1 << self.bits
+
+    @property
+    def domain(self) -> Sets:
+        """The sets of options that it masks."""
+        return Sets(self.options, self.most, self.null)
+
+    @property
+    def codes(self) -> int:
+        """Number of rows of bits; `masks` says which are answers."""
+        return self.symbols
+
+    def possible_reports(self) -> tuple[int, int]:
+        """Return the empty and the full row of bits."""
+        return 0, self.symbols - 1
+
+    @property
+    def option_response(self) -> RandomizedResponse:
+        """The mechanism of one bit: each option is a share by itself."""
+        return self.bit
 
     @property
     def changes(self) -> int:

@@ -14,7 +14,7 @@ from masquerade.errors import ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource
 from masquerade.exact.micro import Micro
-from masquerade.mechanisms.mechanism import Mechanism
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Labels
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims
@@ -109,7 +109,7 @@ def require_small(answers: int, reports: int) -> None:
         )
 
 
-class CategoricalMechanism(Mechanism):
+class CategoricalMechanism(DeviceMechanism):
     """A local randomizer of categories.
 
     It masks codes 0, ..., options - 1, and also the code ``options`` ("no answer") where `null` is
@@ -127,6 +127,9 @@ class CategoricalMechanism(Mechanism):
 
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
 
+    in_surveys = True
+    _code_type = np.int32
+
     #: Number of options, at least 2; "no answer" not counted.
     options: int
 
@@ -134,6 +137,25 @@ class CategoricalMechanism(Mechanism):
     def symbols(self) -> int:
         """Number of different reports."""
         return self.options + self.null
+
+    @property
+    def domain(self) -> Labels:
+        """The labels that it masks."""
+        return Labels(self.symbols)
+
+    @property
+    def codes(self) -> int:
+        """Number of different answers, "no answer" counted where it is masked."""
+        return self.symbols
+
+    def possible_reports(self) -> tuple[int, int]:
+        """Return the first and the last code."""
+        return 0, self.symbols - 1
+
+    @property
+    def option_response(self) -> CategoricalMechanism:
+        """The mechanism itself: each label is a share."""
+        return self
 
     @property
     def mean_flip_probability(self) -> Fraction:

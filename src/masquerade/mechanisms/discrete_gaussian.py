@@ -30,6 +30,9 @@ from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
 _LEAST_STEPS, _MOST_STEPS = Fraction(1, 1024), 1 << 40
+# Noise reaches farther than so many sigmas with a probability of 2.3e-19 an answer: no honest
+# report is refused in the life of a server. Estimates cut far nearer (`BoundedReport`).
+_REACH = 9
 _SMOOTH = 2  # from this many steps on, sums over the lattice are integrals to 1e-30
 
 
@@ -70,6 +73,7 @@ class DiscreteGaussian(LatticeMechanism):
     name = "discrete-gaussian"
 
     null = False
+    in_surveys = True
 
     lattice: Lattice
     sigma: Fraction
@@ -151,6 +155,11 @@ class DiscreteGaussian(LatticeMechanism):
             "points": self.lattice.points,
             "variance": [str(variance.numerator), str(variance.denominator)],
         }
+
+    def possible_reports(self) -> tuple[int, int]:
+        """Return the ends of the range, each moved outwards by nine sigmas."""
+        reach = int(_REACH * (self.sigma / self.lattice.step)) + 1
+        return -reach, self.lattice.points - 1 + reach
 
     def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
         """Return each answer plus noise, in lattice steps."""

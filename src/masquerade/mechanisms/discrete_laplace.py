@@ -27,6 +27,8 @@ from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 ScaleRule = Literal["width", "paper"]
 
 _LARGEST_EPSILON = 1 << 20
+# Noise reaches farther than so many scales with a probability of 2.1e-19 an answer.
+_REACH = 43
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -192,6 +194,11 @@ class DiscreteLaplace(LatticeMechanism):
             "fill": self.fill,
             "scale": [str(self.scale.numerator), str(self.scale.denominator)],
         }
+
+    def possible_reports(self) -> tuple[int, int]:
+        """Return the ends of the range, each moved outwards by 43 scales."""
+        reach = int(_REACH * self.scale) + 1
+        return -reach, self.lattice.points - 1 + reach
 
     def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
         """Return each answer, or what stands in for it, plus noise, in lattice steps."""

@@ -16,7 +16,7 @@ from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import NumberLike, finite
-from masquerade.mechanisms.mechanism import Mechanism
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale
 from masquerade.mechanisms.text import text_fields
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _whole_numbers(low: Fraction, step: Fraction) -> tuple[int, int, int]:
     return int(low * common), int(step * common), common
 
 
-class LatticeMechanism(Mechanism):
+class LatticeMechanism(DeviceMechanism):
     """A local randomizer of numbers on a lattice.
 
     Examples
@@ -162,6 +162,16 @@ class LatticeMechanism(Mechanism):
 
     #: The answers that can be given: low, low + step, ..., high.
     lattice: Lattice
+
+    @property
+    def domain(self) -> Scale:
+        """The numbers that it masks."""
+        return Scale(self.lattice, self.null)
+
+    @property
+    def codes(self) -> int:
+        """Number of lattice points, and one more where "no answer" is masked."""
+        return self.lattice.points + self.null
 
     @abstractmethod
     def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:

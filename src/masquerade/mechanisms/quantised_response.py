@@ -210,6 +210,10 @@ class QuantisedResponse(LatticeMechanism):
             "null": self.null,
         }
 
+    def possible_reports(self) -> tuple[int, int]:
+        """Return the first and the last code of a level, "no answer" included."""
+        return 0, self.symbols - 1
+
     def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
         """Return a level for each answer; the number of levels is "no answer"."""
         steps, last = self.lattice.points - 1, self.levels - 1

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import lru_cache
 
-from masquerade.errors import MechanismSyntaxError
+from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.mechanisms.bitwise_response import BitwiseResponse
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.matrix_factorization import MatrixFactorization
 from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.mechanism import Mechanism, require_mechanism
 from masquerade.mechanisms.quantised_response import QuantisedResponse
 from masquerade.mechanisms.question_sampling import QuestionSampling
@@ -75,6 +77,20 @@ def parse_mechanism(text: str) -> Mechanism:
     values = {key: _flag(key, text) if key in flags else text for key, text in texts.items()}
     kind: Callable[..., Mechanism] = MECHANISMS[name]
     return kind(**values)
+
+
+@lru_cache(maxsize=4096)
+def parse_mask(text: str) -> DeviceMechanism:
+    """Return the mask of answers to surveys that a text describes.
+
+    Surveys share few, so each is read once.
+
+    Raises `ParameterError` where surveys use no such mechanism, and what `parse_mechanism` raises.
+    """
+    mechanism = parse_mechanism(text)
+    if not isinstance(mechanism, DeviceMechanism) or not mechanism.in_surveys:
+        raise ParameterError(f"{mechanism} masks no answers to surveys.")
+    return mechanism
 
 
 def _flag(key: str, text: str) -> bool:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins, WordSource, require_coins
 from masquerade.exact.number import whole
-from masquerade.mechanisms.bitwise_response import BitwiseResponse
-from masquerade.mechanisms.categorical import CategoricalMechanism
-from masquerade.mechanisms.lattice import LatticeMechanism
-
-Masking = CategoricalMechanism | LatticeMechanism | BitwiseResponse
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
 
 
 def mask_response(
     answers: Sequence[int],
-    mechanisms: Sequence[Masking],
+    mechanisms: Sequence[DeviceMechanism],
     *,
     coins: Coins | None = None,
 ) -> list[int]:
@@ -33,7 +27,7 @@ def mask_response(
     answers : sequence of int, Python's or numpy's
         One code for each question; of a number, the index of its lattice point; of several
         options, their bits.
-    mechanisms : sequence of CategoricalMechanism or LatticeMechanism
+    mechanisms : sequence of DeviceMechanism
         One for each question.
     coins : Coins, optional
         Operating-system entropy; nothing else is accepted.
@@ -65,34 +59,20 @@ def mask_response(
         raise ParameterError(f"{len(answers)} answers for {len(mechanisms)} mechanisms.")
     # all answers are checked before a word is drawn: a refusal leaves no draw to repeat
     codes = [
-        whole(answer, f"answer {number}", low=0, high=_codes(mechanism) - 1)
+        whole(answer, f"answer {number}", low=0, high=mechanism.codes - 1)
         for number, (answer, mechanism) in enumerate(zip(answers, mechanisms, strict=True), start=1)
     ]
     for number, (code, mechanism) in enumerate(zip(codes, mechanisms, strict=True), start=1):
         # a set larger than `most` would lose more than was promised
-        if isinstance(mechanism, BitwiseResponse) and not mechanism.masks(code):
-            raise ParameterError(f"answer {number} is no set of options that {mechanism} masks.")
+        if not mechanism.masks(code):
+            raise ParameterError(f"answer {number} is no answer that {mechanism} masks.")
     source = require_coins(coins)
     reports = [0] * len(answers)
     # in the order of the first answers, as the device's half does: both read the same words
     for mechanism in dict.fromkeys(mechanisms):
         places = [i for i, other in enumerate(mechanisms) if other == mechanism]
-        masked = _mask(mechanism, [codes[i] for i in places], source)
+        masked = mechanism.mask_for_one([codes[i] for i in places], source)
         for place, report in zip(places, masked, strict=True):
             reports[place] = report
     return reports
 
-
-def _codes(mechanism: Masking) -> int:
-    if isinstance(mechanism, CategoricalMechanism | BitwiseResponse):
-        return mechanism.symbols
-    return mechanism.lattice.points + mechanism.null
-
-
-def _mask(mechanism: Masking, answers: list[int], source: WordSource) -> list[int]:
-    # one person, so that a two-layer mechanism draws one flip probability
-    person = np.zeros(len(answers), dtype=np.int32)
-    if isinstance(mechanism, CategoricalMechanism):
-        codes = mechanism.mask(np.array(answers, dtype=np.int32), person, source)
-        return [int(code) for code in codes]
-    return [int(r) for r in mechanism.mask(np.array(answers, dtype=np.int64), person, source)]
