@@ -21,8 +21,8 @@ from Crypto.Hash import TurboSHAKE128
 from masquerade.aggregate import Block, GivenSeeds, One, Some, Vector, Whole, prio3_survey
 from masquerade.aggregate.dap import Task, task_configuration
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
 from masquerade.surveys.conditions import ShowIf
-from masquerade.surveys.questions import Choice, Comparison, Number, Question, Rating, SeveralOf
 from masquerade.surveys.two_party_encoding import Encoding
 
 FILE = Path(__file__).parents[1] / "vectors" / "two-parties.json"
@@ -214,7 +214,7 @@ def answers_of(
         if condition is not None and answers.get(condition.question) not in condition.answers:
             codes.append(None)
         elif isinstance(question, Number):
-            code = rng.randrange(question.points)
+            code = rng.randrange(question.answer_count)
             codes.append(code)
             answers[question.id] = round(question.low + code * question.step, 6)
         elif isinstance(question, SeveralOf):

@@ -61,7 +61,7 @@ def answered(url: str, token: str, home: Path, person: int) -> None:
             if is_asked(part.questions, codes):
                 question = one.question
                 if isinstance(question, Number):
-                    answer = question.low + (person * 7) % question.points * question.step
+                    answer = question.low + (person * 7) % question.answer_count * question.step
                 else:
                     answer = question.labels[(person + place) % len(question.labels)]
                 given[question.id] = answer

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 import masquerade.server
 from masquerade.surveys import Choice, Number, Rating, ShowIf
-from masquerade.surveys.offered_levels import KEEP_PER_PERSON
+from masquerade.surveys.question import KEEP_PER_PERSON
 from masquerade.surveys.survey import commitment_of
 
 from .conftest import (

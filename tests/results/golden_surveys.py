@@ -164,7 +164,7 @@ def two_party_surveys() -> Iterator[tuple[str, Survey]]:
 def answer_code(question: Question, rng: np.random.Generator) -> int:
     """Return the code of a made-up answer, skewed towards the first ones."""
     if isinstance(question, Number):
-        return int(rng.random() ** 2 * question.points)
+        return int(rng.random() ** 2 * question.answer_count)
     if question.allow_skip and rng.random() < 0.15:
         return len(question.labels)
     return int(rng.random() ** 1.5 * len(question.labels))
@@ -249,7 +249,7 @@ def _answers(survey: Survey, rng: np.random.Generator) -> dict[str, Any]:
             continue
         code = answer_code(question, rng)
         if isinstance(question, Number):
-            answers[question.id] = str(question.exact_scale[0] + question.exact_scale[1] * code)
+            answers[question.id] = str(question.answer(code))
         elif code < len(question.labels):
             answers[question.id] = question.labels[code]
     return answers
@@ -294,8 +294,7 @@ def golden_files() -> Iterator[tuple[str, bytes]]:
 
 
 def _known(question: Question) -> list[float]:
-    count = question.points if isinstance(question, Number) else len(question.labels)
-    whole = count + question.allow_skip
+    whole = question.answer_count + question.allow_skip
     return [1 / whole] * whole
 
 

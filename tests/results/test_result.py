@@ -28,7 +28,8 @@ from masquerade.results import result_bytes, result_table, survey_result
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.surveys import Choice, Comparison, Rating, ShowIf
 from masquerade.surveys import survey as server_definition
-from masquerade.surveys.codebook import NO_ANSWER, Codebook
+from masquerade.surveys.codebook import Codebook
+from masquerade.surveys.question import NO_ANSWER
 from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
 from masquerade.truth import (

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from masquerade.surveys import Choice, Question, Rating
-from masquerade.surveys.offered_levels import KEEP_PER_ANSWER
+from masquerade.surveys.question import KEEP_PER_ANSWER
 from masquerade.surveys.survey import Survey
 
 QUESTIONS: tuple[Question, ...] = (

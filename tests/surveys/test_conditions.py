@@ -59,7 +59,7 @@ def test_conditions_survive_json() -> None:
         (SECOND, ShowIf("b", ("1",)), "no question before it"),
         (SECOND, ShowIf("n", ("1",)), "a number"),
         (Rating("b", "?"), ShowIf("a", ("Yes",)), "no allow_skip"),
-        (Number("b", "?", 0, 9, "h"), ShowIf("a", ("Yes",)), "number cannot have it"),
+        (Number("b", "?", 0, 9, "h"), ShowIf("a", ("Yes",)), "the answers of a number"),
         (SECOND, ShowIf("a", ("Perhaps",)), "'Perhaps'"),
         (SECOND, ShowIf("a", ()), "at least one"),
         (SECOND, ShowIf("a", ("Yes", "No")), "not all"),

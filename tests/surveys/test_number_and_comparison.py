@@ -22,7 +22,7 @@ def test_prop_a_number_survives_json(low: int, points: int, step: float) -> None
     """A scale of so many points has so many, and comes back from JSON as it was."""
     high = round(low + step * (points - 1), 6)
     question = Number("n", "How long?", low, high, "hours", step)
-    assert question.points == points
+    assert question.answer_count == points
     assert question_from_json(json.loads(json.dumps(question.to_json()))) == question
 
 

@@ -22,7 +22,7 @@ from masquerade.mechanisms import (
     RandomizedResponse,
     TwoLayer,
 )
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating, question_from_json
 from masquerade.surveys.offered_levels import Mask, OfferedLevel
 from masquerade.surveys.survey import MOST_QUESTIONS, TOPICS, Survey
 
@@ -82,8 +82,8 @@ def test_prop_the_hash_fixes_what_people_saw(definition: Survey, data: st.DataOb
         {"template": "label"},
         {"topic": "personal" if definition.topic != "personal" else "everyday"},
         {"reveal": "after_send" if definition.reveal == "before_send" else "before_send"},
-        {"questions": (replace(first, text="another text"), *definition.questions[1:])},
-        {"questions": (replace(first, id="another"), *definition.questions[1:])},
+        {"questions": (_with(first, text="another text"), *definition.questions[1:])},
+        {"questions": (_with(first, id="another"), *definition.questions[1:])},
         {"levels": (_stronger(definition.levels[0]), *definition.levels[1:])},
     ]
     changed = replace(definition, **data.draw(st.sampled_from(others)))
@@ -287,3 +287,8 @@ def test_impossible_choices_of_masking() -> None:
         define(masking="clear")
     with pytest.raises(ParameterError, match="'r' can be skipped"):
         define(Rating("r", "How?", allow_skip=True), masking="per-person")
+
+
+def _with(question: Question, **fields: str) -> Question:
+    """Return a question with other fields."""
+    return question_from_json({**question.to_json(), **fields})

@@ -15,7 +15,6 @@ from masquerade.mechanisms import (
     RandomizedResponse,
     level_named,
 )
-from masquerade.surveys.offered_levels import possible_reports
 from masquerade.truth import (
     ESTIMATORS,
     BoundedReport,
@@ -58,7 +57,7 @@ def with_liars(groups: Groups, level: str, report: int) -> Groups:
 
 def sendable(level: str) -> list[int]:
     """Return reports that a server accepts, the worst for the mean among them."""
-    low, high = possible_reports(MASKS[level])
+    low, high = MASKS[level].possible_reports()
     bounded = BoundedReport.of(MASKS[level], HONEST + LIARS)
     edges = [bounded.middle - bounded.reach, bounded.middle + bounded.reach]
     return [low, *(round(edge) for edge in edges), LOW, HIGH, high]
@@ -162,7 +161,7 @@ def test_five_liars_that_move_most_are_seen() -> None:
     for level, seed in itertools.product(NAMES, range(20)):
         groups = honest({level: HONEST}, 10, seed)
         assert not number_plausibility({level: (groups[level], MASKS[level])}).doubtful
-        for report in possible_reports(MASKS[level]):
+        for report in MASKS[level].possible_reports():
             sent = [*groups[level], *[report] * LIARS]
             found = number_plausibility({level: (sent, MASKS[level])})
             assert found.doubtful

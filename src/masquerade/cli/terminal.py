@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from masquerade.errors import MasqueradeError, ParameterError
+from masquerade.errors import ParameterError, UnknownLabel
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -213,45 +213,14 @@ def ask_answer(console: Console, one: MaskedQuestion, *, number: int, of: int) -
     """Return the answer that a person gives to a question."""
     question = one.question
     say(console, "", f"{number} of {of}: {question.text}", style="bold")
-    # Options are picked by number, so that they can be called whatever they are called.
-    several = question.kind == "several"
-    listed = several or question.kind in ("choice", "comparison")
-    options = list(question.labels) if listed else []
-    for place, label in enumerate(options, start=1):
-        say(console, f"  {place}  {label}")
-    if question.kind == "rating":
-        ends = [getattr(question, name) for name in ("low_label", "high_label")]
-        hint = f"{question.labels[0]} {ends[0]} to {question.labels[-1]} {ends[1]}"
-        say(console, f"  {' '.join(hint.split())}")
-    if question.kind == "number":
-        say(console, f"  {one.choices}, in {getattr(question, 'unit', '')}")
-    if several:
-        most = getattr(question, "most", None)
-        limit = f", at most {most}" if most else ""
-        say(console, f"  Type the numbers of all that apply{limit}, such as 1 3; 0 for none.")
-    skip = "0" if options and not several else "-"
-    if question.allow_skip:
-        say(console, f"  {skip}  prefer not to say")
+    for line in question.prompt:
+        say(console, f"  {line}")
     while True:
-        typed = ask_line(console, ">")
-        answer: Answer = typed
-        if question.allow_skip and typed == skip:
-            answer = None
-        elif several:
-            numbers = typed.replace(",", " ").split()
-            picked = dict(enumerate(options, start=1))
-            known = numbers and all(x.isascii() and x.isdigit() for x in numbers)
-            places = [int(x) for x in numbers] if known else [-1]
-            answer = [] if places == [0] else [picked.get(place, "") for place in places]
-        elif options and typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(options):
-            answer = options[int(typed) - 1]
-        elif options:
-            say(console, f"Type a number from {0 if question.allow_skip else 1} to {len(options)}.")
-            continue
         try:
-            one.code(answer)
-        except MasqueradeError:
-            say(console, f"Type one of {one.choices}.")
+            answer = question.typed(ask_line(console, ">"))
+            question.code(answer)
+        except UnknownLabel:
+            say(console, question.typing_hint)
             continue
         return answer
 

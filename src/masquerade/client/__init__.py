@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from masquerade.client.device_ledger import DeviceLedger
     from masquerade.client.identity import Identity
     from masquerade.client.participation import Masked, Participation, Receipt
-    from masquerade.client.questions import Answer, MaskedQuestion, is_asked
+    from masquerade.client.questions import MaskedQuestion, is_asked
+    from masquerade.surveys.question import Answer
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 

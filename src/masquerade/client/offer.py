@@ -18,17 +18,15 @@ from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
 from masquerade.aggregate.survey_circuit import One
 from masquerade.client.agreement import Agreement
 from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
-from masquerade.mechanisms import (
-    CategoricalMechanism,
-)
 from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
-from masquerade.surveys.offered_levels import Mask, OfferedLevel, offered_level, parse_mask
-from masquerade.surveys.questions import MOST_OPTIONS
+from masquerade.mechanisms.registry import parse_mask
+from masquerade.surveys.kinds import kinds as known_kinds
+from masquerade.surveys.offered_levels import Mask, OfferedLevel, offered_level
+from masquerade.surveys.question import MOST_OPTIONS
 from masquerade.surveys.survey import DEVICE, MOST_QUESTIONS, REVEALS, Survey
 from masquerade.surveys.two_parties import SplitLevel
 
 _COVERED = ("title", "description", "topic", "template", "reveal", "estimator", "hash")
-_KINDS = ("choice", "several", "rating", "number", "comparison")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(LEVEL_PATTERN)
 _LONGEST_MECHANISM = 1000  # characters
@@ -82,7 +80,8 @@ class Offer:
         count, kinds = invitation["questions"], dict(invitation["kinds"])
         if not _is_whole(count) or not 1 <= count <= MOST_QUESTIONS:
             raise BrokenPromise(f"the invitation is to {count!r} questions.")
-        if not all(kind in _KINDS and _is_whole(n) and n > 0 for kind, n in kinds.items()):
+        known = known_kinds()
+        if not all(kind in known and _is_whole(n) and n > 0 for kind, n in kinds.items()):
             raise BrokenPromise("the invitation is to kinds of questions that cannot be.")
         if sum(kinds.values()) != count:
             raise BrokenPromise(f"the invitation is to {count} questions, and other kinds.")
@@ -202,11 +201,7 @@ def _level(
     level = OfferedLevel(name, tuple(known[text] for text in texts), groups)
     if level.clear and name != CLEAR:
         raise BrokenPromise(f"level {name!r} sends some answers as they are.")
-    large = [
-        m
-        for m in known.values()
-        if isinstance(m, CategoricalMechanism) and m.symbols > MOST_OPTIONS + 1
-    ]
+    large = [m for m in known.values() if m.domain.labels > MOST_OPTIONS + 1]
     if large and not level.clear:
         raise BrokenPromise(f"level {name!r} has the mask {large[0]}, for which no question is.")
     return level

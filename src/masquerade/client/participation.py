@@ -31,7 +31,7 @@ from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import DeviceLedger
 from masquerade.client.drawing import masked_content, split_content
 from masquerade.client.offer import Offer, read_survey
-from masquerade.client.questions import Answer, MaskedQuestion, codes_of, masked_questions
+from masquerade.client.questions import MaskedQuestion, codes_of, masked_questions
 from masquerade.client.records import (
     CONTENT,
     ELSEWHERE,
@@ -57,6 +57,7 @@ from masquerade.errors import (
 )
 from masquerade.surveys import Question
 from masquerade.surveys.offered_levels import OfferedLevel
+from masquerade.surveys.question import Answer
 from masquerade.surveys.survey import AFTER_SEND
 
 

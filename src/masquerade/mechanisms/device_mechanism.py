@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Labels:
     """One of so many labels, "no answer" counted where it is masked."""
 
-    count: int
+    labels: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Sets:
     options: int
     most: int | None
     null: bool
+    labels: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Scale:
 
     lattice: Lattice
     null: bool
+    labels: ClassVar[int] = 0
 
 
 #: What a mechanism masks; a question whose answers have the same domain can be masked by it.
@@ -53,7 +55,7 @@ class DeviceMechanism(Mechanism):
     >>> from masquerade.mechanisms import RandomizedResponse
     >>> mechanism = RandomizedResponse(2, epsilon=1)
     >>> mechanism.domain, mechanism.codes, mechanism.possible_reports()
-    (Labels(count=2), 2, (0, 1))
+    (Labels(labels=2), 2, (0, 1))
     """
 
     #: Whether surveys use it; the others mask tables of claims.

@@ -8,11 +8,11 @@ from functools import lru_cache
 
 from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.mechanisms.bitwise_response import BitwiseResponse
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.matrix_factorization import MatrixFactorization
 from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
-from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.mechanism import Mechanism, require_mechanism
 from masquerade.mechanisms.quantised_response import QuantisedResponse
 from masquerade.mechanisms.question_sampling import QuestionSampling

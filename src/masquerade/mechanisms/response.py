@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from masquerade.errors import ParameterError
-from masquerade.exact.coins import Coins, WordSource, require_coins
+from masquerade.exact.coins import Coins, require_coins
 from masquerade.exact.number import whole
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 
@@ -75,4 +75,3 @@ def mask_response(
         for place, report in zip(places, masked, strict=True):
             reports[place] = report
     return reports
-

@@ -1,6 +1,6 @@
 """The survey as a value: its questions, who is shown which, its levels and masks, and its cost.
 
-`questions` are the kinds of question, each with a closed public domain; `conditions` say who is
+`kinds` holds the kinds of question, each with a closed public domain; `conditions` say who is
 shown which. `survey` is the whole survey as it is asked, with a mechanism for each question and
 level; `codebook` is what one has to know of it to make sense of its reports.
 `two_party_encoding` lays its responses out as sums for two parties.
@@ -15,16 +15,15 @@ from masquerade.lazy import lazy_room
 if TYPE_CHECKING:
     from masquerade.surveys.codebook import Codebook
     from masquerade.surveys.conditions import ShowIf, questions_from_json, shown
-    from masquerade.surveys.questions import (
-        Choice,
-        Comparison,
-        Number,
-        Question,
-        Rating,
-        SeveralOf,
-        question_from_json,
-    )
-    from masquerade.surveys.two_party_encoding import Encoding, QuestionSums
+    from masquerade.surveys.kinds import question_from_json
+    from masquerade.surveys.kinds.choice import Choice
+    from masquerade.surveys.kinds.comparison import Comparison
+    from masquerade.surveys.kinds.number import Number
+    from masquerade.surveys.kinds.rating import Rating
+    from masquerade.surveys.kinds.several import SeveralOf
+    from masquerade.surveys.question import Question
+    from masquerade.surveys.question_encoding import QuestionSums
+    from masquerade.surveys.two_party_encoding import Encoding
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 

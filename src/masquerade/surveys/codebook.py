@@ -9,13 +9,11 @@ from typing import Any
 
 from masquerade.accounting import Rho
 from masquerade.errors import SchemaError
-from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
 from masquerade.surveys.offered_levels import Mask
-from masquerade.surveys.questions import Number, Question, SeveralOf
+from masquerade.surveys.question import Question
 from masquerade.surveys.survey import Survey
 
 FORMAT, FORMAT_VERSION = "masquerade-reports", 1
-NO_ANSWER = "Prefer not to say"
 LABEL_TEMPLATE = "label"
 
 COLUMNS = {
@@ -136,29 +134,17 @@ class Codebook:
 
 def labels_of(question: Question) -> list[str]:
     """Return the label of each code of a question; none for numbers."""
-    if isinstance(question, Number):
-        return []
-    # "No answer" has the code after the last label.
-    return [*question.labels, *([NO_ANSWER] if question.allow_skip else [])]
+    return question.codes
 
 
 def _question_json(question: Question) -> dict[str, Any]:
-    data: dict[str, Any] = {
+    return {
         "question_id": question.id,
         "text": question.text,
         "kind": question.kind,
-        "codes": labels_of(question),
+        "codes": question.codes,
+        **question.codebook_fields(),
     }
-    if isinstance(question, Number):
-        data |= {
-            "report_0_is": question.low,
-            "report_step_is": question.step,
-            "unit": question.unit,
-        }
-    if isinstance(question, SeveralOf):
-        # Bit i of a report, of value 2**i, is the label i; "no answer" is the bit after the last.
-        data |= {"report_is": "bits", "most": question.most}
-    return data
 
 
 def _mechanism_json(
@@ -166,8 +152,7 @@ def _mechanism_json(
 ) -> dict[str, Any]:
     guarantee = mechanism.guarantee(answers=1)
     name, _, parameters = str(mechanism).partition(":")
-    categorical = isinstance(mechanism, CategoricalMechanism | BitwiseResponse)
-    variance = None if categorical else mechanism.variance()
+    variance = mechanism.variance() if mechanism.kind == "numeric" else None
     return {
         "question_id": question.id,
         "level_id": level,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from masquerade.errors import ParameterError
-from masquerade.surveys.questions import Number, Question, SeveralOf, question_from_json
+from masquerade.surveys.kinds import kinds, question_from_json
+from masquerade.surveys.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +106,18 @@ def _check(question: Question, condition: ShowIf, earlier: Mapping[str, Question
         raise _error(
             question.id, f": show_if names {condition.question!r}, which is no question before it."
         )
-    if isinstance(before, Number | SeveralOf):
-        kind = "a number" if isinstance(before, Number) else "which has several answers"
+    if not before.decides:
+        deciding = [kind.called for kind in kinds().values() if kind.decides]
         raise _error(
             question.id,
-            f": show_if names {before.id!r}, {kind}; only a choice, a rating or a comparison can "
+            f": show_if names {before.id!r}, {before.called}; only {' or '.join(deciding)} can "
             "decide what is shown.",
         )
     if not question.allow_skip:
         raise _error(
             question.id,
             ' has show_if and no allow_skip; who is not shown it sends a masked "no answer", so '
-            "it must be among the answers."
-            + (" A number cannot have it." if isinstance(question, Number) else ""),
+            f"it must be among the answers of {question.called}.",
         )
     labels = before.labels
     unknown = next((a for a in condition.answers if a not in labels), None)

@@ -13,6 +13,7 @@ from typing import Any
 from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import LEVEL_PATTERN
+from masquerade.mechanisms.registry import parse_mask
 from masquerade.surveys.conditions import (
     Conditions,
     check_conditions,
@@ -21,17 +22,18 @@ from masquerade.surveys.conditions import (
 )
 from masquerade.surveys.offered_levels import (
     ALL_LEVELS,
+    OfferedLevel,
+    check_level,
+    offered_level,
+)
+from masquerade.surveys.question import (
     GAUSSIAN_MASK,
     KEEP_PER_ANSWER,
     KEEP_PER_PERSON,
     RESPONSE_MASK,
-    OfferedLevel,
-    check_level,
-    mask_of,
-    offered_level,
-    parse_mask,
+    MaskRules,
+    Question,
 )
-from masquerade.surveys.questions import Question
 from masquerade.surveys.two_parties import SplitLevel, TwoParties
 from masquerade.surveys.two_party_encoding import Encoding
 
@@ -187,13 +189,8 @@ class Survey:
                 f"rating_mask is {rating_mask!r}, expected {RESPONSE_MASK!r} or {GAUSSIAN_MASK!r}.",
                 field="rating_mask",
             )
-        masks = {
-            name: tuple(
-                mask_of(question, name, masking=masking, rating_mask=rating_mask)
-                for question in questions
-            )
-            for name in levels
-        }
+        rules = MaskRules(masking, rating_mask)
+        masks = {name: tuple(one.mask(name, rules) for one in questions) for name in levels}
         return cls(
             title,
             description,
@@ -293,8 +290,9 @@ class Survey:
         would give them away.
         """
         data = self.to_json()
-        for question in data["questions"]:
-            question.pop("truth", None)
+        for question, fields in zip(self.questions, data["questions"], strict=True):
+            for name in question.secret:
+                del fields[name]
         return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def content_hash(self) -> str:

@@ -19,7 +19,7 @@ from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.number import NumberLike, finite, text_of
 from masquerade.surveys.conditions import Conditions
 from masquerade.surveys.offered_levels import OfferedLevel
-from masquerade.surveys.questions import Question
+from masquerade.surveys.question import Question
 from masquerade.surveys.two_party_encoding import Encoding
 
 #: Responses below which neither party shows a sum, where a survey does not say more.

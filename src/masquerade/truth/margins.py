@@ -19,7 +19,7 @@ from masquerade.mechanisms import (
     LatticeMechanism,
     Mechanism,
 )
-from masquerade.surveys import Number, Question, Rating
+from masquerade.surveys import Question
 from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.estimator import check_proper_share
@@ -100,12 +100,12 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     other, signal = float(mechanism.other_probability), float(mechanism.signal)
     if signal <= 0:
         raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
-    if not isinstance(question, Rating | Number):
+    if question.lattice is None:
         # Of an option that half of the people have: the widest interval.
         reported = other + signal / 2
         # the variance of an unbiased report, r (1 - r) / D**2, less that of the people
         return ReportVariance(0.25, reported * (1 - reported) / signal**2 - 0.25, 1.0, SHARE)
-    points = question.points if isinstance(question, Number) else len(question.labels)
+    points = question.answer_count
     value = (np.arange(points) / (points - 1)) - 0.5
     held = np.zeros(mechanism.symbols)
     held[:points] = _around_the_middle(value)

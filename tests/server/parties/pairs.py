@@ -20,9 +20,8 @@ from masquerade.server.operations.run import listen
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.settings import Settings
 from masquerade.server.surveys.survey_records import SurveyRecord
-from masquerade.surveys import Choice, Rating
+from masquerade.surveys import Choice, Question, Rating
 from masquerade.surveys.offered_levels import OfferedLevel
-from masquerade.surveys.questions import Question
 from masquerade.surveys.split_task import SplitTask
 from masquerade.surveys.survey import Survey, split_commitment
 from masquerade.surveys.two_parties import TwoParties

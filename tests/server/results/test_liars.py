@@ -15,7 +15,6 @@ from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.server import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Number, Question
-from masquerade.surveys.offered_levels import possible_reports
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def survey_with(services: Services, *, honest: int, liars: int, level: str) -> S
         hours = round(10 + rng.normal(0, float(noise.sigma)))
         Device().send(services, survey, [hours, 0 if kept else 1])
     for _ in range(liars):
-        Device().send(services, survey, [possible_reports(noise)[1], 1])
+        Device().send(services, survey, [noise.possible_reports()[1], 1])
     services.surveys.close(survey)
     services.surveys.publish(services.surveys.record(survey.token))
     return services.surveys.record(survey.token)
@@ -51,7 +50,7 @@ def test_what_no_mask_gives_is_refused(services: Services) -> None:
     survey = services.surveys.open_survey(define(*QUESTIONS, level="high"))
     [noise, _] = survey.survey.levels[0].mechanisms
     assert isinstance(noise, DiscreteGaussian)
-    low, high = possible_reports(noise)
+    low, high = noise.possible_reports()
     assert -low == high - 40 == int(9 * noise.sigma) + 1
     Device().send(services, survey, [high, 0])
     Device().send(services, survey, [low, 0])

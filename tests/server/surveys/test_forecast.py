@@ -12,6 +12,7 @@ import pytest
 from masquerade.accounting import Caps
 from masquerade.exact import Micro
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
+from masquerade.mechanisms.registry import parse_mask
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.server.surveys.document import Document, Issue, changed, survey_or_issues
 from masquerade.server.surveys.forecast import (
@@ -25,7 +26,7 @@ from masquerade.server.surveys.forecast import (
 )
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Number, Question, Rating
-from masquerade.surveys.offered_levels import OfferedLevel, parse_mask
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
 QUESTIONS: tuple[Question, ...] = (

@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from masquerade.server.parties.helper_tasks import HelperTask
-from masquerade.surveys import Comparison, Number, Question, SeveralOf
+from masquerade.surveys import Question
+from masquerade.surveys.question import NOT_SAID
+from masquerade.surveys.question_encoding import ON_COUNTS
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import expected_margin
 
@@ -90,24 +92,14 @@ def _noise(survey: Survey, block: int) -> str:
     """Return by how much what is published of a block is off, in words: one standard deviation."""
     # The noise of both parties, as people who read the result see it.
     deviation = math.sqrt(float(survey.split_noise.published_variance(block)))
-    question = survey.questions[block] if block < len(survey.questions) else None
-    if isinstance(question, Number) and question.id in survey.encoding.sums:
-        # Counted in steps from the lowest number on.
-        return f"{deviation * float(question.step):,.1f} {question.unit} on the sum of all answers"
-    return f"{deviation:,.1f} people on each count"
+    parts = [*survey.encoding.parts.values()]
+    step, counted = parts[block].unit_of_noise() if block < len(parts) else (1.0, ON_COUNTS)
+    return f"{deviation * step:,.1f} {counted}"
 
 
 def _counted(survey: Survey, place: int) -> str:
     """Return what is added up of a question, in words."""
-    question, encoding = survey.questions[place], survey.encoding
-    if isinstance(question, Number) and question.id in encoding.sums:
-        return "the sum of all answers, and no counts"
-    if isinstance(question, SeveralOf):
-        return "how many tick each answer"
-    if isinstance(question, Number):
-        ranges = encoding.symbols(question.id)
-        return f"how many people are in each range ({', '.join(ranges)})"
-    return f"how many people give each answer ({', '.join(encoding.symbols(question.id))})"
+    return survey.encoding.of(survey.questions[place].id).in_words()
 
 
 def _condition(survey: Survey, place: int) -> str | None:
@@ -136,9 +128,4 @@ def task_address(task: str) -> str:
 
 def answers_in_words(question: Question) -> str:
     """Return what can be answered to a question."""
-    if isinstance(question, Number):
-        return f"{question.low} to {question.high} {question.unit}"
-    parts = ", ".join(question.labels)
-    if isinstance(question, Comparison):
-        parts = " or ".join(question.labels)
-    return f"{parts}, or prefer not to say" if question.allow_skip else parts
+    return f"{question.choices}, or {NOT_SAID}" if question.allow_skip else question.choices

@@ -8,7 +8,7 @@ from typing import Any
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.results.figures import Axis, Figures
-from masquerade.surveys import Comparison, Number, Question, Rating, SeveralOf
+from masquerade.surveys import Question
 from masquerade.surveys.survey import Survey
 
 LIKELIEST = "mle"
@@ -97,7 +97,7 @@ def _question(
         True,
         Axis(0, 1, percent=True),
         _share_digits(estimates["options"]),
-        parts=not isinstance(question, SeveralOf),
+        parts=question.parts_of_whole,
     )
     mean = _of_mean(question, estimates)
     heterogeneity = [estimates["heterogeneity"], (estimates["mean"] or {}).get("heterogeneity")]
@@ -319,9 +319,7 @@ def _cross_tables(survey: Survey, result: Mapping[str, Any]) -> list[dict[str, A
 
 def _short(question: Question) -> str:
     """Return what tells a question from others; many pairs are asked in the same words."""
-    if isinstance(question, Comparison):
-        return f"{question.text} {question.item_a} / {question.item_b}"
-    return question.text
+    return question.short_text
 
 
 def _levels_of_options(estimates: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
@@ -364,9 +362,9 @@ def _narrower(estimates: Mapping[str, Any]) -> str:
 def _of_mean(question: Question, estimates: Mapping[str, Any]) -> Figures | None:
     if not estimates["mean"] or estimates["mean"]["value"] is None:
         return None
-    if not isinstance(question, Number | Rating):
+    if question.lattice is None:
         return None
-    low, high = float(question.low), float(question.high)
+    low, high = float(question.lattice.low), float(question.lattice.high)
     digits = 2 if high - low <= 20 else 1 if high - low <= 1000 else 0
     return Figures(False, Axis(low, high), digits, estimates["unit"])
 

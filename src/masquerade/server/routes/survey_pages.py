@@ -45,7 +45,6 @@ from masquerade.server.surveys.selection_runs import (
 )
 from masquerade.server.surveys.survey_records import introduction
 from masquerade.server.surveys.templates import TEMPLATES, template_named
-from masquerade.surveys import Number, Rating
 from masquerade.surveys.offered_levels import ALL_LEVELS
 
 _GROUPS = (
@@ -169,7 +168,7 @@ def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
         except WrongState as error:  # two parties have not added up, or cannot
             waiting = str(error)
             adding = _is_adding(actor, token)
-    numbers = any(isinstance(q, Number | Rating) for q in record.survey.questions)
+    numbers = any(q.lattice is not None for q in record.survey.questions)
     context = {
         "record": record,
         "summary": summary(record),

@@ -22,7 +22,6 @@ from masquerade.server.results.synthesis import (
 )
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.surveys.survey_records import SurveyRecord
-from masquerade.surveys import Number, Rating
 
 if TYPE_CHECKING:
     from masquerade.release import Domain
@@ -86,4 +85,4 @@ async def synthetic(
 
 
 def _asks_for_numbers(record: SurveyRecord) -> bool:
-    return any(isinstance(question, Number | Rating) for question in record.survey.questions)
+    return any(question.lattice is not None for question in record.survey.questions)

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
+from masquerade.mechanisms.registry import parse_mask
 from masquerade.server.http.bodies import StrictBody
 from masquerade.surveys.conditions import (
     Conditions,
@@ -23,8 +24,8 @@ from masquerade.surveys.conditions import (
     check_conditions,
     questions_from_json,
 )
-from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel, parse_mask
-from masquerade.surveys.questions import Question
+from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel
+from masquerade.surveys.question import Question
 from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal
 from masquerade.surveys.two_parties import DEFAULT_MINIMUM, TwoParties
 

@@ -1,0 +1,55 @@
+"""The form in which a surveyor writes a question of one kind; the builder's page draws it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of a form.
+
+    `name`: of the question's field that it sets.
+    `label`: beside the field.
+    `type`: ``"text"``, ``"number"``, ``"whole"``, ``"lines"`` (one text on each line),
+        ``"at-most"`` (none, or up to how many of the lines of the field `of`) or ``"one-of"``
+        (none, or one of these lines).
+    `hint`: a sentence under the field.
+    `of`: name of the field with the lines.
+    `none`: word for no choice.
+    """
+
+    name: str
+    label: str
+    type: str = "text"
+    hint: str = ""
+    of: str = ""
+    none: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BuilderForm:
+    """A kind of question as the builder offers it.
+
+    `name`: on the button that adds one.
+    `glyph`: a drawing of its answers, in a few characters.
+    `blank`: fields of a new question.
+    `rows`: fields that stand side by side, from top to bottom.
+    `advanced`: fields under "Advanced".
+    `line`: two fields and the sign between them, where a line of a list can set both, such as
+        ``("text", "=", "truth")``; None where the whole line is the text.
+    `place`: order among the buttons.
+    """
+
+    name: str
+    glyph: str
+    blank: dict[str, Any]
+    rows: tuple[tuple[FormField, ...], ...]
+    place: int
+    advanced: tuple[FormField, ...] = ()
+    line: tuple[str, str, str] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form as a JSON object."""
+        return asdict(self)

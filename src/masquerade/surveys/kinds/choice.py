@@ -1,0 +1,75 @@
+"""A choice: pick one of several options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.question import MOST_OPTIONS, LabelQuestion, check_options
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(LabelQuestion):
+    """Pick one of several options.
+
+    Attributes
+    ----------
+    id : str
+        Names the question within its survey.
+    text : str
+        What the person reads.
+    options : tuple of str
+        Two to 100 different labels.
+    allow_skip : bool
+        Offers "prefer not to say", which is masked like every other answer.
+    truth : str or None
+        The right option, where it is known (labelling tasks); used for scoring, never shown.
+
+    Examples
+    --------
+    >>> question = Choice("ill", "Have you worked while ill?", ("Yes", "No"))
+    >>> question.labels
+    ('Yes', 'No')
+    """
+
+    id: str
+    text: str
+    options: tuple[str, ...]
+    allow_skip: bool = False
+    truth: str | None = None
+    kind: ClassVar[str] = "choice"
+    called: ClassVar[str] = "a choice"
+    secret: ClassVar[tuple[str, ...]] = ("truth",)
+    builder: ClassVar[BuilderForm] = BuilderForm(
+        name="Pick one",
+        glyph="○ ● ○",
+        blank={"text": "", "options": ["Yes", "No"], "allow_skip": False, "truth": None},
+        rows=((FormField("options", "Options", "lines", hint="One on each line."),),),
+        place=1,
+        advanced=(
+            FormField(
+                "truth",
+                "Right answer",
+                "one-of",
+                hint="For labelling: used to check the crowd, never shown to it.",
+                of="options",
+                none="not known",
+            ),
+        ),
+        line=("text", "=", "truth"),
+    )
+
+    def __post_init__(self) -> None:
+        self._check()
+        check_options(self, self.options, most=MOST_OPTIONS)
+        if self.truth is not None and self.truth not in self.options:
+            raise self._error(
+                "truth",
+                f": the truth {self.truth!r} is not one of its options {list(self.options)}.",
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The options, in order."""
+        return self.options

@@ -1,0 +1,170 @@
+"""A number on a public scale of equal steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from masquerade.mechanisms import Lattice
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Labels, Scale
+from masquerade.mechanisms.privacy_level import CLEAR
+from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.question import (
+    Answer,
+    MaskRules,
+    Question,
+    check_text,
+    clear_response,
+    gaussian_noise,
+    point_of,
+    point_text,
+)
+from masquerade.surveys.question_encoding import QuestionEncoding, Total, binned
+
+MOST_POINTS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Question):
+    """Name a number on a public scale of equal steps.
+
+    Attributes
+    ----------
+    id, text
+        As in `Choice`.
+    low, high, step : int or float
+        The answers that can be given: low, low + step, ..., high; read as people mean them, 0.1 is
+        a tenth. At most a million points.
+    unit : str
+        What is counted, such as ``"hours a week"``.
+
+    Examples
+    --------
+    >>> Number("hours", "How long did you sleep?", 0, 12, "hours", 0.5).answer_count
+    25
+    """
+
+    id: str
+    text: str
+    low: int | float
+    high: int | float
+    unit: str
+    step: int | float = 1
+    kind: ClassVar[str] = "number"
+    called: ClassVar[str] = "a number"
+    decides: ClassVar[bool] = False
+    summable: ClassVar[bool] = True
+    allow_skip = False  # noise on a scale has no report for "no answer"
+    builder: ClassVar[BuilderForm] = BuilderForm(
+        name="Number",
+        glyph="0 … 40",
+        blank={"text": "", "low": 0, "high": 10, "step": 1, "unit": "times"},
+        rows=(
+            (FormField("low", "From", "number"), FormField("high", "To", "number")),
+            (FormField("step", "In steps of", "number"), FormField("unit", "Unit")),
+        ),
+        place=4,
+    )
+
+    def __post_init__(self) -> None:
+        self._check()
+        check_text(self.unit, "unit", question=self.id)
+        for name, value in (("low", self.low), ("high", self.high), ("step", self.step)):
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (whole or (isinstance(value, float) and math.isfinite(value))):
+                raise self._error(name, f": {name} is {value!r}, expected a finite number.")
+        # By their decimal text: 0.1 is a tenth, not the float beside it.
+        low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
+        steps = (high - low) / step if step > 0 else Fraction(0)
+        if steps.denominator != 1 or not 1 <= steps < MOST_POINTS:
+            raise self._error(
+                "high" if step > 0 else "step",
+                f": {self.low} to {self.high} by {self.step} is no scale; low must reach high in 1 "
+                f"to {MOST_POINTS - 1} whole steps.",
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Empty: a number is not picked from a list."""
+        return ()
+
+    @property
+    def lattice(self) -> Lattice:
+        """The numbers that can be answered."""
+        return _lattice(self.low, self.high, self.step)
+
+    @property
+    def answer_count(self) -> int:
+        """Number of different answers."""
+        return self.lattice.points
+
+    @property
+    def no_answer_code(self) -> int:
+        """The code after the last number, which no answer has."""
+        return self.lattice.points
+
+    @property
+    def codes(self) -> list[str]:
+        """Empty: reports are whole steps from the lowest number, and have no labels."""
+        return []
+
+    def code_of(self, answer: Answer) -> int | None:
+        """Return the number of steps from the lowest number."""
+        return point_of(answer, self.lattice)
+
+    def answer(self, code: int) -> Fraction:
+        """Return the number of a code."""
+        return self.lattice.low + self.lattice.step * code
+
+    def domains(self, *, clear: bool) -> tuple[Domain, ...]:
+        """Return the numbers; in clear, each as a label."""
+        numbers = Scale(self.lattice, null=False)
+        return (numbers, Labels(self.lattice.points)) if clear else (numbers,)
+
+    def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
+        """Return Gaussian noise on the scale."""
+        if level == CLEAR:
+            return clear_response(self.lattice.points, null=False)
+        return gaussian_noise(self.lattice, level)
+
+    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
+        """Return one count for each range of the scale, or the sum alone."""
+        if summed:
+            return Total(self.id, self.lattice, self.unit)
+        return binned(self.id, self.lattice, bins=bins, without=without)
+
+    @property
+    def choices(self) -> str:
+        """Possible answers, in words."""
+        return f"{self.low} to {self.high} in steps of {self.step}"
+
+    def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
+        """Return the number of a report with its unit."""
+        return f"{point_text(self.lattice, report)} {self.unit}"
+
+    @property
+    def prompt(self) -> tuple[str, ...]:
+        """The ends of the scale, its step and its unit."""
+        return (f"{self.choices}, in {self.unit}",)
+
+    def typed(self, text: str) -> Answer:
+        """Return the number that somebody typed."""
+        return text
+
+    @property
+    def typing_hint(self) -> str:
+        """The sentence after something was typed that is no answer."""
+        return f"Type one of {self.choices}."
+
+    def codebook_fields(self) -> dict[str, Any]:
+        """Return the scale of reports."""
+        return {"report_0_is": self.low, "report_step_is": self.step, "unit": self.unit}
+
+
+@lru_cache(maxsize=1024, typed=True)  # a large float may equal a whole number that reads otherwise
+def _lattice(low: float, high: float, step: float) -> Lattice:
+    """Return the lattice of a scale, against which every answer is held."""
+    return Lattice(low, high, step)

@@ -1,0 +1,379 @@
+"""The base of all kinds of question: a closed public domain, its codes, masks and words.
+
+Free text is no kind: it has no finite domain, so no mechanism can mask it.
+"""
+
+from __future__ import annotations
+
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar, Self
+
+from masquerade.errors import MissingValue, ParameterError, UnknownLabel
+from masquerade.mechanisms import (
+    DiscreteGaussian,
+    Lattice,
+    RandomizedResponse,
+    TwoLayer,
+    level_named,
+)
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Labels
+from masquerade.mechanisms.privacy_level import CLEAR
+from masquerade.surveys.builder_form import BuilderForm
+from masquerade.surveys.question_encoding import Counts, QuestionEncoding
+
+MOST_OPTIONS = 100
+MOST_CHARACTERS = 500
+
+KEEP_PER_ANSWER, KEEP_PER_PERSON = "per-answer", "per-person"
+RESPONSE_MASK, GAUSSIAN_MASK = "randomized-response", "gaussian"
+
+#: Words of people for no answer, and for a set without options.
+NOT_SAID = "prefer not to say"
+NONE_OF_THESE = "none of these"
+#: Label of "no answer" in files.
+NO_ANSWER = "Prefer not to say"
+
+#: A label, several labels, a point of a scale, a number, or None for "prefer not to say".
+Answer = str | Sequence[str] | int | float | Decimal | None
+#: An answer in its one form.
+Canonical = str | tuple[str, ...] | Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class MaskRules:
+    """A survey's rules for masks, as in `Survey.at_levels`."""
+
+    masking: str = KEEP_PER_ANSWER
+    rating_mask: str = RESPONSE_MASK
+
+
+class Question(ABC):
+    """A question of one kind; each kind is a frozen dataclass in a module of `surveys.kinds`.
+
+    What a kind declares here is all that surveys, exports, clients, pages and parties know of it.
+    """
+
+    __slots__ = ()
+
+    #: The name of the kind in definitions.
+    kind: ClassVar[str]
+    #: The kind with its article, in messages.
+    called: ClassVar[str]
+    #: Fields that the text of a survey leaves out, because people who answer must not see them.
+    secret: ClassVar[tuple[str, ...]] = ()
+    #: Whether the answer can decide which other questions are shown.
+    decides: ClassVar[bool] = True
+    #: Whether the labels are parts of a whole, so that their shares add to one.
+    parts_of_whole: ClassVar[bool] = True
+    #: Whether two parties can add up the answers as one sum.
+    summable: ClassVar[bool] = False
+    #: The form in which a surveyor writes a question of this kind.
+    builder: ClassVar[BuilderForm]
+
+    id: str
+    text: str
+    allow_skip: bool
+
+    # --- definition
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as a JSON object."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        lists = {name: list(one) for name, one in values.items() if isinstance(one, tuple)}
+        return {"kind": self.kind} | values | lists
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> Self:
+        """Return the question of a JSON object's fields, without its kind.
+
+        Raises `ParameterError` where a field is missing, unknown or out of range.
+        """
+        declared = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+        for name in values:
+            if name not in declared:
+                raise ParameterError(
+                    f"a {cls.kind} question cannot be read: it has no field {name!r}, only "
+                    f"{', '.join(declared)}."
+                )
+        for name, field in declared.items():
+            # A list of options that is missing has none.
+            if name not in values and str(field.type).startswith("tuple"):
+                values = {**values, name: []}
+            elif name not in values and field.default is MISSING:
+                raise ParameterError(
+                    f"a {cls.kind} question cannot be read: it has no {name!r}; give it one.",
+                    field=name,
+                )
+        return cls(
+            **{
+                name: tuple(value)
+                if isinstance(value, list) and str(declared[name].type).startswith("tuple")
+                else value
+                for name, value in values.items()
+            }
+        )
+
+    # --- answers and codes
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """The labels to choose from, in order; none where the answer is no label."""
+
+    @property
+    def scores(self) -> tuple[int, ...] | None:
+        """The number of each label; None where labels have no numbers."""
+        return None
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The numbers that can be answered; None where answers are no numbers."""
+        return None
+
+    @property
+    def compared(self) -> tuple[str, str] | None:
+        """The two items that are compared; None where none are."""
+        return None
+
+    @property
+    def answer_count(self) -> int:
+        """Number of different answers, "no answer" not counted."""
+        return len(self.labels)
+
+    @property
+    def no_answer_code(self) -> int:
+        """Code of "no answer": after the last answer."""
+        return len(self.labels)
+
+    @property
+    def codes(self) -> list[str]:
+        """The label of each code, "no answer" included; none for numbers."""
+        return [*self.labels, *([NO_ANSWER] if self.allow_skip else [])]
+
+    @abstractmethod
+    def code_of(self, answer: Answer) -> int | None:
+        """Return the code of an answer; None where it is none that can be given."""
+
+    def code(self, answer: Answer) -> int:
+        """Return the whole number that stands for an answer.
+
+        Raises
+        ------
+        UnknownLabel, MissingValue
+            It is none that can be given. No message repeats it: messages end up in logs.
+        """
+        if answer is None:
+            if self.allow_skip:
+                return self.no_answer_code
+            raise MissingValue(
+                f"question {self.id!r} has no answer and cannot be left out; give one of "
+                f"{self.choices}."
+            )
+        # To Python True is 1, which would be read as a point of a scale.
+        code = None if isinstance(answer, bool) else self.code_of(answer)
+        if code is None:
+            raise UnknownLabel(
+                f"question {self.id!r}: the answer is not one of {self.choices}; correct it."
+            )
+        return code
+
+    def answer(self, code: int) -> Canonical:
+        """Return the answer that a code stands for, in its one form; None for "no answer"."""
+        return None if code == self.no_answer_code else self.labels[code]
+
+    # --- masks
+
+    @abstractmethod
+    def domains(self, *, clear: bool) -> tuple[Domain, ...]:
+        """Return the domains of mechanisms that mask exactly the answers.
+
+        `clear`: whether answers are sent as they are.
+        """
+
+    @abstractmethod
+    def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
+        """Return the mask at a level, or at ``"none"``."""
+
+    def masked_by(self, mechanism: DeviceMechanism, *, clear: bool) -> bool:
+        """Return whether a mechanism masks exactly the answers to the question."""
+        return mechanism.in_surveys and mechanism.domain in self.domains(clear=clear)
+
+    # --- two parties
+
+    @abstractmethod
+    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
+        """Return how two parties add up the answers.
+
+        `bins`: into how many ranges a scale is cut at most.
+        `summed`: whether only the sum is wanted.
+        `without`: what stands for no answer.
+        """
+
+    # --- words
+
+    @property
+    def choices(self) -> str:
+        """Possible answers, in words."""
+        return ", ".join(self.labels)
+
+    @property
+    def short_text(self) -> str:
+        """The text by which the question differs from others of the survey."""
+        return self.text
+
+    def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
+        """Return a report, or the code of an answer, as people read it."""
+        if report == self.no_answer_code and self.allow_skip:
+            return NOT_SAID
+        return self.labels[report]
+
+    @property
+    def prompt(self) -> tuple[str, ...]:
+        """Lines under the question at a terminal: what to type for which answer."""
+        lines = [f"{place}  {label}" for place, label in enumerate(self.labels, start=1)]
+        return (*lines, *([f"0  {NOT_SAID}"] if self.allow_skip else []))
+
+    def typed(self, text: str) -> Answer:
+        """Return the answer that somebody typed; `UnknownLabel` where it is none.
+
+        Options are picked by number, so that they can be called whatever they are called.
+        """
+        if self.allow_skip and text == "0":
+            return None
+        if text.isascii() and text.isdigit() and 1 <= int(text) <= len(self.labels):
+            return self.labels[int(text) - 1]
+        raise UnknownLabel(self.typing_hint)
+
+    @property
+    def typing_hint(self) -> str:
+        """The sentence after something was typed that is no answer."""
+        return f"Type a number from {0 if self.allow_skip else 1} to {len(self.labels)}."
+
+    # --- files
+
+    def codebook_fields(self) -> dict[str, Any]:
+        """Return the fields of the question's codebook entry that other kinds do not have."""
+        return {}
+
+    # --- checks of a definition
+
+    def _error(self, field: str | None, wrong: str) -> ParameterError:
+        return ParameterError(f"question {self.id!r}{wrong}", field=field, question=self.id)
+
+    def _check(self) -> None:
+        """Raise unless id, text and allow_skip, which all kinds have, are of their types."""
+        check_text(self.id, "id")
+        check_text(self.text, "text", question=self.id)
+        if not isinstance(self.allow_skip, bool):
+            raise self._error(
+                "allow_skip", f": allow_skip is {self.allow_skip!r}, expected true or false."
+            )
+
+
+class LabelQuestion(Question):
+    """A question whose answer is one of a few labels."""
+
+    __slots__ = ()
+
+    def code_of(self, answer: Answer) -> int | None:
+        """Return the place of a label."""
+        return self.labels.index(answer) if answer in self.labels else None
+
+    def domains(self, *, clear: bool) -> tuple[Domain, ...]:
+        """Return the labels, "no answer" counted."""
+        return (Labels(len(self.labels) + self.allow_skip),)
+
+    def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
+        """Return randomized response, or the two-layer mechanism of the same mean."""
+        if level == CLEAR:
+            return clear_response(len(self.labels), null=self.allow_skip)
+        response = _randomized(level, len(self.labels), self.allow_skip)
+        if rules.masking == KEEP_PER_ANSWER:
+            return response
+        if self.allow_skip:
+            raise self._error(
+                None,
+                " can be skipped, which one flip probability a person does not protect; use "
+                f"masking {KEEP_PER_ANSWER!r}.",
+            )
+        # The mean of the person's flip probability is the level's, so a single report loses as
+        # much; the widest range around the mean that stays within 0 and 1.
+        mean = response.flip_probability.limit_denominator(10**9)
+        width = min(mean, 1 - mean)
+        return TwoLayer(response.options, low=mean - width, high=mean + width)
+
+    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
+        """Return one count for each label."""
+        scores = None if self.scores is None else tuple(map(float, self.scores))
+        ends = None if scores is None else tuple((score, score) for score in scores)
+        return Counts(self.id, self.labels, without, scores, ends)
+
+
+def clear_response(answers: int, *, null: bool) -> RandomizedResponse:
+    """Return the mechanism that sends answers as they are."""
+    return RandomizedResponse(answers, flip_probability=0, null=null)
+
+
+def gaussian_noise(lattice: Lattice, level: str) -> DiscreteGaussian:
+    """Return the Gaussian noise of a level on a scale."""
+    sigma = (lattice.high - lattice.low) / level_named(level).mu
+    return DiscreteGaussian(lattice.low, lattice.high, lattice.step, sigma=sigma)
+
+
+def point_of(answer: Answer, lattice: Lattice) -> int | None:
+    """Return the place of a number on a lattice; None where it is not on it."""
+    if not isinstance(answer, str | Decimal | numbers.Real) or len(str(answer)) > 40:
+        return None
+    try:
+        # By its digits: 0.1 is a tenth here, and not the float nearest to it.
+        steps = (Fraction(str(answer)) - lattice.low) / lattice.step
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+    whole = steps.denominator == 1 and 0 <= steps < lattice.points
+    return int(steps) if whole else None
+
+
+def point_text(lattice: Lattice, steps: int) -> str:
+    """Return the number so many steps from the lowest, as people write it."""
+    value = lattice.low + lattice.step * steps
+    return str(value.numerator) if value.denominator == 1 else str(float(value))
+
+
+def check_options(question: Question, options: object, *, most: int) -> None:
+    """Raise unless the options are different texts, not too many."""
+    if not isinstance(options, tuple):
+        raise question._error("options", f": options is {options!r}, expected several texts.")
+    if not 2 <= len(options) <= most:
+        raise question._error("options", f" has {len(options)} options; give 2 to {most}.")
+    for index, option in enumerate(options):
+        check_text(option, "option", question=question.id, field=f"options/{index}")
+    if len(set(options)) < len(options):
+        twice = next(o for o in options if options.count(o) > 1)
+        raise question._error("options", f": option {twice!r} stands twice; drop one.")
+
+
+def check_text(
+    text: object, name: str, *, question: str | None = None, field: str | None = None
+) -> None:
+    """Raise unless `text` is one with some words; ``name`` is what messages call it."""
+    if not isinstance(text, str):
+        wrong = f" is {text!r}, expected a text."
+    elif not text.strip():
+        wrong = " is empty; give it some words."
+    elif len(text) > MOST_CHARACTERS:
+        wrong = f" has {len(text)} characters; shorten it to {MOST_CHARACTERS}."
+    else:
+        return
+    prefix = "" if question is None else f"question {question!r}: "
+    raise ParameterError(f"{prefix}{name}{wrong}", field=field or name, question=question)
+
+
+@cache
+def _randomized(level: str, options: int, null: bool) -> RandomizedResponse:
+    return level_named(level).randomized_response(options, null=null)

@@ -1,0 +1,330 @@
+"""Encodings of one question for two parties: its block of the vector, and results of its sums."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+from masquerade.aggregate.estimates import (
+    Quantile,
+    bit_estimates,
+    mean_estimate,
+    mean_of_sum,
+    quantile_estimate,
+    share_estimates,
+)
+from masquerade.aggregate.score_intervals import Design, SumEstimate
+from masquerade.aggregate.survey_circuit import Block, One, Some, Whole
+from masquerade.mechanisms import Lattice
+
+#: Shares of people below each of a question's `QuestionSums.quartiles`.
+QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+ANSWERED = "answered"
+#: What noise of so much is on.
+ON_COUNTS = "people on each count"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSums:
+    """A question's result from noisy sums.
+
+    Attributes
+    ----------
+    question : str
+        Its id; of a cross table, both with " x " between.
+    symbols : tuple of str
+        What could be sent, in order; empty where only a sum was asked for.
+    shares : tuple of SumEstimate
+        Of each symbol among all responses.
+    answered : tuple of SumEstimate
+        Of each label among those who answered; the same where everybody had to.
+    mean : SumEstimate or None
+        Of a rating or a number, among those who answered. Where several numbers share a bin, each
+        counts as the bin's middle.
+    quartiles : tuple of Quantile or None
+        First quartile, median and third quartile of a rating or a number, among those who answered.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import Design, SumNoise
+    >>> from masquerade.surveys import Choice, Encoding
+    >>> encoding = Encoding((Choice("ill", "Have you worked while ill?", ("Yes", "No")),))
+    >>> noise = SumNoise.of_rho(encoding.blocks, "0.5")
+    >>> found = encoding.estimates([[60, 40]], noise=noise, design=Design(count=100))[0]
+    >>> found.symbols, [share.value for share in found.shares]
+    (('Yes', 'No'), [0.6, 0.4])
+    """
+
+    question: str
+    symbols: tuple[str, ...]
+    shares: tuple[SumEstimate, ...]
+    answered: tuple[SumEstimate, ...]
+    mean: SumEstimate | None
+    quartiles: tuple[Quantile, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySums:
+    """The sums of a block, and the variance of the noise on each."""
+
+    values: Sequence[int]
+    variance: float
+
+
+class QuestionEncoding(ABC):
+    """The encoding of one question's answers; public, and the same on every device."""
+
+    __slots__ = ()
+
+    #: Whether answers are one of the symbols, so that a cross table can be made of them.
+    crossable: ClassVar[bool] = False
+
+    question: str
+    #: Words for each reason not to answer, whose codes follow those of answers.
+    without: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def block(self) -> Block:
+        """The question's block of the vector."""
+
+    @property
+    @abstractmethod
+    def symbols(self) -> tuple[str, ...]:
+        """The labels of what can be sent, then those of `without`."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> int:
+        """Number of codes of answers; the codes of `without` follow."""
+
+    def code(self, answer: int) -> int:
+        """Return the code of an answer, from its code in the question."""
+        return answer
+
+    def code_without(self, reason: str) -> int:
+        """Return the code of somebody who did not answer."""
+        return self.answers + self.without.index(reason)
+
+    def measured(self, code: int) -> int | list[bool]:
+        """Return what the block takes for a code."""
+        return code
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Symbols of a second block that says who answered; empty where the block itself does."""
+        return ()
+
+    def state(self, code: int) -> int:
+        """Return the place of a code among `states`."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
+        """Return the question's result from its sums, and from those of its states."""
+
+    @abstractmethod
+    def in_words(self) -> str:
+        """Return what is added up, in words."""
+
+    def unit_of_noise(self) -> tuple[float, str]:
+        """Return the size of one step of a sum, and what is counted."""
+        return 1.0, ON_COUNTS
+
+
+@dataclass(frozen=True, slots=True)
+class Counts(QuestionEncoding):
+    """How many people give each answer.
+
+    `labels`: of the counts: answers, or ranges of them.
+    `scores`: the number that each label counts as; None where labels have no numbers.
+    `ends`: first and last number of each label, where it has a score.
+    `points`: number of answers where labels are ranges of them.
+    """
+
+    question: str
+    labels: tuple[str, ...]
+    without: tuple[str, ...]
+    scores: tuple[float, ...] | None = None
+    ends: tuple[tuple[float, float], ...] | None = None
+    points: int | None = None
+    crossable: ClassVar[bool] = True
+
+    @property
+    def block(self) -> Block:
+        """One count for each symbol."""
+        return One(len(self.symbols))
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The labels, then the reasons not to answer."""
+        return (*self.labels, *self.without)
+
+    @property
+    def answers(self) -> int:
+        """Number of labels."""
+        return len(self.labels)
+
+    def code(self, answer: int) -> int:
+        """Return the label's place, or that of the range."""
+        if self.points is None:
+            return answer
+        # Bin i holds the points from floor(i n / b) to below floor((i + 1) n / b).
+        return ((answer + 1) * len(self.labels) - 1) // self.points
+
+    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
+        """Return shares, and of scores the mean and the quartiles."""
+        counts, variance = sums.values, sums.variance
+        among = [place < self.answers for place in range(len(self.symbols))]
+        shares = tuple(share_estimates(counts, variance=variance, design=design))
+        answered = tuple(share_estimates(counts, variance=variance, design=design, among=among))
+        if self.scores is None or self.ends is None:
+            return QuestionSums(self.question, self.symbols, shares, answered, None)
+        padded = [*self.scores, *[0.0] * len(self.without)]
+        mean = mean_estimate(counts, padded, variance=variance, design=design, among=among)
+        quartiles = tuple(
+            quantile_estimate(counts, list(self.ends), part, variance=variance, design=design)
+            for part in map(float, QUARTERS)
+        )
+        return QuestionSums(self.question, self.symbols, shares, answered, mean, quartiles)
+
+    def in_words(self) -> str:
+        """Return what is counted."""
+        each = "give each answer" if self.points is None else "are in each range"
+        return f"how many people {each} ({', '.join(self.symbols)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks(QuestionEncoding):
+    """How many people tick each option; `most`: how many one person can tick, None for all."""
+
+    question: str
+    labels: tuple[str, ...]
+    most: int | None
+    without: tuple[str, ...]
+
+    @property
+    def block(self) -> Block:
+        """One bit for each option."""
+        return Some(len(self.labels), self.most)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The options, then the reasons not to answer."""
+        return (*self.labels, *self.without)
+
+    @property
+    def answers(self) -> int:
+        """Number of sets of options; beyond them stand the codes of no answer."""
+        return 1 << len(self.labels)
+
+    def measured(self, code: int) -> list[bool]:
+        """Return whether each option is ticked."""
+        answered = code < self.answers
+        return [answered and bool(code >> place & 1) for place in range(len(self.labels))]
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Who answered: bits alone do not tell nothing ticked from nothing answered."""
+        return (ANSWERED, *self.without) if self.without else ()
+
+    def state(self, code: int) -> int:
+        """Return 0 for an answer, else the place of the reason."""
+        return 0 if code < self.answers else 1 + code - self.answers
+
+    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
+        """Return the share of each option, and of each reason not to answer."""
+        every = bit_estimates(sums.values, variance=sums.variance, design=design)
+        answered = every
+        if state is not None:
+            among = (state.values[0], state.variance)
+            answered = bit_estimates(
+                sums.values, variance=sums.variance, design=design, among=among
+            )
+            every += share_estimates(state.values, variance=state.variance, design=design)[1:]
+        return QuestionSums(self.question, self.symbols, tuple(every), tuple(answered), None)
+
+    def in_words(self) -> str:
+        """Return what is counted."""
+        return "how many tick each answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Total(QuestionEncoding):
+    """The sum of all answers to a number, in steps from the lowest on."""
+
+    question: str
+    lattice: Lattice
+    unit: str
+    without: tuple[str, ...] = ()
+
+    @property
+    def block(self) -> Block:
+        """One whole number, in steps."""
+        return Whole(self.lattice.points - 1)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Empty: nothing is counted."""
+        return ()
+
+    @property
+    def answers(self) -> int:
+        """Number of points."""
+        return self.lattice.points
+
+    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
+        """Return the mean."""
+        mean = mean_of_sum(
+            sums.values[0],
+            low=float(self.lattice.low),
+            step=float(self.lattice.step),
+            largest=self.lattice.points - 1,
+            variance=sums.variance,
+            design=design,
+        )
+        return QuestionSums(self.question, (), (), (), mean)
+
+    def in_words(self) -> str:
+        """Return what is added up."""
+        return "the sum of all answers, and no counts"
+
+    def unit_of_noise(self) -> tuple[float, str]:
+        """Return the step of the scale, for sums are counted in steps."""
+        return float(self.lattice.step), f"{self.unit} on the sum of all answers"
+
+
+def binned(question: str, lattice: Lattice, *, bins: int, without: tuple[str, ...]) -> Counts:
+    """Return the encoding of a number whose scale is cut into at most so many ranges."""
+    ends = _ends_of_bins(lattice, min(bins, lattice.points))
+    return Counts(
+        question,
+        _labels_of_bins(ends),
+        without,
+        tuple(float(first + last) / 2 for first, last in ends),
+        tuple((float(first), float(last)) for first, last in ends),
+        lattice.points,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _ends_of_bins(lattice: Lattice, count: int) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Return the first and the last number of each of `count` bins of a scale."""
+    firsts = [place * lattice.points // count for place in range(count + 1)]
+    return tuple(
+        (lattice.low + lattice.step * first, lattice.low + lattice.step * (after - 1))
+        for first, after in itertools.pairwise(firsts)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _labels_of_bins(ends: tuple[tuple[Fraction, Fraction], ...]) -> tuple[str, ...]:
+    return tuple(
+        f"{float(first):g}" if first == last else f"{float(first):g} to {float(last):g}"
+        for first, last in ends
+    )
