@@ -27,13 +27,11 @@ FIRST = int(os.environ.get("AUDIT_FIRST", 0))
 MAIN_ALONE = os.environ.get("AUDIT_SUBJECTS") == "main"
 SAMPLES = 2_000
 LOOSE_EACH = 10
-FACTORS = f"low=1,high=5,tasks=12,dimension=2,epsilon=1,seed={'00' * 32}"
 MAIN = (
     ("randomized-response:options=4,epsilon=1", 1),
     ("randomized-response:options=12,epsilon=3,null=true", 1),
     ("two-layer:options=2,low=0,high=0.5379", 1),
     ("two-layer:options=3,low=0.2,high=0.7", 2),
-    ("question-sampling:options=2,epsilon=4,keep=2", 1),
     ("discrete-gaussian:low=1,high=5,sigma=6", 1),
     ("discrete-laplace:low=1,high=5,epsilon=1", 1),
     ("quantised-response:low=-20,high=20,epsilon=2,null=true", 1),
@@ -43,12 +41,10 @@ OTHERS = (
     ("randomized-response:options=4,epsilon=1", 3),
     ("randomized-response:options=60,epsilon=2", 1),
     ("two-layer:options=2,low=0,high=1", 4),
-    ("question-sampling:options=3,epsilon=4,keep=2", 3),
     ("discrete-gaussian:low=0,high=1,step=0.1,sigma=0.7", 2),
     ("discrete-laplace:low=0,high=20,epsilon=5", 1),
     ("discrete-laplace:low=0,high=1,step=0.1,epsilon=1/3,null=true,fill=uniform", 2),
     ("quantised-response:low=0,high=1,step=0.1,epsilon=1,levels=4", 3),
-    (f"matrix-factorization-ridge:{FACTORS}", 2),
 )
 
 

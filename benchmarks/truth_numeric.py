@@ -22,8 +22,6 @@ from card import Cards, sized
 from masquerade.answers import Claims, Truths
 from masquerade.mechanisms import (
     DiscreteLaplace,
-    MatrixFactorization,
-    MatrixFactorizationRidge,
     Mechanism,
     Presence,
     QuantisedResponse,
@@ -43,6 +41,8 @@ from masquerade.truth import (
     QualityWeighted,
     Reliability,
 )
+from masquerade_papers.sparse_ldp.matrix_factorization import MatrixFactorization
+from masquerade_papers.sparse_ldp.matrix_factorization_ridge import MatrixFactorizationRidge
 
 PLAIN = (
     Mean,

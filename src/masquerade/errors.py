@@ -13,8 +13,7 @@
     │   ├── DuplicateClaim              one worker answered one task twice
     │   ├── InvalidRecord               a comparison that cannot be used
     │   ├── DuplicateVoter              one voter is there twice
-    │   ├── DisconnectedItems           items that were compared too little to be ranked
-    │   └── UnderdeterminedProfile      too few answers to compute a worker's profile from
+    │   └── DisconnectedItems           items that were compared too little to be ranked
     ├── ParameterError (ValueError)     a parameter is outside its range
     │   ├── MechanismSyntaxError        a mechanism's text form cannot be read
     │   └── NeighbourMismatch           losses between different worlds were to be added
@@ -126,10 +125,6 @@ class DuplicateVoter(InputError):
 
 class DisconnectedItems(InputError):
     """Some items are not linked to the others by wins and losses, so no ranking exists."""
-
-
-class UnderdeterminedProfile(InputError):
-    """A worker gave too few answers to compute a profile from."""
 
 
 class ParameterError(MasqueradeError, ValueError):

@@ -53,8 +53,6 @@ EXACT = (
     "two-layer:options=2,low=0,high=1",
     "two-layer:options=3,low=1/3,high=1",
     "two-layer:options=4,low=0.2,high=0.2",
-    "question-sampling:options=2,epsilon=10",
-    "question-sampling:options=4,epsilon=1,keep=3",
     "discrete-laplace:low=1,high=5,epsilon=1",
     "discrete-laplace:low=1,high=5,epsilon=1/3,null=true",
     "discrete-laplace:low=0,high=1,step=0.1,epsilon=2,null=true,fill=uniform",
@@ -103,7 +101,6 @@ def test_exact_randomized_response_loses_what_was_asked_for(options: int, epsilo
         ("two-layer:options=2,low=0,high=1", 20, 2.995733, 12.126792),
         ("two-layer:options=2,low=0,high=1", 100, 4.605171, 66.783842),
         ("two-layer:options=3,low=1/3,high=1", 3, 0.693148, 0.98083),
-        ("question-sampling:options=2,epsilon=10", 20, 2.0, 10.0),
         ("discrete-laplace:low=1,high=5,epsilon=1,scale_rule=paper", 1, 0.8, 0.8),
     ],
 )

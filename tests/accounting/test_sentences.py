@@ -28,7 +28,6 @@ from masquerade.mechanisms import (
     CategoricalMechanism,
     DiscreteGaussian,
     DiscreteLaplace,
-    MatrixFactorizationRidge,
     Mechanism,
     QuantisedResponse,
     RandomizedResponse,
@@ -175,13 +174,7 @@ def test_exact_what_is_printed_of_random_responses_is_never_too_small() -> None:
 
 
 def test_every_assumption_is_printed() -> None:
-    """What has to be true for a guarantee stands in its JSON, time and seed among it."""
-    profile = MatrixFactorizationRidge(
-        low=1, high=5, tasks=20, dimension=2, epsilon=1, seed=bytes(32)
-    )
-    printed = " ".join(profile.guarantee().to_json()["assumptions"])
-    assert "how long a device computes is not observed" in printed
-    assert "public seed" in printed
+    """What has to be true for a guarantee stands in its JSON."""
     for seed in range(20):
         mechanism = drawn(np.random.default_rng(seed))
         printed = " ".join(mechanism.guarantee().to_json()["assumptions"])

@@ -21,14 +21,8 @@ from masquerade.accounting import (
     rho_of_laplace,
 )
 from masquerade.errors import InsufficientBudget
-from masquerade.exact import MICRO, Micro
-from masquerade.mechanisms import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Mechanism,
-    QuantisedResponse,
-    QuestionSampling,
-)
+from masquerade.exact import MICRO
+from masquerade.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, QuantisedResponse
 
 
 def divergence_per_order(order: float, one: np.ndarray, other: np.ndarray) -> float:
@@ -128,16 +122,6 @@ def test_answers_of_one_response_cost_what_they_cost_one_by_one(mechanism: Mecha
         together.charge("q", "all", Cost.of("S", [mechanism] * (count + 1)))
     if isinstance(mechanism, DiscreteLaplace):
         assert count > 300  # 100 by pure epsilon
-
-
-def test_question_sampling_costs_what_its_reports_cost() -> None:
-    """The rho of a response is the sum over the reports that are sent."""
-    mechanism = QuestionSampling(2, epsilon=10)
-    cost = Cost.of("S", [mechanism] * 20)
-    assert cost.protected is None
-    assert cost.user == Micro(10 * MICRO)
-    inner = kinds_of([mechanism.inner(20)])[0]
-    assert cost.micro_rho == 5 * rho_of(inner).micro < 8 * MICRO
 
 
 def sum_of_noise(variance: float, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -177,7 +177,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
         '{"format": "masquerade-result-1", "result": {"object": {"class": '
         '"masquerade.answers.frames:read_table", "fields": {"path": "/etc/passwd"}}}}',
         '{"format": "masquerade-result-1", "result": {"object": {"class": '
-        '"masquerade.truth.error_bounds:Formula", "fields": {"value": 1}}}}',
+        '"masquerade_papers.two_layer.error_bounds:Formula", "fields": {"value": 1}}}}',
         '{"format": "masquerade-result-1", "result": {"array": {"type": "|O", "data": ""}}}',
     ],
 )

@@ -229,21 +229,6 @@ def test_parquet_in_and_out(run: Run, tmp_path: Path) -> None:
     assert pa_parquet.read_table(out).column_names == ["task", "label"]
 
 
-def test_randomize_takes_mechanisms_that_sample_questions(
-    run: Run, claims: Path, tmp_path: Path
-) -> None:
-    """Labels are read as labels, and the promise is for all answers, reported or not."""
-    out = tmp_path / "reports.csv"
-    mechanism = "question-sampling:options=2,epsilon=2"
-    found = run(
-        "randomize", claims, "--options", "no,yes", "--mechanism", mechanism, "--out", out, "--json"
-    )
-    assert found.code == 0, found.err
-    assert found.json["reports"] == 3  # one of three answers a worker
-    assert found.json["guarantee"]["answers"] == 3
-    assert found.json["guarantee"]["epsilon_user"] == 2
-
-
 @pytest.mark.parametrize(
     ("text", "hint"),
     [

@@ -8,7 +8,7 @@ import pytest
 
 from masquerade.answers import Claims
 from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.mechanisms import DiscreteLaplace, QuestionSampling, RandomizedResponse, TwoLayer
+from masquerade.mechanisms import DiscreteLaplace, RandomizedResponse, TwoLayer
 
 ROWS: dict[str, Any] = {
     "task": ["a", "a", "b"],
@@ -20,7 +20,7 @@ OPTIONS = ["flu", "none", "hiv"]
 
 @pytest.mark.parametrize(
     "mechanism",
-    [RandomizedResponse(3, epsilon=1), TwoLayer(3, low=0, high=1), QuestionSampling(3, epsilon=9)],
+    [RandomizedResponse(3, epsilon=1), TwoLayer(3, low=0, high=1)],
     ids=str,
 )
 def test_options_that_were_read_off_the_answers_are_not_published(mechanism: Any) -> None:

@@ -21,7 +21,6 @@ from masquerade.mechanisms import RandomizedResponse, TwoLayer, parse_mechanism
         "randomized-response:options=3,flip_probability=1/3",
         "two-layer:options=2,low=0,high=0.5379",
         "two-layer:options=3,low=1/3,high=1",
-        "question-sampling:options=2,epsilon=10,keep=5",
         "discrete-gaussian:low=1,high=5,step=1,sigma=3",
         "discrete-laplace:low=1,high=5,step=1,epsilon=1,null=true,fill=midpoint",
         "quantised-response:low=-100,high=100,step=1,epsilon=2,levels=5,null=true",

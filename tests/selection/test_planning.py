@@ -66,7 +66,6 @@ def test_simulated_surveys_of_that_size_have_that_error() -> None:
         ),
         ("randomized-response:options=2,epsilon=1", {"confidence": 1.0}, "confidence is 1"),
         ("randomized-response:options=2,flip_probability=0.5", {}, "say nothing"),
-        ("question-sampling:options=2,epsilon=4", {}, "planning needs"),
         ("discrete-gaussian:low=1,high=5,step=1,sigma=6", {"spread": -1.0}, "spread is -1"),
     ],
 )

@@ -19,7 +19,7 @@ from masquerade.errors import (
     UnknownLabel,
     UnreadableFile,
 )
-from masquerade.mechanisms import QuestionSampling, RandomizedResponse
+from masquerade.mechanisms import RandomizedResponse
 from masquerade.simulate import crowd
 from masquerade.truth import (
     Collection,
@@ -124,12 +124,6 @@ def test_assignment_from_clear_answers_is_refused(more: dict[str, Any]) -> None:
         begun(**more).next_workers("a", ["x"])
     assert begun(**more, public_answers=True).next_tasks("x")
     assert begun(**more, public_answers=True).next_workers("a", ["x"])
-
-
-def test_assignment_beside_a_promise_of_secrecy_is_refused() -> None:
-    """Which questions were sampled is part of that mechanism's promise, and assignment shows it."""
-    with pytest.raises(ParameterError, match="question-sampling"):
-        begun(mechanism=QuestionSampling(2, epsilon=2)).next_tasks("x")
 
 
 def test_gold_tasks_are_mixed_in_and_ask_for_nothing_else() -> None:

@@ -13,7 +13,6 @@ from masquerade.errors import InputError, MissingValue, NotFitted, ParameterErro
 from masquerade.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
-    MatrixFactorizationRidge,
     Mechanism,
     QuantisedResponse,
     RandomizedResponse,
@@ -249,20 +248,6 @@ def test_moments_say_where_they_have_too_little() -> None:
     missing = int(np.isnan(fit.values_).sum())
     assert missing > 0
     assert str(fit.remarks_[0]).startswith(f"INSUFFICIENT: {missing} tasks")
-
-
-def test_rebuilt_answers_go_to_the_published_decoder() -> None:
-    """What matrix factorization rebuilds is decoded by algorithm 1; there is no channel for it."""
-    claims, _ = web(9)
-    mechanism = MatrixFactorizationRidge(
-        low=1, high=5, tasks=177, dimension=2, epsilon=4, seed=bytes(32)
-    )
-    reports = mechanism.simulate(claims, np.random.default_rng(9), presence="hidden")
-    fit = NumericAuto().fit(reports, mechanism=mechanism)
-    assert fit.chosen_.name == "quality-weighted"
-    assert np.isfinite(fit.values_).all()
-    with pytest.raises(ParameterError, match="no channel for single answers"):
-        ChannelEM().fit(reports, mechanism=mechanism)
 
 
 def test_nothing_but_no_answer() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from masquerade.truth import published_laplace_mae, published_response_mae
 from masquerade_papers.sparse_ldp.measurement import (
     CONSTANT,
     EPSILONS,
@@ -18,6 +17,7 @@ from masquerade_papers.sparse_ldp.measurement import (
     SHAPES,
     TASKS_WHEN_QUICK,
 )
+from masquerade_papers.sparse_ldp.published_mae import published_laplace_mae, published_response_mae
 from masquerade_papers.study import (
     Cells,
     Evaluation,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from masquerade.truth import FlipProduct
 from masquerade_papers.study import (
     Cells,
     Evaluation,
@@ -19,6 +18,7 @@ from masquerade_papers.study import (
     Table,
     means_by,
 )
+from masquerade_papers.two_layer.error_bounds import FlipProduct
 from masquerade_papers.two_layer.measurement import (
     CA,
     CROWDS,

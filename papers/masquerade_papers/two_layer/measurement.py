@@ -10,12 +10,13 @@ import numpy as np
 
 from masquerade import datasets
 from masquerade.answers import Claims, Truths
-from masquerade.mechanisms import QuestionSampling, TwoLayer
+from masquerade.mechanisms import TwoLayer
 from masquerade.simulate import study
 from masquerade.truth import MajorityVote, OneCoin, TruthDiscovery
 from masquerade.truth.scores import hits
 from masquerade_papers import simulated_crowds
 from masquerade_papers.study import Cells, Job, Scale, real
+from masquerade_papers.two_layer.question_sampling import QuestionSampling
 from masquerade_papers.verdict import Estimate, printed_in
 
 CITATION = (

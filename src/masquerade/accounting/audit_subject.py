@@ -37,7 +37,6 @@ from masquerade.mechanisms import (
     LatticeMechanism,
     Mechanism,
     QuantisedResponse,
-    QuestionSampling,
 )
 
 Vector = NDArray[Any]
@@ -71,11 +70,8 @@ class Claim:
 
     @classmethod
     def of(cls, mechanism: Mechanism, answers: int) -> Claim:
-        """Return a mechanism's guarantee; of one without, what was published."""
+        """Return the claim of a mechanism's guarantee."""
         promise = mechanism.guarantee(answers=answers)
-        published = getattr(mechanism, "published_loss", None)
-        if promise.status == "none" and published is not None:
-            return cls(published(answers=1), published(answers=answers), promise.delta, "none")
         return cls(
             promise.epsilon_event,
             promise.epsilon_user,
@@ -209,9 +205,6 @@ class OfMechanism(Subject):
     def exact(self) -> ExactLoss | None:
         """Return the loss by the mechanism's own probabilities; see `Subject.exact`."""
         mechanism, answers, claim = self._mechanism, self._answers, self.claim
-        if isinstance(mechanism, QuestionSampling):
-            # Which answers are reported does not depend on them, so every choice loses the same.
-            return of_response(mechanism.inner(answers), mechanism.reported(answers))
         if isinstance(mechanism, CategoricalMechanism):
             return of_response(mechanism, answers)
         if isinstance(mechanism, QuantisedResponse):

@@ -1,8 +1,7 @@
 """The audit of a mechanism's guarantee.
 
-Three looks, none of which believes the claim: at its probabilities (exact, or exact densities at
-drawn reports and a bound); at reports drawn in number (a lower confidence bound on epsilon); and at
-whether these follow the probabilities.
+Three looks, none of which believes the claim: at its probabilities (exact); at reports drawn in
+number (a lower confidence bound on epsilon); and at whether these follow the probabilities.
 """
 
 from __future__ import annotations
@@ -14,14 +13,11 @@ from masquerade.accounting.audit_report import AuditReport
 from masquerade.accounting.audit_sampling import FEWEST_PERSONS, look_at_reports
 from masquerade.accounting.audit_sets import OfSets
 from masquerade.accounting.audit_subject import Claim, OfMechanism, Subject
-from masquerade.accounting.density_loss import HasDensity, bound_of, exceeds, of_density
 from masquerade.accounting.exact_loss import ROUNDING, ExactLoss
-from masquerade.accounting.sampled_loss import lower_bound
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, Micro
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import in_range, whole
-from masquerade.mechanisms import BitwiseResponse, MatrixFactorizationRidge, Mechanism
+from masquerade.mechanisms import BitwiseResponse, Mechanism
 from masquerade.mechanisms.registry import parse_mechanism
 
 DEFAULT_SAMPLES = 100_000
@@ -45,11 +41,9 @@ def audit(
     mechanism : Mechanism, Randomizer or an object of your own
         See `Auditable` for what it needs.
     answers : int
-        At least 1. Of a mechanism that hides which tasks were answered by one profile: in how many
-        tasks two workers differ.
+        At least 1.
     samples : int
-        How many reports to draw for each answer that is compared; of mechanisms that are audited by
-        densities, in all. At least 2,000.
+        How many reports to draw for each answer that is compared, at least 2,000.
     rng : numpy.random.Generator
         The audit is reproducible, so it draws no report of a person.
     false_alarm : float
@@ -66,9 +60,9 @@ def audit(
     Exact: where there is a table, it is enumerated in fractions; answers that share a private flip
     probability are joined exactly (`pattern_counts`); Laplace noise is told by its exponents;
     Gaussian noise is summed over a window of reports, for an epsilon at the claimed delta and for
-    rho; profiles have a bound, and exact densities at drawn points. Sampled: half of the reports
-    choose the most telling set of reports, the other half bounds its probabilities. What is
-    implied: that a report is drawn as `mechanism` draws it, and that answers are what is reported.
+    rho. Sampled: half of the reports choose the most telling set of reports, the other half bounds
+    its probabilities. What is implied: that a report is drawn as `mechanism` draws it, and that
+    answers are what is reported.
 
     Examples
     --------
@@ -84,9 +78,6 @@ def audit(
     if isinstance(mechanism, str):
         mechanism = parse_mechanism(mechanism)
     if isinstance(mechanism, Mechanism):
-        if isinstance(mechanism, HasDensity):
-            name, claim = str(mechanism), Claim.of(mechanism, answers)
-            return _audit_density(mechanism, name, claim, answers, samples, rng, false_alarm)
         subject: Subject
         if isinstance(mechanism, BitwiseResponse):
             subject = OfSets(mechanism, answers, rng)
@@ -156,77 +147,6 @@ def _audit_reports(
             "dependence_p_value": look.dependence,
             "claimed_rho": None if claim.rho is None else claim.rho.to_json(),
             "exact_rho": None if exact is None else exact.rho,
-        },
-    )
-
-
-def _audit_density(
-    mechanism: HasDensity,
-    name: str,
-    claim: Claim,
-    answers: int,
-    samples: int,
-    rng: np.random.Generator,
-    false_alarm: float,
-) -> AuditReport:
-    tasks = getattr(mechanism, "tasks", answers)
-    if answers > tasks:
-        raise ParameterError(f"answers is {answers}, expected at most {tasks}, one for each task.")
-    found = of_density(mechanism, cells=answers, claimed=claim.user, samples=samples, rng=rng)
-    sampled = lower_bound(found.pairs, delta=float(claim.delta), false_alarm=false_alarm)
-    method, worst = "exact densities at drawn reports and far from them", found.worst
-    exact: Micro | None = None
-    reasons = _of_status(claim)
-    if isinstance(mechanism, MatrixFactorizationRidge):
-        method = f"bound from features, noise and ridge; {method}"
-        exact = bound_of(mechanism, cells=answers)
-        if exact > claim.user:
-            reasons.append(f"the loss is only bounded by {exact}, above the claimed {claim.user}")
-    if found.grows is not None:
-        exact, worst = INFINITE_LOSS, found.grows
-        reasons.append(f"the loss grows without bound with the report, {found.grows}")
-    if exceeds(found, claim.user):
-        reasons.append(
-            f"the loss is at least {found.largest:.6g}, above the claimed {claim.user}: "
-            f"{found.worst}"
-        )
-    if sampled.epsilon > claim.user.epsilon:
-        reasons.append(
-            f"reports alone show a loss of at least {sampled.epsilon:.6g}, above the claimed "
-            f"{claim.user}: {sampled.worst}"
-        )
-    return AuditReport(
-        mechanism=name,
-        answers=answers,
-        status=claim.status,
-        claimed_epsilon=claim.user,
-        claimed_delta=float(claim.delta),
-        exact_epsilon=exact,
-        exact_delta=None,
-        method=method,
-        worst=worst,
-        sampled_lower_bound=sampled.epsilon,
-        confidence=1 - false_alarm,
-        samples=found.drawn,
-        proven=False,
-        tried={
-            "answers_compared": len(found.pairs),
-            "pairs": len(found.pairs),
-            "events": 2 * len(found.pairs),
-            "reports": found.drawn,
-            "false_alarm": false_alarm,
-        },
-        not_looked_at=(
-            "all answers and all profiles: densities have no table, so the loss is bounded by "
-            "features, noise and ridge, and looked up at drawn profiles"
-            if isinstance(mechanism, MatrixFactorizationRidge)
-            else "all answers and all profiles: densities were looked up at drawn profiles",
-            "state of calls, time, and whatever else leaves beside profiles",
-        ),
-        reasons=tuple(reasons),
-        details={
-            "largest_log_ratio": found.largest,
-            "share_above_claim": found.share_above,
         },
     )
 

@@ -30,7 +30,6 @@ from masquerade.mechanisms import (
     DiscreteLaplace,
     Mechanism,
     QuantisedResponse,
-    QuestionSampling,
     RandomizedResponse,
 )
 
@@ -218,11 +217,6 @@ def kinds_of(mechanisms: Iterable[Mechanism]) -> list[Kind]:
                 # As many bits as can change; answers that differ in fewer lose less.
                 epsilon = mechanism.bit.guarantee().epsilon_single
                 kinds += [MaskedChoice(2, epsilon)] * (mechanism.changes * count)
-            case QuestionSampling():
-                # Which answers are reported is drawn without looking at them.
-                inner = mechanism.inner(count)
-                kind = MaskedChoice(inner.symbols, inner.guarantee().epsilon_single)
-                kinds += [kind] * mechanism.reported(count)
             case DiscreteLaplace():
                 change = mechanism.lattice.points - 1
                 kinds += [LaplaceNumber(change, mechanism.scale)] * count

@@ -19,12 +19,9 @@ if TYPE_CHECKING:
     from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
     from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
     from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
-    from masquerade.mechanisms.matrix_factorization import MatrixFactorization
-    from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
     from masquerade.mechanisms.mechanism import Mechanism, Presence
     from masquerade.mechanisms.privacy_level import LEVELS, Level, level_named
     from masquerade.mechanisms.quantised_response import QuantisedResponse, choose_levels
-    from masquerade.mechanisms.question_sampling import QuestionSampling
     from masquerade.mechanisms.randomized_response import RandomizedResponse
     from masquerade.mechanisms.registry import parse_mechanism
     from masquerade.mechanisms.response import mask_response
@@ -43,12 +40,9 @@ __all__ = [
     "Lattice",
     "LatticeMechanism",
     "Level",
-    "MatrixFactorization",
-    "MatrixFactorizationRidge",
     "Mechanism",
     "Presence",
     "QuantisedResponse",
-    "QuestionSampling",
     "RandomizedResponse",
     "TwoLayer",
     "choose_levels",

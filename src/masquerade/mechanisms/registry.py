@@ -11,11 +11,8 @@ from masquerade.mechanisms.bitwise_response import BitwiseResponse
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
-from masquerade.mechanisms.matrix_factorization import MatrixFactorization
-from masquerade.mechanisms.matrix_factorization_ridge import MatrixFactorizationRidge
 from masquerade.mechanisms.mechanism import Mechanism, require_mechanism
 from masquerade.mechanisms.quantised_response import QuantisedResponse
-from masquerade.mechanisms.question_sampling import QuestionSampling
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 from masquerade.mechanisms.text import read_text_form
 from masquerade.mechanisms.two_layer import TwoLayer
@@ -26,13 +23,10 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     for kind in (
         RandomizedResponse,
         TwoLayer,
-        QuestionSampling,
         BitwiseResponse,
         DiscreteGaussian,
         DiscreteLaplace,
         QuantisedResponse,
-        MatrixFactorization,
-        MatrixFactorizationRidge,
     )
 }
 

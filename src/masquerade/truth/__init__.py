@@ -31,15 +31,6 @@ if TYPE_CHECKING:
     from masquerade.truth.collection.worker_advice import worker_advice
     from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
     from masquerade.truth.diagnostics import Components, Remark, components
-    from masquerade.truth.error_bounds import (
-        FlipProduct,
-        Formula,
-        importance,
-        important_workers,
-        masked_accuracy,
-        published_error_formula,
-        weighted_vote_bound,
-    )
     from masquerade.truth.estimate import Estimate, shown_shares
     from masquerade.truth.estimator import Estimator, Inference
     from masquerade.truth.glad import GLAD
@@ -64,7 +55,6 @@ if TYPE_CHECKING:
     )
     from masquerade.truth.one_coin import OneCoin
     from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
-    from masquerade.truth.published_mae import published_laplace_mae, published_response_mae
     from masquerade.truth.report_mechanisms import ReportMechanisms
     from masquerade.truth.scores import (
         accuracy,
@@ -106,8 +96,6 @@ __all__ = [
     "Estimate",
     "Estimator",
     "FittedCrowd",
-    "FlipProduct",
-    "Formula",
     "GainStop",
     "GaussianTruth",
     "GoldMajorityVote",
@@ -147,20 +135,14 @@ __all__ = [
     "expected_calibration_error",
     "expected_margin",
     "fleiss_kappa",
-    "importance",
-    "important_workers",
     "krippendorff_alpha",
     "level_mean",
     "level_shares",
     "likeliest_shares",
-    "masked_accuracy",
     "mean_absolute_error",
     "method_named",
     "number_plausibility",
     "pairwise_agreement",
-    "published_error_formula",
-    "published_laplace_mae",
-    "published_response_mae",
     "reliability_intervals",
     "report_variance",
     "root_mean_squared_error",
@@ -168,6 +150,5 @@ __all__ = [
     "share_plausibility",
     "shown_shares",
     "truth_share_intervals",
-    "weighted_vote_bound",
     "worker_advice",
 ]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags
-from masquerade.mechanisms import Mechanism, QuestionSampling
+from masquerade.mechanisms import Mechanism
 
 
 @dataclass(slots=True, eq=False)
@@ -97,9 +97,4 @@ def require_assignable(masks: Sequence[Mechanism], *, public_answers: bool) -> N
             "answers are in clear: people would learn of each other's from the tasks that they "
             "are offered. Mask answers on devices and give the mechanism, or say "
             "public_answers=True (--public-answers) where nothing was promised to anybody."
-        )
-    if any(isinstance(one, QuestionSampling) for one in masks):
-        raise ParameterError(
-            "the promise of question-sampling counts on nobody knowing which questions were "
-            "reported, which assignment shows; use randomized-response."
         )

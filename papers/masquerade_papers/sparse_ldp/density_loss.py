@@ -1,27 +1,23 @@
-"""The loss of mechanisms whose reports have a density: bounds, and log ratios at drawn reports."""
+"""Losses of matrix factorization: a bound, and log ratios of densities at drawn profiles."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
-from masquerade.accounting.audit_report import Witness
-from masquerade.accounting.exact_loss import ROUNDING
-from masquerade.accounting.sampled_loss import Pair
 from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import MatrixFactorizationRidge
+from masquerade_papers.sparse_ldp.matrix_factorization_ridge import MatrixFactorizationRidge
 
 _FEWEST_DRAWS = 50
 _FAR = (2.0**30, 2.0**31, 2.0**32)
 _MARGIN = 1e-12  # share of a bound, far above the error of adding its terms: all are positive
 
 
-@runtime_checkable
 class HasDensity(Protocol):
     """A mechanism whose reports have a density, for whole vectors of answers."""
 
@@ -44,17 +40,14 @@ class HasDensity(Protocol):
 class DensityLoss:
     """Exact log ratios of densities, at reports that were drawn and far from them."""
 
-    # The largest at a drawn report. Densities being continuous, epsilon is at least this.
+    # The largest at a drawn report. Densities are continuous, so epsilon is at least this.
     largest: float
-    worst: Witness | None  # where
+    worst: str | None  # where
     # The largest share, over pairs of answers and directions, of reports with a log ratio above the
     # claim.
     share_above: float
-    grows: Witness | None  # where the log ratio grows without bound as reports move away from 0
+    grows: str | None  # where the log ratio grows without bound as reports move away from 0
     drawn: int
-    # For each pair of answers ``ln p(u | one) - ln p(u | other)`` at reports of one and of the
-    # other: a statistic that tells most.
-    pairs: list[Pair]
 
 
 def of_density(
@@ -69,26 +62,21 @@ def of_density(
     neighbours = list(mechanism.neighbours(rng, cells=cells))
     size = max(_FEWEST_DRAWS, samples // (2 * len(neighbours)))
     largest, worst, share, grows = 0.0, None, 0.0, None
-    pairs: list[Pair] = []
     for words, one, other in neighbours:
-        names = ("as given", words)
-        scores = []
         for answers in (one, other):
             reports = mechanism.draw(answers, size, rng)
             # score[report]: the log likelihood ratio, by which the best tests decide (Neyman and
             # Pearson)
             score = mechanism.log_density(reports, one) - mechanism.log_density(reports, other)
-            scores.append(score)
             share = max(share, float((np.abs(score) > claimed.epsilon).mean()))
             place = int(np.abs(score).argmax())
             report, found = reports[place], float(score[place])
             if abs(found) > largest:
                 largest = abs(found)
-                worst = Witness(_shown(report), names if found > 0 else names[::-1])
-            if grows is None:
-                grows = _growth(mechanism, report, (one, other), names)
-        pairs.append(Pair(names, scores[0], scores[1], named=False))
-    return DensityLoss(largest, worst, share, grows, 2 * size * len(pairs), pairs)
+                worst = f"{_shown(report)}: {words}"
+            if grows is None and _grows(mechanism, report, (one, other)):
+                grows = f"{_shown(report)} times a large number: {words}"
+    return DensityLoss(largest, worst, share, grows, 2 * size * len(neighbours))
 
 
 def bound_of(mechanism: MatrixFactorizationRidge, *, cells: int) -> Micro:
@@ -111,24 +99,15 @@ def bound_of(mechanism: MatrixFactorizationRidge, *, cells: int) -> Micro:
     return Micro.of_bound(bound, error=_MARGIN * bound)
 
 
-def exceeds(found: DensityLoss, claimed: Micro) -> bool:
-    """Return whether a drawn report refutes the claim, beyond rounding."""
-    return found.largest > claimed.epsilon * (1 + ROUNDING) + ROUNDING
-
-
-def _growth(
-    mechanism: HasDensity, report: Floats, answers: tuple[Floats, Floats], names: tuple[str, str]
-) -> Witness | None:
-    """Return a witness where the log ratio grows for ever on the ray through a report.
+def _grows(mechanism: HasDensity, report: Floats, answers: tuple[Floats, Floats]) -> bool:
+    """Return whether the log ratio grows for ever on the ray through a report.
 
     Log densities of Laplace noise under a linear map are linear far out on every ray.
     """
     far = np.array(_FAR)[:, None] * report
     one, other = (mechanism.log_density(far, given) for given in answers)
     near, farther = np.diff(one - other)  # the second distance is twice the first
-    if abs(near) <= 1 or abs(farther / near - 2) > 1e-3:
-        return None
-    return Witness(f"{_shown(report)} times a large number", names if near > 0 else names[::-1])
+    return bool(abs(near) > 1 and abs(farther / near - 2) <= 1e-3)
 
 
 def _shown(report: Floats) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from masquerade.errors import DuplicateClaim, ParameterError, UnderdeterminedProfile
+from masquerade.errors import DuplicateClaim, InputError, ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.number import NumberLike, one_of, positive, whole
@@ -34,6 +34,10 @@ DISTRIBUTIONS = ("uniform", "signed")
 MOST_FEATURES = 1 << 24
 _SEED_BYTES = 32
 _HEADER = "masquerade public features 1"
+
+
+class UnderdeterminedProfile(InputError):
+    """A worker gave too few answers to compute a profile from."""
 
 
 def read_seed(seed: bytes | str) -> bytes:

@@ -14,7 +14,7 @@ from scipy import integrate, optimize
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import MatrixFactorizationRidge
+from masquerade_papers.sparse_ldp.matrix_factorization_ridge import MatrixFactorizationRidge
 
 SEED = bytes(range(32))
 

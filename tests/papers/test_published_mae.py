@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.truth import published_laplace_mae, published_response_mae
+from masquerade_papers.sparse_ldp.published_mae import published_laplace_mae, published_response_mae
 
 SIMPLE: dict[str, Any] = {"epsilon": 1, "answered_share": 0.1, "deviation": 1}
 

@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.mechanisms.factorization import MOST_FEATURES, ONE, public_features, read_seed
+from masquerade_papers.sparse_ldp.factorization import (
+    MOST_FEATURES,
+    ONE,
+    public_features,
+    read_seed,
+)
 
 SEED = hashlib.sha256(b"a survey").digest()
 GOLDEN = [[209084505, 864657318], [875004576, 198737247], [343650396, 730091427]]

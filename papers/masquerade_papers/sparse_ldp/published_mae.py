@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.truth.error_bounds import Formula, probabilities
+from masquerade_papers.two_layer.error_bounds import Formula, probabilities
 
 
 def published_laplace_mae(

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 from masquerade.errors import ParameterError
-from masquerade.truth import FlipProduct
+from masquerade_papers.two_layer.error_bounds import FlipProduct
 
 
 @pytest.mark.parametrize(("workers", "chance"), [(1, 0.5), (5, 0.732), (10, 0.837), (50, 0.992)])

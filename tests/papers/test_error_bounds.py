@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import RandomizedResponse
-from masquerade.truth import (
+from masquerade_papers.two_layer.error_bounds import (
     importance,
     important_workers,
     masked_accuracy,

@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.errors import ParameterError, UnderdeterminedProfile
+from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.micro import INFINITE_LOSS, Micro
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import NumberLike, one_of, text_of, whole
-from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
 from masquerade.mechanisms.mechanism import Presence, require_flag
+from masquerade_papers.sparse_ldp.factorization import (
+    ONE,
+    FactorizationMechanism,
+    UnderdeterminedProfile,
+)
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims

@@ -15,7 +15,7 @@ from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.micro import NO_LOSS, Micro
 from masquerade.exact.noise import discrete_laplace
 from masquerade.exact.number import NumberLike, finite, in_range, text_of, whole
-from masquerade.mechanisms.factorization import ONE, FactorizationMechanism
+from masquerade_papers.sparse_ldp.factorization import ONE, FactorizationMechanism
 
 #: A profile is rounded to a millionth (10**-6) of the domain's width, or coarser in powers of ten
 #: where the noise is wider than the domain.

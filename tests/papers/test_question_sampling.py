@@ -17,7 +17,8 @@ from scipy import stats
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact import NO_LOSS, Coins, Micro, SimulatedCoins
-from masquerade.mechanisms import QuestionSampling, RandomizedResponse, parse_mechanism
+from masquerade.mechanisms import RandomizedResponse
+from masquerade_papers.two_layer.question_sampling import QuestionSampling
 
 
 def exp_from_below(exponent: Fraction) -> Fraction:
@@ -75,9 +76,6 @@ def test_prop_a_person_never_pays_more_than_e(
     mechanism = QuestionSampling(options, epsilon=epsilon, keep=keep or "auto")
     promise = mechanism.guarantee(answers=answers)
     assert promise.epsilon_event <= promise.epsilon_user <= Micro.of_amount(epsilon)
-    again = parse_mechanism(str(mechanism))
-    assert again == mechanism
-    assert again.guarantee(answers=answers) == promise
 
 
 @pytest.mark.parametrize(
@@ -251,11 +249,8 @@ def test_nothing_costs_nothing() -> None:
 def test_the_text_form_is_the_documented_one() -> None:
     """`keep` stands in the text only where it was given."""
     assert str(QuestionSampling(2, epsilon=10)) == "question-sampling:options=2,epsilon=10"
-    text = "question-sampling:options=4,epsilon=2.5,keep=5"
-    assert str(parse_mechanism(text)) == text
-    assert str(parse_mechanism("question-sampling:options=2,epsilon=10,keep=auto")) == str(
-        QuestionSampling(2, epsilon=10)
-    )
+    assert str(QuestionSampling(4, epsilon="2.5", keep=5)).endswith("epsilon=2.5,keep=5")
+    assert QuestionSampling(2, epsilon=10, keep="auto") == QuestionSampling(2, epsilon=10)
     assert QuestionSampling(2, epsilon=10).kind == "categorical"
 
 
