@@ -63,7 +63,6 @@ MADE: dict[str, Callable[[], Result]] = {
     "levels": lambda: mq.truth.level_shares(
         {"low": ([50, 60], mq.mechanisms.RandomizedResponse(2, flip_probability=0.2))}
     ),
-    "formula": lambda: mq.truth.Formula(0.25, True, "a bound"),
     "strengths": lambda: mq.preference.fit_rankings([["a", "b"], ["b", "a"], ["a", "b"]]),
     "preference": social,
     "release": released,
@@ -158,11 +157,12 @@ def test_results_are_frozen() -> None:
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     """Asking for one kind where the file holds another says which it holds."""
     path = tmp_path / "x.json"
-    mq.truth.Formula(0.25, True, "a bound").save(path)
-    with pytest.raises(ParameterError, match="holds a Formula, expected a Claims"):
+    estimate = mq.truth.Estimate(0.5, 0.1, 0.1, 0.0, 0.3, 0.7)
+    estimate.save(path)
+    with pytest.raises(ParameterError, match="holds a Estimate, expected a Claims"):
         Claims.load(path)
     with pytest.raises(ParameterError, match=r"ending '\.csv'"):
-        mq.truth.Formula(0.25, True, "a bound").save(tmp_path / "x.csv")
+        estimate.save(tmp_path / "x.csv")
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,11 @@ def _encode_object(value: Any) -> dict[str, Any]:
                 f"a {kind.__name__} holds numbers that are shown to nobody ({field.name}), so it "
                 "is not saved; keep its table (to_arrow)."
             )
+    if not _is_of_a_room(kind.__module__):
+        raise ParameterError(
+            f"a {kind.__name__} of {kind.__module__} cannot be saved, for a file names classes of "
+            "this library alone; keep its table (to_arrow)."
+        )
     return {
         "class": f"{kind.__module__}:{kind.__qualname__}",
         "fields": {
@@ -117,8 +122,7 @@ def _encode_object(value: Any) -> dict[str, Any]:
 
 def _decode_object(content: Mapping[str, Any]) -> Any:
     module, _, name = str(content["class"]).partition(":")
-    parts = module.split(".")
-    if parts[0] != "masquerade" or parts[1] not in _ROOMS or not name.isidentifier():
+    if not _is_of_a_room(module) or not name.isidentifier():
         raise UnreadableFile(f"the file names {module}, which is no part of this library.")
     kind = getattr(import_module(module), name)
     if not isinstance(kind, type) or not is_dataclass(kind):
@@ -130,6 +134,12 @@ def _decode_object(content: Mapping[str, Any]) -> Any:
     for field in fields(kind):
         object.__setattr__(made, field.name, values[field.name])
     return made
+
+
+def _is_of_a_room(module: str) -> bool:
+    """Return whether a file may name classes of a module."""
+    package, _, path = module.partition(".")
+    return package == "masquerade" and path.partition(".")[0] in _ROOMS
 
 
 def _takes_its_fields(kind: Any) -> bool:
