@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from masquerade.results.claims_of_numbers import numeric_claims, numeric_domain
     from masquerade.results.cross_tables import CrossTable, cross_table
     from masquerade.results.differences import Difference, difference, group_difference
-    from masquerade.results.feature_weighting import feature_weights
-    from masquerade.results.headline import outlook
+    from masquerade.results.feature_weighting import FeatureWeight, feature_weights
+    from masquerade.results.headline import Outlook, outlook
     from masquerade.results.methods import bibliography, methods_text
+    from masquerade.results.question_figures import Figure, QuestionResult
     from masquerade.results.report_files import (
         REPORT_FORMATS,
         read_codebook,
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     )
     from masquerade.results.reports import SurveyReports
     from masquerade.results.result import result_bytes, survey_result
-    from masquerade.results.result_rows import SurveyResult, result_table
+    from masquerade.results.result_rows import result_table
     from masquerade.results.two_party_result import split_codebook, split_result
+    from masquerade.results.typed_result import SurveyResult
     from masquerade.surveys.codebook import Codebook
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -33,6 +35,10 @@ __all__ = [
     "Codebook",
     "CrossTable",
     "Difference",
+    "FeatureWeight",
+    "Figure",
+    "Outlook",
+    "QuestionResult",
     "SurveyReports",
     "SurveyResult",
     "bibliography",

@@ -24,39 +24,39 @@ from masquerade.results import read_reports, survey_result
 reports = read_reports("{reports}")
 result = survey_result(reports)
 print(len(reports), "people at the levels", reports.counts())
-print("inputs", result["inputs"])"""
+print("inputs", result.inputs)"""
 
 _HEADLINES = """\
 def line(name, found):
-    if found["shown"] is None:
+    if found.shown is None:
         return f"  {name}: nothing is known"
-    ends = f"{found['low']:.3f} to {found['high']:.3f}"
-    return f"  {name}: {found['shown']:.3f}  ({ends}; unbiased {found['value']:.3f})"
+    ends = f"{found.low:.3f} to {found.high:.3f}"
+    return f"  {name}: {found.shown:.3f}  ({ends}; unbiased {found.value:.3f})"
 
-for question in result["questions"]:
-    print(question["text"])
-    said = question["headline"]
-    if said["kind"] == "few":
+for question in result.questions:
+    print(question.text)
+    said = question.headline
+    if said.kind == "few":
         print("  too few responses for a headline")
-    elif said["kind"] == "interval":
-        print(f"  read the interval: {said['low']:.3f} to {said['high']:.3f}")
-    for option in question["options"]:
-        print(line(option["label"], option))
-    if question["mean"] is not None:
-        print(line("mean", question["mean"]))
-    if question["plausibility"]["doubtful"]:
-        print("  some reports cannot be trusted:", question["plausibility"]["reason"])
-    test = question["heterogeneity"]
-    if test is not None and test["differ"]:
+    elif said.kind == "interval":
+        print(f"  read the interval: {said.low:.3f} to {said.high:.3f}")
+    for option in question.options:
+        print(line(option.label, option.share))
+    if question.mean is not None:
+        print(line("mean", question.mean.mean))
+    if question.plausibility.doubtful:
+        print("  some reports cannot be trusted:", question.plausibility.reason)
+    test = question.heterogeneity
+    if test is not None and test.differ:
         print("  people at different levels answer differently; read all three estimates")"""
 
 _ALL_ESTIMATORS = """\
-for question in result["questions"]:
-    print(question["text"])
-    found = question["mean"] or question["options"][0]
-    for name, one in found["estimators"].items():
+for question in result.questions:
+    print(question.text)
+    found = question.mean or question.options[0]
+    for name, one in found.estimators.items():
         print(line(name, one))
-    print(line("eb, levels twice as different", found["sensitivity"]))"""
+    print(line("eb, levels twice as different", found.sensitivity))"""
 
 _OWN = """\
 import numpy as np
@@ -64,7 +64,7 @@ import numpy as np
 from masquerade.truth import level_shares
 
 # One question by hand: counts of reports at each level, and the masks that made them.
-own = [q["options"] and q["kind"] != "several" for q in result["questions"]]
+own = [q.options and q.kind != "several" for q in result.questions]
 place = next((i for i, shares in enumerate(own) if shares), None)
 if place is not None:
     groups = {

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
@@ -19,7 +18,7 @@ from masquerade.lazy import suggestion
 from masquerade.results.cross_tables import FEWEST_IN_CELL, symbol_channel
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
-from masquerade.results.result_rows import SurveyResult
+from masquerade.results.typed_result import SurveyResult
 from masquerade.surveys import Question
 from masquerade.surveys.codebook import labels_of
 
@@ -127,8 +126,8 @@ def difference(
     (0.41, 0.3, 0.51)
     """
     in_range(confidence, "confidence", above=0, below=1)
-    results = [SurveyResult.of(one).content for one in (first, second)]
-    if results[0]["inputs"] == results[1]["inputs"]:
+    results = [SurveyResult.of(one) for one in (first, second)]
+    if results[0].inputs == results[1].inputs:
         raise ParameterError("both are the result of the same reports; give two of other people.")
     parts = [_figure(result, question, option) for result in results]
     (one, error, degrees), (other, other_error, other_degrees) = parts
@@ -137,9 +136,9 @@ def difference(
     # Welch (1947) and Satterthwaite (1946): degrees of freedom of a sum of two variances
     parts_of_degrees = sum(v**2 / d for v, d in zip(squares, (degrees, other_degrees), strict=True))
     together = variance**2 / parts_of_degrees if parts_of_degrees else math.inf
-    names = (str(results[0]["title"]), str(results[1]["title"]))
+    names = (results[0].title, results[1].title)
     if names[0] == names[1]:
-        names = (str(results[0]["survey"]), str(results[1]["survey"]))
+        names = (results[0].survey, results[1].survey)
     return _difference(
         question,
         option,
@@ -277,11 +276,9 @@ def group_difference(
     )
 
 
-def _figure(
-    result: Mapping[str, Any], question: str, option: str | None
-) -> tuple[float, float, float]:
+def _figure(result: SurveyResult, question: str, option: str | None) -> tuple[float, float, float]:
     """Return an estimate of a result, its standard error and its degrees of freedom."""
-    title, asked = result["title"], {one["id"]: one for one in result["questions"]}
+    title, asked = result.title, {one.id: one for one in result.questions}
     if not asked:
         raise EmptyTable(f"nobody answered {title!r}; a difference needs two groups of people.")
     if question not in asked:
@@ -290,18 +287,18 @@ def _figure(
             f"{suggestion(question, asked)}"
         )
     one = asked[question]
-    labels = [answer["label"] for answer in one["options"]]
+    labels = [answer.label for answer in one.options]
     degrees = math.inf
     if option is None:
-        found = one["mean"]
-        if found is None:
+        if one.mean is None:
             raise ParameterError(
                 f"question {question!r} has no mean; give option=, one of {labels}.", field="option"
             )
-        if result.get("trust") != TWO_PARTIES:
+        found = one.mean.mean
+        if not result.split:
             # As the interval of the mean itself: a degree of freedom for the mean of each level.
-            levels = sum(count != 0 for count in one["n_by_level"].values())
-            degrees = max(float(one["n"] - levels), 1.0)
+            levels = sum(count != 0 for count in one.n_by_level.values())
+            degrees = max(float(one.n - levels), 1.0)
     else:
         if option not in labels:
             raise ParameterError(
@@ -309,11 +306,10 @@ def _figure(
                 f"{labels}.{suggestion(option, labels)}",
                 field="option",
             )
-        found = one["options"][labels.index(option)]
-    value, error = found["value"], found["standard_error"]
-    if value is None or error is None:
+        found = one.option(option).share
+    if found.value is None or found.standard_error is None:
         raise EmptyTable(f"{title!r} says nothing of {question!r}; a difference needs an estimate.")
-    return float(value), float(error), degrees
+    return found.value, found.standard_error, degrees
 
 
 def _worth(question: Question, option: str | None) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,15 +11,42 @@ from scipy.special import ndtri
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.preference.masked_choices import fit_masked_choices
+from masquerade.results.json_form import JsonValue
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Comparison
 from masquerade.truth.channel_view import SymbolChannel
 
 
+@dataclass(frozen=True, slots=True)
+class FeatureWeight(JsonValue):
+    """The weight of a feature of items in choices between them.
+
+    Attributes
+    ----------
+    feature : str
+    weight, low, high, standard_error : float
+        The error holds masks and people, clustered by person.
+    width : float
+        Range of the feature among the items.
+
+    Examples
+    --------
+    >>> FeatureWeight("price", -0.5, -0.7, -0.3, 0.1, 2.0).weight
+    -0.5
+    """
+
+    feature: str
+    weight: float
+    low: float
+    high: float
+    standard_error: float
+    width: float
+
+
 def feature_weights(
     reports: SurveyReports, features: Mapping[str, Mapping[str, float]]
-) -> list[dict[str, Any]]:
+) -> tuple[FeatureWeight, ...]:
     """Return how much each feature of an item counts in a survey's pairwise questions.
 
     A person prefers a to b with probability ``Phi(sum of weight * (a - b) / width)``, the width of
@@ -34,9 +61,7 @@ def feature_weights(
 
     Returns
     -------
-    list of dict
-        ``feature``, ``weight``, ``low``, ``high``, ``standard_error``, ``width``; the error holds
-        masks and people, clustered by person.
+    tuple of FeatureWeight
 
     Raises
     ------
@@ -105,14 +130,14 @@ def feature_weights(
     spread = np.diag(fit.noise) + np.diag(fit.sampling) + np.diag(fit.shrinkage)
     errors = np.sqrt(np.maximum(spread, 0.0))
     reach = float(ndtri(0.5 + CONFIDENCE / 2))
-    return [
-        {
-            "feature": name,
-            "weight": float(weight),
-            "low": float(weight - reach * error),
-            "high": float(weight + reach * error),
-            "standard_error": float(error),
-            "width": float(extent),
-        }
+    return tuple(
+        FeatureWeight(
+            name,
+            float(weight),
+            float(weight - reach * error),
+            float(weight + reach * error),
+            float(error),
+            float(extent),
+        )
         for name, weight, error, extent in zip(names, fit.weights, errors, width, strict=True)
-    ]
+    )

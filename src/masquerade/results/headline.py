@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from scipy.special import ndtri
 
@@ -13,6 +13,13 @@ from masquerade.mechanisms import (
     CategoricalMechanism,
     DiscreteGaussian,
     Mechanism,
+)
+from masquerade.results.question_figures import (
+    Figure,
+    Headline,
+    MeanFigures,
+    OptionFigures,
+    PeopleNeeded,
 )
 from masquerade.surveys import Number, Question, Rating
 from masquerade.surveys.offered_levels import lattice_of
@@ -30,7 +37,7 @@ _CONFIDENCE = 0.95
 _SPREAD = 0.25  # standard deviation of answers without a mask, in widths of the range
 
 
-def headline_kind(numbers: Mapping[str, Any] | None, n: int, *, width: float) -> str:
+def headline_kind(figure: Figure | None, n: int, *, width: float) -> str:
     """Return what may stand in large figures.
 
     ``"few"``: nothing, there are fewer than 20 responses; ``"nothing"``: nothing is known;
@@ -39,57 +46,62 @@ def headline_kind(numbers: Mapping[str, Any] | None, n: int, *, width: float) ->
     """
     if n < FEWEST_FOR_HEADLINE:
         return FEW
-    if numbers is None or numbers["shown"] is None:
+    if figure is None or figure.low is None or figure.high is None or figure.shown is None:
         return NOTHING
-    wide = float(numbers["high"] - numbers["low"]) > WIDEST_HEADLINE * width
-    return INTERVAL if wide else ESTIMATE
+    return INTERVAL if figure.high - figure.low > WIDEST_HEADLINE * width else ESTIMATE
 
 
-def headline(found: Mapping[str, Any], question: Question) -> dict[str, Any]:
+def headline(
+    options: Sequence[OptionFigures], mean: MeanFigures | None, n: int, question: Question
+) -> Headline:
     """Return the headline of a question's result: of its mean, else of the answer on top."""
-    numbers, option = _headline_numbers(found)
-    kind = headline_kind(numbers, found["n"], width=range_width(question))
-    said = numbers if kind in (INTERVAL, ESTIMATE) and numbers else {}
-    return {
-        "kind": kind,
-        "option": option if said else None,
-        "shown": said.get("shown") if kind == ESTIMATE else None,
-        "low": said.get("low"),
-        "high": said.get("high"),
-    }
+    figure, option = headline_figure(options, mean)
+    kind = headline_kind(figure, n, width=range_width(question))
+    if kind not in (INTERVAL, ESTIMATE) or figure is None:
+        return Headline(kind, None, None, None, None)
+    shown = figure.shown if kind == ESTIMATE else None
+    return Headline(kind, option, shown, figure.low, figure.high)
 
 
-def precision(
-    found: Mapping[str, Any], question: Question, offered: Mapping[str, Mechanism]
-) -> dict[str, Any]:
+def people_needed(
+    options: Sequence[OptionFigures],
+    mean: MeanFigures | None,
+    n: int,
+    question: Question,
+    offered: Mapping[str, Mechanism],
+    forecast: float,
+) -> PeopleNeeded:
     """Return how many people would bring the headline's interval to a quarter of the range.
 
     ``people``: at the levels as they were chosen, from the estimate's own errors or, where these
-    are small already, as planning has it; None where what is not known of how levels differ is too
-    much by itself, or nothing is known. ``by_level``: if all were at that level, as planning has it
-    (a share of one half; answers that spread by a quarter of the range).
+    are small already, as planning has it (`forecast`, a standard error); None where what is not
+    known of how levels differ is too much by itself, or nothing is known. ``by_level``: if all were
+    at that level, as planning has it (a share of one half; answers that spread by a quarter of the
+    range).
     """
-    numbers, _ = _headline_numbers(found)
+    figure, _ = headline_figure(options, mean)
     # the squared standard error of an interval that is a quarter of the range wide, in widths
     wanted = (WIDEST_HEADLINE / 2 / float(ndtri(0.5 + _CONFIDENCE / 2))) ** 2
     people = None
-    if numbers is not None and numbers["standard_error"] is not None:
+    errors = None if figure is None else figure.errors
+    if errors is not None:
         width = range_width(question)
-        masks = (numbers["sampling_error"] ** 2 + numbers["mechanism_error"] ** 2) / width**2
+        by_people, by_masks, by_levels = errors
+        masks = (by_people**2 + by_masks**2) / width**2
         # More people leave the error of levels as it is, so the other errors get what it leaves.
-        room = wanted - (numbers["level_error"] / width) ** 2
+        room = wanted - (by_levels / width) ** 2
         # Reports that are all alike have no error of their own; then planning's counts.
         own = masks / room if room > 0 else math.inf
-        planned = (found["forecast_standard_error"] / width) ** 2 / wanted
+        planned = (forecast / width) ** 2 / wanted
         factor = own if own > 1 else max(own, planned)
-        people = math.ceil(found["n"] * factor) if math.isfinite(factor) else None
-    return {
-        "people": people,
-        "by_level": {
+        people = math.ceil(n * factor) if math.isfinite(factor) else None
+    return PeopleNeeded(
+        people,
+        {
             name: math.ceil(_variance(question, mechanism) / wanted)
             for name, mechanism in offered.items()
         },
-    }
+    )
 
 
 def range_width(question: Question) -> float:
@@ -135,20 +147,26 @@ def outward_interval(low: float, high: float, *, digits: int) -> tuple[float, fl
     return math.floor(low * size + 1e-9) / size, math.ceil(high * size - 1e-9) / size
 
 
-def _headline_numbers(
-    found: Mapping[str, Any],
-) -> tuple[Mapping[str, Any] | None, str | None]:
-    if found["mean"] is not None:
-        return found["mean"], None
+def headline_figure(
+    options: Sequence[OptionFigures], mean: MeanFigures | None
+) -> tuple[Figure | None, str | None]:
+    """Return the figure that a headline is of, and the option whose share it is."""
+    if mean is not None:
+        return mean.mean, None
     # Where some were not asked or did not answer: of those who answered.
-    answered = [one for one in found["options"] if one.get("of_answered")]
+    answered = [one for one in options if one.of_answered is not None]
     if answered:
-        if any(one["of_answered"]["value"] is None for one in answered):
+        known = [
+            (one.of_answered.value, one)
+            for one in answered
+            if one.of_answered is not None and one.of_answered.value is not None
+        ]
+        if len(known) < len(answered):
             return None, None
-        top = max(answered, key=lambda option: float(option["of_answered"]["value"]))
-        return top["of_answered"], top["label"]
-    best = max(found["options"], key=lambda option: float(option["value"]), default=None)
-    return best, None if best is None else best["label"]
+        top = max(known, key=lambda pair: pair[0])[1]
+        return top.of_answered, top.label
+    best = max(options, key=lambda option: float(option.share.value or 0.0), default=None)
+    return (None, None) if best is None else (best.share, best.label)
 
 
 def _variance(question: Question, mechanism: Mechanism) -> float:
@@ -164,14 +182,38 @@ SOURCES = ("sampling", "mechanism", "level")
 FACTORS = (2, 4, 10)
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The sources of a figure's error, and the margin of more people.
+
+    Attributes
+    ----------
+    margin : float
+        Half of an interval that is as long on both sides.
+    parts : dict of str to float
+        Share of each of `SOURCES` in the variance; they sum to 1.
+    more : list of (int, float)
+        For each factor the number of people and the margin.
+    unmasked : int or None
+        Number of people without masks whose answers would say as much; None where the masks leave
+        no trace of that.
+
+    Examples
+    --------
+    >>> Outlook(0.1, {"sampling": 1.0}, [], None).margin
+    0.1
+    """
+
+    margin: float
+    parts: dict[str, float]
+    more: list[tuple[int, float]]
+    unmasked: int | None
+
+
 def outlook(
-    numbers: Mapping[str, Any],
-    n: int,
-    *,
-    confidence: float = 0.95,
-    factors: Sequence[int] = FACTORS,
-) -> dict[str, Any] | None:
-    """Return where the error of an estimate comes from and how it would shrink.
+    figure: Figure, n: int, *, confidence: float = 0.95, factors: Sequence[int] = FACTORS
+) -> Outlook | None:
+    """Return the sources of an estimate's error and how it would shrink; None where unknown or 0.
 
     Variances of people and masks go with one over the number of people. What is not known of how
     levels differ is taken to stay as it is; with many more people it shrinks too, so the margins
@@ -179,47 +221,33 @@ def outlook(
 
     Parameters
     ----------
-    numbers : mapping
-        An estimate of a result: ``standard_error``, ``sampling_error``, ``mechanism_error`` and
-        ``level_error``.
+    figure : Figure
     n : int
         People behind it.
     confidence : float
     factors : sequence of int
         How many times as many people to look at.
 
-    Returns
-    -------
-    dict or None
-        ``margin``: half of an interval that is as long on both sides; ``parts``: the share of each
-        source in the variance, which sum to 1; ``more``: for each factor the number of people and
-        the margin; ``unmasked``: of how many people without masks the answers would say as much,
-        None where the masks leave no trace of that. None where the error is not known or is 0.
-
     Examples
     --------
-    >>> errors = {"sampling_error": 3.0, "mechanism_error": 4.0, "level_error": 0.0}
-    >>> found = outlook({"standard_error": 5.0, **errors}, 100, factors=(4,))
-    >>> found["parts"], found["unmasked"]
+    >>> from masquerade.results import Figure
+    >>> found = outlook(Figure(50, 50, 40, 60, 5.0, 3.0, 4.0, 0.0), 100, factors=(4,))
+    >>> found.parts, found.unmasked
     ({'sampling': 0.36, 'mechanism': 0.64, 'level': 0.0}, 36)
-    >>> [(people, round(margin / found["margin"], 3)) for people, margin in found["more"]]
+    >>> [(people, round(margin / found.margin, 3)) for people, margin in found.more]
     [(400, 0.5)]
     """
-    errors = [numbers.get(f"{name}_error") for name in SOURCES]
-    if any(error is None for error in errors):
+    if figure.errors is None:
         return None
-    people, masks, levels = (float(error) ** 2 for error in errors if error is not None)
+    people, masks, levels = (error**2 for error in figure.errors)
     total = people + masks + levels
     if not total > 0:
         return None
     reach = float(ndtri(0.5 + confidence / 2))
-    return {
-        "margin": reach * math.sqrt(total),
-        "parts": dict(zip(SOURCES, (people / total, masks / total, levels / total), strict=True)),
-        "more": [
-            (factor * n, reach * math.sqrt((people + masks) / factor + levels))
-            for factor in factors
-        ],
+    return Outlook(
+        reach * math.sqrt(total),
+        dict(zip(SOURCES, (people / total, masks / total, levels / total), strict=True)),
+        [(factor * n, reach * math.sqrt((people + masks) / factor + levels)) for factor in factors],
         # k unmasked people err by people * n / k, which is to be people + masks
-        "unmasked": round(n * people / (people + masks)) if people else None,
-    }
+        round(n * people / (people + masks)) if people else None,
+    )

@@ -12,6 +12,7 @@ from masquerade.answers import Claims
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results.reports import SurveyReports
+from masquerade.results.typed_result import ItemLabel
 from masquerade.surveys import Choice, Question
 from masquerade.truth import BayesianCombination, ReportMechanisms
 
@@ -19,7 +20,7 @@ from masquerade.truth import BayesianCombination, ReportMechanisms
 PARTS = 50
 
 
-def label_result(reports: SurveyReports) -> list[dict[str, Any]]:
+def label_result(reports: SurveyReports) -> tuple[ItemLabel, ...]:
     """Return the inferred label of each item, from all levels together.
 
     All people are inferred together by `BayesianCombination`, each report with the mask of its own
@@ -31,7 +32,7 @@ def label_result(reports: SurveyReports) -> list[dict[str, Any]]:
     items = labelling_items(reports.codebook.questions)
     sent = _sent(reports, items[0].labels) if items else None
     if sent is None:
-        return []
+        return ()
     claims, masks = sent
     known = {item.id: item.truth for item in items if item.truth is not None}
     chance, ambiguous = _inferred(claims, masks, known)
@@ -49,17 +50,17 @@ def label_result(reports: SurveyReports) -> list[dict[str, Any]]:
     for item, row, unsure_item in zip(items, chance.tolist(), ambiguous.tolist(), strict=True):
         best = max(range(len(labels)), key=row.__getitem__)
         found.append(
-            {
-                "id": item.id,
-                "item": item.text,
-                "label": labels[best],
+            ItemLabel(
+                id=item.id,
+                item=item.text,
+                label=labels[best],
                 # rounding may take a sum of shares above 1
-                "probability": min(row[best], 1.0),
-                "known_label": item.truth,
-                "orientation_ambiguous": unsure_item,
-            }
+                probability=min(row[best], 1.0),
+                known_label=item.truth,
+                orientation_ambiguous=unsure_item,
+            )
         )
-    return found
+    return tuple(found)
 
 
 def labelling_items(questions: Sequence[Question]) -> list[Choice]:

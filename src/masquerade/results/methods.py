@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.privacy_level import CLEAR
+from masquerade.results.question_figures import QuestionResult
 from masquerade.results.two_party_result import epsilon_text, split_methods
+from masquerade.results.typed_result import LevelSummary, SurveyResult
 
 #: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {
@@ -81,7 +79,7 @@ def quoted(text: str) -> str:
     return text if text[:1] in ("“", "„", "«", '"') else f"“{text}”"
 
 
-def methods_text(result: Mapping[str, Any]) -> str:
+def methods_text(result: SurveyResult) -> str:
     """Return a paragraph on how a result was come by, ready to be pasted.
 
     It has the names and years of what `bibliography` gives in full.
@@ -100,63 +98,63 @@ def methods_text(result: Mapping[str, Any]) -> str:
     >>> methods_text(survey_result(reports))[:40]
     '40 people answered a survey of 1 questio'
     """
-    split = result.get("trust") == TWO_PARTIES
-    n, asked = result["responses"], len(result["levels"][0]["mechanisms"])
+    split = result.split
+    n, asked = result.responses, len(result.levels[0].mechanisms)
     if split:
-        asked = len(result["questions"])
+        asked = len(result.questions)
     people = "1 person" if n == 1 else f"{n:,} people"
     questions = "1 question" if asked == 1 else f"{asked} questions"
-    if result["simulated"]:
+    if result.simulated:
         people = "1 simulated person" if n == 1 else f"{n:,} simulated people"
     sentences = [
-        f"{people} answered a survey of {questions} ({quoted(result['title'])}).",
+        f"{people} answered a survey of {questions} ({quoted(result.title)}).",
         *(split_methods(result) if split else (_masking(result), _promise(result))),
     ]
-    if len(result["levels"]) > 1:
+    if len(result.levels) > 1:
         sentences += [
             "Estimates undo the masks, whose probabilities are known exactly, at each level of "
-            f"protection and combine levels {_ESTIMATOR_WORDS[result['estimator']]}.",
+            f"protection and combine levels {_ESTIMATOR_WORDS[result.estimator]}.",
             "This estimator was fixed before the first answer.",
         ]
     else:
-        if result["levels"][0]["name"] != CLEAR and not split:
+        if result.levels[0].name != CLEAR and not split:
             sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
     sentences.append(
-        f"Intervals are of {100 * result['confidence']:g} % and hold the errors of sampling and of "
+        f"Intervals are of {100 * result.confidence:g} % and hold the errors of sampling and of "
         f"{'the noise' if split else 'masking'}."
     )
     sentences.append(
         "Shares are shown as the nearest that are at least 0 and sum to 1, means within their "
         "scale; computations use the unbiased estimates."
     )
-    if any(_NOISE in question["mechanism"] for question in result["questions"]):
+    if any(_NOISE in question.mechanism for question in result.questions):
         sentences.append(
             "What one noisy report counts is bounded a few standard deviations of the noise "
             "beyond the scale, with a bias of at most a twentieth of a level’s standard error."
         )
-    doubtful = [q["text"] for q in result["questions"] if q["plausibility"]["doubtful"]]
+    doubtful = [q.text for q in result.questions if q.plausibility.doubtful]
     if doubtful:
         named = ", ".join(quoted(text) for text in doubtful)
         sentences.append(
             f"Reports were not such as the masks make of any answers (p < "
-            f"{result['rules']['false_alarm']:g}) in {named}; some devices did not mask, or lied."
+            f"{result.rules.false_alarm:g}) in {named}; some devices did not mask, or lied."
         )
-    differ = [q for q in result["questions"] if _differs(q)]
-    tested = [q for q in result["questions"] if q["heterogeneity"]]
+    differ = [q for q in result.questions if _differs(q)]
+    tested = [q for q in result.questions if q.heterogeneity]
     if tested:
         found = (
             "at p < 0.1, as by chance one question in ten is, they did in "
-            + ", ".join(quoted(question["text"]) for question in differ)
+            + ", ".join(quoted(question.text) for question in differ)
             if differ
             else "at p < 0.1 they did in no question"
         )
         sentences.append(f"Whether levels differed was tested (Cochran, 1954): {found}.")
-    if result["ranking"]:
+    if result.ranking:
         sentences.append(
             "Compared items were put on one scale from the estimated shares of all pairs (Bradley "
             "and Terry, 1952), ties counted half."
         )
-    if result["labels"]:
+    if result.labels:
         sentences.append(
             "The label of an item is the one with the largest count; how often it would come "
             "first, were the survey repeated, is by drawing people and noise again 4,000 times."
@@ -166,15 +164,15 @@ def methods_text(result: Mapping[str, Any]) -> str:
             "out while its own item was inferred."
         )
     sentences.append(
-        f"Computed with Masquerade {result['version']}; the definition that was shown to "
-        f"participants has the SHA-256 hash {result['hash'][:16]}…, the "
+        f"Computed with Masquerade {result.version}; the definition that was shown to "
+        f"participants has the SHA-256 hash {result.hash[:16]}…, the "
         f"{'sums' if split else 'reports'} "
-        f"{result['inputs'][:16]}…."
+        f"{result.inputs[:16]}…."
     )
     return " ".join(sentences)
 
 
-def bibliography(result: Mapping[str, Any]) -> str:
+def bibliography(result: SurveyResult) -> str:
     """Return the BibTeX entries of what `methods_text` names, and of the program.
 
     Examples
@@ -191,7 +189,7 @@ def bibliography(result: Mapping[str, Any]) -> str:
     >>> bibliography(survey_result(reports)).startswith("@")
     True
     """
-    known = {"version": result["version"], "inputs": result["inputs"]}
+    known = {"version": result.version, "inputs": result.inputs}
     text = methods_text(result)
     named = {
         "warner1965": "Warner, 1965",
@@ -206,14 +204,14 @@ def bibliography(result: Mapping[str, Any]) -> str:
     return "\n\n".join(REFERENCES[key].format(**known) for key in keys)
 
 
-def _masking(result: Mapping[str, Any]) -> str:
-    masked = [level for level in result["levels"] if level["name"] != CLEAR]
-    clear = [level for level in result["levels"] if level["name"] == CLEAR]
+def _masking(result: SurveyResult) -> str:
+    masked = [level for level in result.levels if level.name != CLEAR]
+    clear = [level for level in result.levels if level.name == CLEAR]
     sent = "were sent as they were given"
     if not masked:
         return f"Nothing was masked: answers {sent}."
     # a mechanism's name stands before the colon, its parameters after it
-    masks = {text.partition(":")[0] for level in masked for text in level["mechanisms"]}
+    masks = {text.partition(":")[0] for level in masked for text in level.mechanisms}
     ways = []
     if masks - {_NOISE}:
         ways.append("answers were replaced at random with known probability (Warner, 1965)")
@@ -226,26 +224,26 @@ def _masking(result: Mapping[str, Any]) -> str:
     return f"{how}{', and '.join(ways)}. {rest}."
 
 
-def _promise(result: Mapping[str, Any]) -> str:
-    def one(level: Mapping[str, Any]) -> str:
-        promise, count = level["guarantee"], level["responses"]
-        delta = f", δ = {promise['delta']:g}" if promise["delta"] else ""
-        if level["name"] == CLEAR:
+def _promise(result: SurveyResult) -> str:
+    def one(level: LevelSummary) -> str:
+        promise, count = level.guarantee, level.responses
+        delta = f", δ = {promise.delta:g}" if promise.delta else ""
+        if level.name == CLEAR:
             loss = "nothing is promised"
         else:
-            loss = f"ε = {epsilon_text(promise['epsilon_user'])}{delta}"
+            loss = f"ε = {epsilon_text(promise.epsilon_user)}{delta}"
         # Few people at a level are withheld, see `shown_counts`; so is their number here.
         few = "not counted apart" if count is None else f"{count:,} people"
-        return loss if len(result["levels"]) == 1 else f"{level['name']}: {loss}, {few}"
+        return loss if len(result.levels) == 1 else f"{level.name}: {loss}, {few}"
 
-    promises = "; ".join(map(one, result["levels"]))
-    chosen = ", chosen by the participants" if len(result["levels"]) > 1 else ""
+    promises = "; ".join(map(one, result.levels))
+    chosen = ", chosen by the participants" if len(result.levels) > 1 else ""
     return (
         "Local differential privacy of all answers of a participant, against everybody but their "
         f"own device{chosen}: {promises}."
     )
 
 
-def _differs(question: Mapping[str, Any]) -> bool:
-    found = question["heterogeneity"]
-    return bool(found and found["differ"])
+def _differs(question: QuestionResult) -> bool:
+    found = question.heterogeneity
+    return bool(found and found.differ)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,6 +11,7 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.preference import rank_pairs
 from masquerade.results.question_result import CONFIDENCE, question_shares
 from masquerade.results.reports import SurveyReports
+from masquerade.results.typed_result import ItemStrength
 from masquerade.surveys import Comparison
 from masquerade.truth.level_weights import LevelValues, combine
 from masquerade.truth.shares_over_levels import LevelShares
@@ -19,7 +19,7 @@ from masquerade.truth.shares_over_levels import LevelShares
 FIRST, SECOND, TIE = 1.0, 0.0, 0.5  # what a choice counts for the first item of a pair
 
 
-def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
+def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
     """Return the items that pairwise questions compare, each with its strength, best first.
 
     For each pair the share who prefer the first is estimated at every level, a tie counts half, who
@@ -43,7 +43,7 @@ def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
             pairs.append((question.item_a, question.item_b))
             shares.append((found, scores))
     if not pairs:
-        return []
+        return ()
     means = [found.mean(scores).levels for found, scores in shares]
     parts = [levels for levels in means if levels is not None]
     # value[level, pair]: one object, so that all pairs weigh the levels alike
@@ -65,19 +65,19 @@ def ranking_result(reports: SurveyReports) -> list[dict[str, Any]]:
     reach = float(ndtri(0.5 + CONFIDENCE / 2))
     errors = found_items.standard_errors
     rows = [
-        {
-            "item": item,
-            "strength": float(strength),
-            "low": float(strength - reach * error),
-            "high": float(strength + reach * error),
-            "standard_error": float(error),
-            "group": int(group),
-        }
+        ItemStrength(
+            item,
+            float(strength),
+            float(strength - reach * error),
+            float(strength + reach * error),
+            float(error),
+            int(group),
+        )
         for item, strength, error, group in zip(
             found_items.items, found_items.strengths, errors, found_items.group, strict=True
         )
     ]
-    return sorted(rows, key=lambda row: (row["group"], -float(row["strength"])))
+    return tuple(sorted(rows, key=lambda row: (row.group, -row.strength)))
 
 
 def _scores(question: Comparison) -> list[float]:

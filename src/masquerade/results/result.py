@@ -1,11 +1,10 @@
-"""The result of a survey as one JSON object, a function of its reports and nothing else."""
+"""The result of a survey, a function of its reports and nothing else."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any
 
 from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
@@ -16,12 +15,19 @@ from masquerade.results.labels import label_result
 from masquerade.results.question_result import CONFIDENCE, question_result
 from masquerade.results.ranking import ranking_result
 from masquerade.results.reports import SurveyReports
+from masquerade.results.typed_result import (
+    LevelSummary,
+    PrintedGuarantee,
+    ResultLedger,
+    ResultRules,
+    SurveyResult,
+)
 from masquerade.surveys.codebook import LABEL_TEMPLATE
 from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
 from masquerade.truth.plausibility import FALSE_ALARM
 
 
-def survey_result(reports: SurveyReports) -> dict[str, Any]:
+def survey_result(reports: SurveyReports) -> SurveyResult:
     """Return the result of a survey.
 
     The same reports and codebook give the same object to the last bit, in this version of the
@@ -33,9 +39,7 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        Ready for JSON; every field is described on the page of results. ``questions`` is empty
-        where nobody answered.
+    SurveyResult
 
     Raises
     ------
@@ -53,8 +57,8 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
     >>> people = [f"p{n}" for n in range(40)]
     >>> sent = [[n % 2] for n in range(40)]
     >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> [len(survey_result(reports)["questions"]), survey_result(reports)["questions"][0]["id"]]
-    [1, 'ill']
+    >>> [question.id for question in survey_result(reports).questions]
+    ['ill']
     """
     codebook = reports.codebook
     n, counts = len(reports), reports.counts()
@@ -64,76 +68,78 @@ def survey_result(reports: SurveyReports) -> dict[str, Any]:
     guarantees = {name: codebook.survey.level(name).guarantee() for name in codebook.levels}
     weakest = max(guarantees.values(), key=lambda promise: promise.epsilon_user)
     rho = {name: codebook.rho(name) for name in codebook.levels}
-    result: dict[str, Any] = {
-        "survey": codebook.token,
-        "title": codebook.survey.title,
-        "responses": n,
-        "confidence": CONFIDENCE,
-        "estimator": codebook.survey.estimator,
-        "level": codebook.survey.fixed_level,
-        "levels": [
-            {
-                "name": name,
-                "responses": shown[name],
-                "share": _share(shown[name], n),
-                "pool": None if codebook.pool is None else codebook.pool[name],
-                "guarantee": guarantees[name].to_json(),
-                "rho_each": rho[name].to_json(),
-                "rho_total": _total(rho[name], shown[name]),
-                "mechanisms": [str(mechanism) for mechanism in mechanisms],
-            }
-            for name, mechanisms in codebook.levels.items()
-        ],
-        # Of the level that protects least: nobody has less.
-        "guarantee_per_participant": weakest.to_json(),
-        "ledger": {
-            "responses": n,
-            "epsilon_user_each": weakest.epsilon_user.to_json(),
-            "rho_total": {name: _total(rho[name], shown[name]) for name in codebook.levels},
-            "clear_disclosures": _times(shown.get(CLEAR, 0), len(codebook.questions)),
-        },
-        "rules": {
-            "fewest_at_level": FEWEST_AT_LEVEL,
-            "fewest_in_cell": FEWEST_IN_CELL,
-            "fewest_for_headline": FEWEST_FOR_HEADLINE,
-            "widest_headline": WIDEST_HEADLINE,
-            "false_alarm": FALSE_ALARM,
-        },
-        "simulated": codebook.known_shares is not None,
-        "hash": codebook.hash,
-        "inputs": reports.digest(),
-        "version": version("masquerade"),
-        "questions": [],
-        "labels": [],
-        "ranking": [],
-    }
-    if not n:
-        return result
-    pool = codebook.pool
     # A level of the pool at which nobody answered still counts among the people.
+    pool = codebook.pool
     sent = {
         name: reports.at_level(name)
         for name, count in counts.items()
         if count or (pool is not None and pool[name])
     }
-    result["questions"] = [
-        question_result(
-            question,
-            {name: (rows[:, place], codebook.levels[name][place]) for name, rows in sent.items()},
-            estimator=codebook.survey.estimator,
-            pool=None if pool is None else {name: pool[name] for name in sent},
-            known=(codebook.known_shares or {}).get(question.id),
-            offered={name: masks[place] for name, masks in codebook.levels.items()},
-        )
-        for place, question in enumerate(codebook.questions)
-    ]
-    if codebook.survey.template == LABEL_TEMPLATE:
-        result["labels"] = label_result(reports)
-    result["ranking"] = ranking_result(reports)
-    return result
+    asked = enumerate(codebook.questions) if n else ()
+    return SurveyResult(
+        survey=codebook.token,
+        title=codebook.survey.title,
+        responses=n,
+        refused=None,
+        trust=None,
+        parties=None,
+        confidence=CONFIDENCE,
+        estimator=codebook.survey.estimator,
+        level=codebook.survey.fixed_level,
+        levels=tuple(
+            LevelSummary(
+                name=name,
+                responses=shown[name],
+                share=_share(shown[name], n),
+                pool=None if pool is None else pool[name],
+                guarantee=PrintedGuarantee.of(guarantees[name]),
+                rho_each=rho[name].to_json(),
+                rho_total=_total(rho[name], shown[name]),
+                mechanisms=tuple(str(mechanism) for mechanism in mechanisms),
+            )
+            for name, mechanisms in codebook.levels.items()
+        ),
+        # Of the level that protects least: nobody has less.
+        guarantee_per_participant=PrintedGuarantee.of(weakest),
+        noise=None,
+        ledger=ResultLedger(
+            n,
+            weakest.epsilon_user.to_json(),
+            {name: _total(rho[name], shown[name]) for name in codebook.levels},
+            _times(shown.get(CLEAR, 0), len(codebook.questions)),
+        ),
+        rules=ResultRules(
+            fewest_at_level=FEWEST_AT_LEVEL,
+            fewest_in_cell=FEWEST_IN_CELL,
+            fewest_for_headline=FEWEST_FOR_HEADLINE,
+            widest_headline=WIDEST_HEADLINE,
+            false_alarm=FALSE_ALARM,
+        ),
+        simulated=codebook.known_shares is not None,
+        hash=codebook.hash,
+        inputs=reports.digest(),
+        version=version("masquerade"),
+        questions=tuple(
+            question_result(
+                question,
+                {
+                    name: (rows[:, place], codebook.levels[name][place])
+                    for name, rows in sent.items()
+                },
+                estimator=codebook.survey.estimator,
+                pool=None if pool is None else {name: pool[name] for name in sent},
+                known=(codebook.known_shares or {}).get(question.id),
+                offered={name: masks[place] for name, masks in codebook.levels.items()},
+            )
+            for place, question in asked
+        ),
+        cross_tables=None,
+        labels=label_result(reports) if n and codebook.survey.template == LABEL_TEMPLATE else (),
+        ranking=ranking_result(reports) if n else (),
+    )
 
 
-def result_bytes(result: dict[str, Any]) -> bytes:
+def result_bytes(result: SurveyResult) -> bytes:
     """Return a result as JSON text, always the same for the same result.
 
     Examples
@@ -151,7 +157,8 @@ def result_bytes(result: dict[str, Any]) -> bytes:
     b'{'
     """
     # allow_nan=False: an error rather than a text that other programs cannot read
-    return json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    content = result.to_json()
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _share(count: int | None, n: int) -> float | None:
@@ -162,7 +169,7 @@ def _times(count: int | None, each: int) -> int | None:
     return None if count is None else count * each
 
 
-def _total(each: Rho, count: int | None) -> Any:
+def _total(each: Rho, count: int | None) -> float | str | None:
     return None if count is None else (each * count).to_json()
 
 

@@ -22,7 +22,28 @@ from masquerade.results.headline import (
     range_width,
 )
 from masquerade.results.labels import labelling_items
-from masquerade.results.question_result import CONFIDENCE, numbers_json
+from masquerade.results.question_figures import (
+    Figure,
+    MeanFigures,
+    OptionFigures,
+    PeopleNeeded,
+    QuartileFigure,
+    QuestionResult,
+    ReportTest,
+)
+from masquerade.results.question_result import CONFIDENCE
+from masquerade.results.typed_result import (
+    AddedNoise,
+    BlockNoise,
+    CountedTable,
+    CrossCell,
+    ItemLabel,
+    LevelSummary,
+    PrintedGuarantee,
+    ResultLedger,
+    ResultRules,
+    SurveyResult,
+)
 from masquerade.surveys import Question, QuestionSums, SeveralOf
 from masquerade.surveys.codebook import LABEL_TEMPLATE
 from masquerade.surveys.survey import RESPONDENT, Survey
@@ -42,7 +63,7 @@ def split_result(
     refused: int,
     population: int | None = None,
     known: Mapping[str, Sequence[float]] | None = None,
-) -> dict[str, Any]:
+) -> SurveyResult:
     """Return the result of a survey between two parties.
 
     Parameters
@@ -63,91 +84,91 @@ def split_result(
 
     Returns
     -------
-    dict
-        As `survey_result` gives it, with ``trust``, ``parties``, ``noise``, ``refused`` and
-        ``cross_tables``. The errors of a figure by sampling and by noise stand apart, the latter
-        as its ``mechanism_error``.
+    SurveyResult
+        With ``trust``, ``parties``, ``noise``, ``refused`` and ``cross_tables``. The errors of a
+        figure by sampling and by noise stand apart, the latter as its ``mechanism_error``.
     """
     noise, level = survey.split_noise, survey.levels[0]
-    guarantee, cost = level.guarantee(), level.cost(token)
+    cost = level.cost(token)
     rho = Rho(cost.micro_rho)
     design = Design(max(count, 1), CONFIDENCE, population)
     found = survey.encoding.estimates(sums, noise=noise, design=design) if count else []
-    asked, simulated, known = len(survey.questions), known is not None, known or {}
+    asked, promise = len(survey.questions), PrintedGuarantee.of(level.guarantee())
+    minimum = survey.two_parties.minimum if survey.two_parties else 0
     inputs = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
-    return {
-        "survey": token,
-        "title": survey.title,
-        "responses": count,
-        "refused": refused,
-        "trust": TWO_PARTIES,
-        "parties": None if survey.two_parties is None else survey.two_parties.to_json(),
-        "confidence": CONFIDENCE,
+    return SurveyResult(
+        survey=token,
+        title=survey.title,
+        responses=count,
+        refused=refused,
+        trust=TWO_PARTIES,
+        parties=survey.two_parties,
+        confidence=CONFIDENCE,
         # Everybody counts once; there are no levels to weigh.
-        "estimator": RESPONDENT,
-        "level": level.name,
-        "levels": [
-            {
-                "name": level.name,
-                "responses": count,
-                "share": 1.0 if count else None,
-                "pool": population,
-                "guarantee": guarantee.to_json(),
-                "rho_each": rho.to_json(),
-                "rho_total": (rho * count).to_json(),
-                "mechanisms": list(cost.mechanisms),
-            }
-        ],
-        "guarantee_per_participant": guarantee.to_json(),
-        "noise": {
-            "distribution": _NOISE,
-            "parties": 2,
-            "blocks": [
-                {"outputs": block.outputs, "variance_each": str(one), "variance": str(2 * one)}
+        estimator=RESPONDENT,
+        level=level.name,
+        levels=(
+            LevelSummary(
+                name=level.name,
+                responses=count,
+                share=1.0 if count else None,
+                pool=population,
+                guarantee=promise,
+                rho_each=rho.to_json(),
+                rho_total=(rho * count).to_json(),
+                mechanisms=tuple(cost.mechanisms),
+            ),
+        ),
+        guarantee_per_participant=promise,
+        noise=AddedNoise(
+            _NOISE,
+            2,
+            tuple(
+                BlockNoise(block.outputs, str(one), str(2 * one))
                 for block, one in zip(noise.blocks, noise.variances, strict=True)
-            ],
-        },
-        "ledger": {
-            "responses": count,
-            "epsilon_user_each": guarantee.epsilon_user.to_json(),
-            "rho_total": {level.name: (rho * count).to_json()},
-            "clear_disclosures": 0,
-        },
-        "rules": {
-            "fewest_at_level": survey.two_parties.minimum if survey.two_parties else 0,
-            "fewest_in_cell": survey.two_parties.minimum if survey.two_parties else 0,
-            "fewest_for_headline": FEWEST_FOR_HEADLINE,
-            "widest_headline": WIDEST_HEADLINE,
-            "false_alarm": 0.0,
-        },
-        "simulated": simulated,
-        "hash": survey.content_hash(),
-        "inputs": hashlib.sha256(inputs.encode()).hexdigest(),
-        "version": version("masquerade"),
-        "questions": [
+            ),
+        ),
+        ledger=ResultLedger(
+            count, promise.epsilon_user, {level.name: (rho * count).to_json()}, clear_disclosures=0
+        ),
+        rules=ResultRules(
+            fewest_at_level=minimum,
+            fewest_in_cell=minimum,
+            fewest_for_headline=FEWEST_FOR_HEADLINE,
+            widest_headline=WIDEST_HEADLINE,
+            false_alarm=0.0,
+        ),
+        simulated=known is not None,
+        hash=survey.content_hash(),
+        inputs=hashlib.sha256(inputs.encode()).hexdigest(),
+        version=version("masquerade"),
+        questions=tuple(
             _question(
-                survey, place, one, counts=sums[place], design=design, known=known.get(one.question)
+                survey,
+                place,
+                one,
+                counts=sums[place],
+                design=design,
+                known=(known or {}).get(one.question),
             )
             for place, one in enumerate(found[:asked])
-        ],
-        "cross_tables": [
-            {
-                "questions": one.question.split(" x "),
-                "cells": [
-                    {"label": label, **_numbers(share)}
+        ),
+        cross_tables=tuple(
+            CountedTable(
+                survey.encoding.cross[place],
+                tuple(
+                    CrossCell(label, Figure.of(_estimate(share)))
                     for label, share in zip(one.symbols, one.shares, strict=True)
-                ],
-            }
-            for one in found[asked:]
-        ],
-        "labels": _labels(survey, sums, design)
-        if count and survey.template == LABEL_TEMPLATE
-        else [],
-        "ranking": [],
-    }
+                ),
+            )
+            for place, one in enumerate(found[asked:])
+        ),
+        labels=_labels(survey, sums, design) if count and survey.template == LABEL_TEMPLATE else (),
+        ranking=(),
+    )
 
 
-def _labels(survey: Survey, sums: Sequence[Sequence[int]], design: Design) -> list[dict[str, Any]]:
+def _labels(survey: Survey, sums: Sequence[Sequence[int]], design: Design) -> tuple[ItemLabel, ...]:
     """Return the label that most people gave each item, by its counts alone.
 
     No single answer is anywhere, so nobody's accuracy can be inferred.
@@ -158,16 +179,16 @@ def _labels(survey: Survey, sums: Sequence[Sequence[int]], design: Design) -> li
         chance = _top_probability(survey, place, sums[place], design, contenders=labels)
         best = max(range(labels), key=sums[place].__getitem__)
         found.append(
-            {
-                "id": item.id,
-                "item": item.text,
-                "label": item.options[best],
-                "probability": chance[best],
-                "known_label": item.truth,
-                "orientation_ambiguous": False,
-            }
+            ItemLabel(
+                id=item.id,
+                item=item.text,
+                label=item.options[best],
+                probability=chance[best],
+                known_label=item.truth,
+                orientation_ambiguous=False,
+            )
         )
-    return found
+    return tuple(found)
 
 
 def _top_probability(
@@ -243,7 +264,7 @@ def _question(
     counts: Sequence[int],
     design: Design,
     known: Sequence[float] | None,
-) -> dict[str, Any]:
+) -> QuestionResult:
     question, n, noise = survey.questions[place], design.count, survey.split_noise
     others = found.shares[len(found.answered) :]
     # The part of all people who answered, where others were not asked or did not.
@@ -255,65 +276,57 @@ def _question(
         shares = list(shown_shares(shares))
         top = _top_probability(survey, place, counts, design, contenders=len(found.answered))
         top = [*top, *[None] * len(others)]
-    options = []
     # Answers come first; where there are others, some people did not answer.
     answered = found.answered if len(found.answered) < len(shares) else ()
-    for code, (label, share) in enumerate(zip(found.symbols, shares, strict=True)):
-        numbers = numbers_json(share)
-        options.append(
-            {
-                "label": label,
-                "reported_share": share.value,
-                "known_share": known[code] if known else None,
-                **numbers,
-                "of_answered": _numbers(answered[code]) if code < len(answered) else None,
-                "simultaneous_low": None,
-                "simultaneous_high": None,
-                "top_probability": top[code],
-                "likeliest_share": share.shown,
-                "sensitivity": numbers,
-                "estimators": {RESPONDENT: numbers},
-            }
+    options = tuple(
+        OptionFigures(
+            label=label,
+            reported_share=share.value,
+            known_share=known[code] if known else None,
+            share=(figure := Figure.of(share)),
+            of_answered=Figure.of(_estimate(answered[code])) if code < len(answered) else None,
+            simultaneous_low=None,
+            simultaneous_high=None,
+            top_probability=top[code],
+            likeliest_share=share.shown,
+            sensitivity=figure,
+            estimators={RESPONDENT: figure},
         )
+        for code, (label, share) in enumerate(zip(found.symbols, shares, strict=True))
+    )
     mean = None
     if found.mean is not None:
-        numbers = _numbers(found.mean)
-        mean = {
-            **numbers,
-            "heterogeneity": None,
-            "sensitivity": numbers,
-            "estimators": {RESPONDENT: numbers},
-        }
-    result: dict[str, Any] = {
-        "id": question.id,
-        "text": question.text,
-        "kind": question.kind,
-        "unit": getattr(question, "unit", ""),
-        "n": n,
-        "n_by_level": {TWO_PARTIES: n},
-        "estimator": RESPONDENT,
-        "mechanism": f"{TWO_PARTIES}:variance={2 * noise.variances[place]}",
-        "options": options,
-        "heterogeneity": None,
+        figure = Figure.of(_estimate(found.mean))
+        mean = MeanFigures(figure, None, figure, {RESPONDENT: figure})
+    return QuestionResult(
+        id=question.id,
+        text=question.text,
+        kind=question.kind,
+        unit=getattr(question, "unit", ""),
+        n=n,
+        n_by_level={TWO_PARTIES: n},
+        estimator=RESPONDENT,
+        mechanism=f"{TWO_PARTIES}:variance={2 * noise.variances[place]}",
+        options=options,
+        heterogeneity=None,
         # What is ill-formed was refused by its proof, and a sum shows nothing more of anybody.
-        "plausibility": {"probability": None, "doubtful": False, "reason": None},
-        "mean": mean,
-        "quartiles": None if found.quartiles is None else [*map(_quartile, found.quartiles)],
-        "forecast_standard_error": margin / float(ndtri(0.5 + CONFIDENCE / 2)),
-        "by_level": [],
-    }
-    result["headline"] = headline(result, question)
-    result["precision"] = _precision(survey, place, question, part=part)
-    return result
+        plausibility=ReportTest(None, doubtful=False, reason=None),
+        mean=mean,
+        quartiles=None if found.quartiles is None else tuple(map(_quartile, found.quartiles)),
+        forecast_standard_error=margin / float(ndtri(0.5 + CONFIDENCE / 2)),
+        headline=headline(options, mean, n, question),
+        precision=_people_needed(survey, place, question, part=part),
+        by_level=(),
+    )
 
 
-def _quartile(found: Quantile) -> dict[str, float | None]:
-    numbers = {"value": found.value, "low": found.low, "high": found.high}
+def _quartile(found: Quantile) -> QuartileFigure:
     known = math.isfinite(found.value)
-    return {"share": found.share, **(numbers if known else dict.fromkeys(numbers))}
+    numbers = (found.value, found.low, found.high) if known else (None, None, None)
+    return QuartileFigure(found.share, *numbers)
 
 
-def _precision(survey: Survey, place: int, question: Question, *, part: float) -> dict[str, Any]:
+def _people_needed(survey: Survey, place: int, question: Question, *, part: float) -> PeopleNeeded:
     """Return how many people bring the interval to a quarter of the range, as planning has it.
 
     `part` is the share of them who answer this question.
@@ -326,7 +339,7 @@ def _precision(survey: Survey, place: int, question: Question, *, part: float) -
         margin = expected_margin(survey.split_noise, place, question, people=people)[1]
         low, high = (low, people) if margin <= wanted else (people + 1, high)
     people = math.ceil(low / part)
-    return {"people": people, "by_level": {TWO_PARTIES: people}}
+    return PeopleNeeded(people, {TWO_PARTIES: people})
 
 
 def _estimate(found: SumEstimate) -> Estimate:
@@ -342,16 +355,11 @@ def _estimate(found: SumEstimate) -> Estimate:
     )
 
 
-def _numbers(found: SumEstimate) -> dict[str, float | None]:
-    numbers = numbers_json(_estimate(found))
-    return {name: value if math.isfinite(value or 0.0) else None for name, value in numbers.items()}
-
-
-def split_methods(result: Mapping[str, Any]) -> list[str]:
+def split_methods(result: SurveyResult) -> list[str]:
     """Return sentences on how the answers were split and added up, for `methods_text`."""
-    promise, terms = result["guarantee_per_participant"], result.get("parties")
+    promise, terms = result.guarantee_per_participant, result.parties
     named = (
-        [f"One party ran the survey; the other was {terms['operator']} ({terms['helper']})."]
+        [f"One party ran the survey; the other was {terms.operator} ({terms.helper})."]
         if terms
         else []
     )
@@ -359,19 +367,21 @@ def split_methods(result: Mapping[str, Any]) -> list[str]:
         "On each participant’s own device the answers were split into two shares with a proof that "
         "they are well-formed (Prio3; Corrigan-Gibbs and Boneh, 2017; Davis et al., 2023). Two "
         "parties checked the proofs and added up the shares without seeing an answer; "
-        f"{result['refused']} responses were refused.",
+        f"{result.refused} responses were refused.",
         *named,
         "Each party added discrete Gaussian noise to its sums before it showed them (Canonne, "
         "Kamath and Steinke, 2020).",
         "Zero-concentrated differential privacy of all answers of a participant, against whoever "
         "sees the result and everything that one of the parties sees: "
-        f"ρ = {result['levels'][0]['rho_each']:g}, that is "
-        f"ε = {epsilon_text(promise['epsilon_user'])} at δ = {promise['delta']:g}. Should both "
+        f"ρ = {result.levels[0].rho_each:g}, that is "
+        f"ε = {epsilon_text(promise.epsilon_user)} at δ = {promise.delta:g}. Should both "
         "parties put their shares together, they can read every answer.",
     ]
 
 
-def epsilon_text(epsilon: float) -> str:
+def epsilon_text(epsilon: float | str) -> str:
     """Return an epsilon in thousandths, rounded up."""
+    if isinstance(epsilon, str):
+        return epsilon
     # Amounts are whole millionths; a text never promises more than the guarantee.
     return f"{-(-round(epsilon * 1_000_000) // 1000) / 1000:g}"

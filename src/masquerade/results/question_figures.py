@@ -1,0 +1,251 @@
+"""The result of a question as a typed value: its figures, tests, headline and levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from masquerade.results.json_form import INLINE, LEFT_OUT, JsonValue
+from masquerade.truth import Estimate, Heterogeneity, Plausibility
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(JsonValue):
+    """A number of a result with its interval and errors; what is not known is None.
+
+    Attributes
+    ----------
+    value : float or None
+        Unbiased estimate, to compute with; it may lie outside the possible range.
+    shown : float or None
+        The possible number nearest to it, which people read.
+    low, high : float or None
+        Ends of the interval, within the possible range.
+    standard_error : float or None
+        Of `value`; its square is the sum of the squares of the three errors.
+    sampling_error, mechanism_error, level_error : float or None
+        By who answered, by the masks or the noise, and by what is not known of levels.
+
+    Examples
+    --------
+    >>> Figure(0.3, 0.3, 0.26, 0.34, 0.02, 0.02, 0.0, 0.0).to_json()["low"]
+    0.26
+    """
+
+    value: float | None
+    shown: float | None
+    low: float | None
+    high: float | None
+    standard_error: float | None
+    sampling_error: float | None
+    mechanism_error: float | None
+    level_error: float | None
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Figure:
+        """Return the figure of an estimate."""
+        numbers = (
+            *(estimate.value, estimate.shown, estimate.low, estimate.high),
+            *(estimate.standard_error, estimate.sampling_error),
+            *(estimate.mechanism_error, estimate.level_error),
+        )
+        # JSON has neither NaN nor infinity.
+        return cls(*(number if math.isfinite(number) else None for number in numbers))
+
+    @property
+    def errors(self) -> tuple[float, float, float] | None:
+        """Errors by sampling, by mechanism and by level; None where one is not known."""
+        found = (self.sampling_error, self.mechanism_error, self.level_error)
+        if any(error is None for error in found):
+            return None
+        people, masks, levels = (float(error) for error in found if error is not None)
+        return people, masks, levels
+
+
+@dataclass(frozen=True, slots=True)
+class LevelTest(JsonValue):
+    """A test of whether people at different levels answer differently."""
+
+    statistic: float
+    degrees: int
+    probability: float
+    differ: bool
+
+    @classmethod
+    def of(cls, test: Heterogeneity) -> LevelTest | None:
+        """Return a test; None where there is one level only."""
+        if not test.degrees:
+            return None
+        return cls(test.statistic, test.degrees, test.probability, test.differ)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTest(JsonValue):
+    """A test of whether honest devices send such reports; probability None where there is none."""
+
+    probability: float | None
+    doubtful: bool
+    reason: str | None
+
+    @classmethod
+    def of(cls, test: Plausibility) -> ReportTest:
+        """Return the outcome of a test."""
+        return cls(test.probability, test.doubtful, test.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionFigures(JsonValue):
+    """The share of people behind one option of a question.
+
+    Attributes
+    ----------
+    label : str
+    reported_share : float
+        Of the reports, masks and all.
+    known_share : float or None
+        Of a made-up crowd.
+    share : Figure
+        By the survey's own estimator.
+    of_answered : Figure or None
+        Share of those who answered, where some were not asked or did not answer.
+    simultaneous_low, simultaneous_high : float or None
+        Ends of an interval that holds for all options at once.
+    top_probability : float or None
+    likeliest_share : float or None
+        Maximum-likelihood share.
+    sensitivity : Figure
+        Where levels may differ twice as much as is allowed for.
+    estimators : mapping of str to Figure
+    """
+
+    label: str
+    reported_share: float
+    known_share: float | None
+    share: Figure = field(metadata=INLINE)
+    of_answered: Figure | None = field(metadata=LEFT_OUT)
+    simultaneous_low: float | None
+    simultaneous_high: float | None
+    top_probability: float | None
+    likeliest_share: float | None
+    sensitivity: Figure
+    estimators: Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanFigures(JsonValue):
+    """The mean of a rating or a number, as `OptionFigures` has a share."""
+
+    mean: Figure = field(metadata=INLINE)
+    heterogeneity: LevelTest | None
+    sensitivity: Figure
+    estimators: Mapping[str, Figure]
+    known_mean: float | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelOption(JsonValue):
+    """The share behind one option at one level."""
+
+    label: str
+    reported_share: float
+    share: Figure = field(metadata=INLINE)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFigures(JsonValue):
+    """The figures of one level by itself."""
+
+    level: str
+    n: int
+    mechanism: str
+    options: tuple[LevelOption, ...]
+    mean: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Headline(JsonValue):
+    """The figure that stands first: of the mean, else of an option."""
+
+    kind: str
+    option: str | None
+    shown: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleNeeded(JsonValue):
+    """Number of people who would bring the headline's interval to a quarter of the range."""
+
+    people: int | None
+    by_level: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QuartileFigure(JsonValue):
+    """A quartile of a rating or a number."""
+
+    share: float
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionResult(JsonValue):
+    """The result of one question.
+
+    Attributes
+    ----------
+    id, text, kind, unit : str
+        As the survey has them.
+    n : int
+        Responses.
+    n_by_level : mapping of str to int or None
+        None where a count is withheld.
+    estimator, mechanism : str
+    options : tuple of OptionFigures
+        Empty for numbers.
+    heterogeneity : LevelTest or None
+    plausibility : ReportTest
+    mean : MeanFigures or None
+    quartiles : tuple of QuartileFigure or None
+        Of sums of two parties.
+    forecast_standard_error : float
+        As planning has it for so many people.
+    headline : Headline
+    precision : PeopleNeeded
+    by_level : tuple of LevelFigures
+        Empty where there is one level.
+    """
+
+    id: str
+    text: str
+    kind: str
+    unit: str
+    n: int
+    n_by_level: Mapping[str, int | None]
+    estimator: str
+    mechanism: str
+    options: tuple[OptionFigures, ...]
+    heterogeneity: LevelTest | None
+    plausibility: ReportTest
+    mean: MeanFigures | None
+    quartiles: tuple[QuartileFigure, ...] | None = field(metadata=LEFT_OUT)
+    forecast_standard_error: float
+    headline: Headline
+    precision: PeopleNeeded
+    by_level: tuple[LevelFigures, ...]
+
+    @property
+    def asked_of_some(self) -> bool:
+        """Whether some were not asked or did not answer, so that shares are of those who did."""
+        return any(option.of_answered is not None for option in self.options)
+
+    def option(self, label: str) -> OptionFigures:
+        """Return the figures of an option; `KeyError` where there is none of this label."""
+        for one in self.options:
+            if one.label == label:
+                return one
+        raise KeyError(label)
