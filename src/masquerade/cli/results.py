@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from masquerade.cli.options import AsJson, choice
 
 if TYPE_CHECKING:
-    from masquerade.results import Codebook
+    from collections.abc import Iterator
+
+    from masquerade.results import Codebook, QuestionResult, SurveyResult
 
 _MEAN = "mean"
 
@@ -113,81 +115,81 @@ def _counts(text: str) -> dict[str, int]:
     return found
 
 
-def _show(result: dict[str, Any]) -> None:
+def _show(result: SurveyResult) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from masquerade.results.headline import outward_interval, whole_percents
-
     console = Console()
-    levels = ", ".join(f"{_counted(one['responses'])} at {one['name']}" for one in result["levels"])
-    console.print(
-        f"[bold]{_plain(result['title'])}[/bold]: {result['responses']} people ({levels})"
-    )
-    console.print(f"estimator {result['estimator']}; intervals of {result['confidence']:.0%}")
-    for question in result["questions"]:
-        view = Table(title=_plain(question["text"]), title_justify="left")
+    levels = ", ".join(f"{_counted(one.responses)} at {one.name}" for one in result.levels)
+    console.print(f"[bold]{_plain(result.title)}[/bold]: {result.responses} people ({levels})")
+    console.print(f"estimator {result.estimator}; intervals of {result.confidence:.0%}")
+    for question in result.questions:
+        view = Table(title=_plain(question.text), title_justify="left")
         for column in ("answer", "estimate", "from", "to", "reported", "unbiased"):
             view.add_column(column, justify="left" if column == "answer" else "right")
-        options, mean = question["options"], question[_MEAN]
-        shares = [option["shown"] for option in options]
-        # Shares of options that can be ticked together are no parts of a whole.
-        parts = question["kind"] != "several"
-        percents = whole_percents(shares, digits=1) if parts else [100 * one for one in shares]
-        for option, percent in zip(options, percents, strict=True):
-            ends = outward_interval(option["low"], option["high"], digits=3)
-            rest = (*ends, option["reported_share"], option["value"])
-            texts = (f"{percent:.1f}%", *(f"{number:.1%}" for number in rest))
-            view.add_row(_plain(option["label"]), *texts)
-        if mean is not None and mean["value"] is not None:
-            numbers = (mean["shown"], *outward_interval(mean["low"], mean["high"], digits=3))
-            texts = tuple(f"{number:.3f}" for number in numbers)
-            view.add_row(_MEAN, *texts, "", f"{mean['value']:.3f}")
+        for row in _rows(question):
+            view.add_row(*row)
         console.print(view)
         console.print(_headline(question))
-        if question["plausibility"]["doubtful"]:
+        if question.plausibility.doubtful:
             console.print(
                 "[bold red]Some reports cannot be trusted[/bold red]: "
-                f"{_plain(question['plausibility']['reason'])}."
+                f"{_plain(question.plausibility.reason or '')}."
             )
-        test = question["heterogeneity"]
-        if test is not None and test["differ"]:
+        test = question.heterogeneity
+        if test is not None and test.differ:
             console.print(
                 "[bold red]People at different levels answer differently[/bold red] "
-                f"(p = {test['probability']:.3f}): read all three estimators."
+                f"(p = {test.probability:.3f}): read all three estimators."
             )
-    for name, columns in (("labels", ("item", "label")), ("ranking", ("item", "strength"))):
-        if result[name]:
-            view = Table(*columns, title=name, title_justify="left")
-            for row in result[name]:
-                value = row[columns[1]]
-                shown = f"{value:.3f}" if isinstance(value, float) else str(value)
-                view.add_row(_plain(row["item"]), _plain(shown))
+    labels = [(one.item, str(one.label)) for one in result.labels]
+    ranking = [(one.item, f"{one.strength:.3f}") for one in result.ranking]
+    for name, column, rows in (("labels", "label", labels), ("ranking", "strength", ranking)):
+        if rows:
+            view = Table("item", column, title=name, title_justify="left")
+            for row in rows:
+                view.add_row(*map(_plain, row))
             console.print(view)
 
 
-def _counted(people: int | None) -> str:
-    return "some" if people is None else str(people)
+def _rows(question: QuestionResult) -> Iterator[tuple[str, ...]]:
+    """Yield the lines of a question's table: an option a line, then the mean."""
+    from masquerade.results.headline import outward_interval, whole_percents
+
+    shares = [option.share.shown or 0.0 for option in question.options]
+    # Shares of options that can be ticked together are no parts of a whole.
+    parts = question.kind != "several"
+    percents = whole_percents(shares, digits=1) if parts else [100 * one for one in shares]
+    for option, percent in zip(question.options, percents, strict=True):
+        share = option.share
+        ends = outward_interval(share.low or 0.0, share.high or 0.0, digits=3)
+        rest = (*ends, option.reported_share, share.value or 0.0)
+        yield _plain(option.label), f"{percent:.1f}%", *(f"{number:.1%}" for number in rest)
+    mean = None if question.mean is None else question.mean.mean
+    if mean is not None and mean.value is not None:
+        ends = outward_interval(mean.low or 0.0, mean.high or 0.0, digits=3)
+        numbers = (mean.shown or 0.0, *ends)
+        yield _MEAN, *(f"{number:.3f}" for number in numbers), "", f"{mean.value:.3f}"
 
 
-def _headline(question: dict[str, Any]) -> str:
-    """Return what may be said of a question in one line."""
+def _headline(question: QuestionResult) -> str:
+    """Return the headline of a question in one line."""
     from masquerade.results.headline import outward_interval
 
-    said, of = question["headline"], question["headline"]["option"]
+    said, of = question.headline, question.headline.option
     name = _MEAN if of is None else _plain(of)
-    if of is not None and any(option.get("of_answered") for option in question["options"]):
+    if of is not None and question.asked_of_some:
         name = f"{name}, of those who answered"
-    if said["kind"] in ("few", "nothing"):
+    if said.low is None or said.high is None:
         words = {"few": "too few responses for a headline", "nothing": "nothing is known"}
-        return words[said["kind"]]
+        return words[said.kind]
     share = of is not None
-    ends = outward_interval(said["low"], said["high"], digits=3)
+    ends = outward_interval(said.low, said.high, digits=3)
     low, high = (f"{end:.1%}" if share else f"{end:.3f}" for end in ends)
-    if said["kind"] == "estimate":
-        shown = f"{said['shown']:.1%}" if share else f"{said['shown']:.3f}"
+    if said.shown is not None:
+        shown = f"{said.shown:.1%}" if share else f"{said.shown:.3f}"
         return f"{name}: {shown}, between {low} and {high}"
-    people = question["precision"]["people"]
+    people = question.precision.people
     more = "more people alone do not help" if people is None else f"{people:,} people"
     return (
         f"{name}: between {low} and {high}, wider than a quarter of the range; to bring it there: "

@@ -18,7 +18,7 @@ from masquerade.server.parties.leader_aggregation import LeaderAggregation
 from masquerade.server.surveys.survey_records import SurveyRecord
 
 if TYPE_CHECKING:
-    from masquerade.results import Codebook, CrossTable, SurveyReports
+    from masquerade.results import Codebook, CrossTable, SurveyReports, SurveyResult
 
 #: People whose reports are in memory at once while a file of them is sent.
 CHUNK = 5000
@@ -107,10 +107,11 @@ class ResultCache:
         # stays.
         return self._values.get_or_create(f"{_FORM}:{record.token}", lambda: self._compute(record))
 
-    def result(self, record: SurveyRecord) -> dict[str, Any]:
+    def result(self, record: SurveyRecord) -> SurveyResult:
         """Return the result of a survey; see `result_text`."""
-        result: dict[str, Any] = json.loads(self.result_text(record))
-        return result
+        from masquerade.results import SurveyResult
+
+        return SurveyResult.from_json(json.loads(self.result_text(record)))
 
     def table(self, record: SurveyRecord) -> str:
         """Return the numbers of a survey's result as CSV."""

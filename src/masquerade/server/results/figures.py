@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from masquerade.results import Figure
 
 #: Of the width, kept free at both ends so that a dot at an end is whole.
 _MARGIN = 0.025
@@ -78,6 +81,35 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a chart and of its table: a figure in words and in numbers."""
+
+    label: str
+    value: float | None  # the possible estimate, where the chart has its bar or dot
+    text: str
+    unbiased: str
+    low: float | None
+    high: float | None
+    between: str
+    # Standard errors by source, in words.
+    people: str
+    masks: str
+    levels: str
+    reported: float | None = None  # share of the reports
+    known: float | None = None  # of made-up people
+    top: float | None = None
+    people_there: int | None = None  # where the line is of one level
+    whole: bool = False  # whether it is of everybody, among lines of levels
+
+    @property
+    def missed(self) -> bool:
+        """Whether what is known of made-up people lies outside the interval."""
+        if self.known is None or self.low is None or self.high is None:
+            return False
+        return not self.low <= self.known <= self.high
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """The written form of a question's numbers."""
 
@@ -104,69 +136,58 @@ class Figures:
         points = self.share and value is not None
         return f"{100 * value:.{self.digits}f} %-points" if points and value else self.margin(value)
 
-    def between(self, numbers: Mapping[str, Any], joint: str = "to") -> str:
+    def between(self, low: float | None, high: float | None, joint: str = "to") -> str:
         """Return an interval in words, rounded outwards, so that it holds the rounded estimate."""
-        if numbers.get("low") is None:
+        if low is None or high is None:
             return ""
         from masquerade.results.headline import outward_interval
 
         places = self.digits + 2 * self.share
-        ends = outward_interval(numbers["low"], numbers["high"], digits=places)
-        low, high = max(ends[0], self.axis.low), min(ends[1], self.axis.high)
+        low, high = outward_interval(low, high, digits=places)
         # Cut at the ends of the range: shares outside 0 and 1 mean nothing to a reader.
+        low, high = max(low, self.axis.low), min(high, self.axis.high)
         if self.share:
             return f"{self._number(100 * low)} {joint} {self._number(100 * high)} %"
         unit = self.unit and f" {self.unit}"
         return f"{self._number(low)} {joint} {self._number(high)}{unit}"
 
-    def row(
-        self, label: str, numbers: Mapping[str, Any], *, percent: float | None = None, **more: Any
-    ) -> dict[str, Any]:
-        """Return one line of a chart and of its table, with further entries.
+    def row(self, label: str, figure: Figure, *, percent: float | None = None) -> Row:
+        """Return one line of a chart and of its table.
 
         A share's `percent` is rounded together with those of the others of its question.
         """
-        text = self.text(numbers["shown"])
+        text = self.text(figure.shown)
         if percent is not None:
             # What is rounded to 0 may be some share, and "0 %" alone would say none.
             text = f"{'' if percent else 'about '}{self._number(percent)} %"
-        return {
-            "label": label,
-            "value": numbers["shown"],
-            "text": text,
-            "unbiased": self.margin(numbers["value"]),
-            "low": numbers.get("low"),
-            "high": numbers.get("high"),
-            "between": self.between(numbers),
-            "missed": _misses(numbers, more.get("known")),
-            "people": self.margin(numbers.get("sampling_error")),
-            "masks": self.margin(numbers.get("mechanism_error")),
-            "levels": self.margin(numbers.get("level_error")),
-            **more,
-        }
+        return Row(
+            label=label,
+            value=figure.shown,
+            text=text,
+            unbiased=self.margin(figure.value),
+            low=figure.low,
+            high=figure.high,
+            between=self.between(figure.low, figure.high),
+            people=self.margin(figure.sampling_error),
+            masks=self.margin(figure.mechanism_error),
+            levels=self.margin(figure.level_error),
+        )
 
-    def rows(
-        self, options: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
-    ) -> list[dict[str, Any]]:
+    def rows(self, options: Sequence[tuple[str, Figure]]) -> list[Row]:
         """Return one line for each answer; percentages of parts of a whole add to 100."""
         if not self.parts:
-            return [self.row(label, one, **more) for label, one, more in options]
+            return [self.row(label, one) for label, one in options]
         from masquerade.results.headline import whole_percents
 
-        percents = whole_percents([one["shown"] for _, one, _ in options], digits=self.digits)
+        shown = [one.shown or 0.0 for _, one in options]
         return [
-            self.row(label, one, percent=percent, **more)
-            for (label, one, more), percent in zip(options, percents, strict=True)
+            self.row(label, one, percent=percent)
+            for (label, one), percent in zip(
+                options, whole_percents(shown, digits=self.digits), strict=True
+            )
         ]
 
     def _number(self, value: float) -> str:
         text = f"{value:.{self.digits}f}".replace("-", "−")
         # Never "−0".
         return text.removeprefix("−") if not text.strip("−0.") else text
-
-
-def _misses(numbers: Mapping[str, Any], known: float | None) -> bool:
-    """Return whether what is known of made-up people lies outside the interval."""
-    if known is None or numbers.get("low") is None:
-        return False
-    return not numbers["low"] <= known <= numbers["high"]

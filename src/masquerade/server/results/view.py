@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.privacy_level import CLEAR
-from masquerade.server.results.figures import Axis, Figures
+from masquerade.server.results.figures import Axis, Figures, Row
 from masquerade.surveys import Question
 from masquerade.surveys.survey import Survey
+
+if TYPE_CHECKING:
+    from masquerade.results import Figure, QuestionResult, SurveyResult
+    from masquerade.results.question_figures import OptionFigures
+    from masquerade.results.typed_result import ItemStrength
 
 LIKELIEST = "mle"
 #: People below which a page says that intervals are wide.
@@ -43,313 +48,432 @@ _SUMS = ("Estimate", "What two parties added up, with the noise of both.")
 _ONE_LEVEL = ("Estimate", "The masks, whose probabilities are known exactly, are taken out.")
 
 
-def result_view(survey: Survey, result: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class EstimatorChoice:
+    """An estimator by which a page can show a result."""
+
+    name: str
+    title: str
+    says: str
+    headline: bool  # whether it was fixed before anybody answered
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPart:
+    """A source of an estimate's error, in words, with its share of the variance."""
+
+    name: str
+    says: str
+    error: str
+    part: float
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """The sources of an estimate's error, and what would make it smaller, in words."""
+
+    interval: str
+    forecast: str
+    error: str
+    errors: tuple[ErrorPart, ...] = ()
+    more: tuple[tuple[int, str], ...] = ()
+    margin: str = ""
+    unmasked: int | None = None
+    sensitivity: tuple[str, str] | None = None
+    of: str | None = None  # the option whose share it is
+    among: str = ""
+    top: float | None = None
+    together: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeanView:
+    """The mean of everybody, then of each level."""
+
+    axis: Axis
+    rows: tuple[Row, ...]
+
+    @property
+    def everybody(self) -> Row:
+        """The line of everybody."""
+        return self.rows[0]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatorView:
+    """A question by one estimator."""
+
+    estimator: str
+    axis: Axis
+    bars: list[Row]
+    answered: list[Row]  # of those who answered, where some did not
+    mean: MeanView | None
+    top: Row | None
+    headline: str
+    instead: str  # the interval, where it stands for the estimate
+    sure: Certainty | None
+    note: str = ""
+
+    @property
+    def among(self) -> str:
+        """Whose shares the headline is of, where not of all."""
+        return "of those who answered" if self.answered else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionLevels:
+    """An option with its share at every level that is shown."""
+
+    label: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionView:
+    """A question as a page shows it."""
+
+    id: str
+    text: str
+    short: str
+    kind: str
+    n: int
+    differ: float | None
+    doubt: str | None
+    narrower: str
+    views: list[EstimatorView]
+    by_level: list[OptionLevels]
+    levels: Mapping[str, int | None]
+    quartiles: list[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CrossView:
+    """A table of two questions that were counted together, row by row."""
+
+    id: int
+    first: str
+    second: str
+    columns: Sequence[str]
+    rows: list[tuple[str, list[Row]]]
+
+
+@dataclass(frozen=True, slots=True)
+class RankingGroup:
+    """The items that pairs link, best first."""
+
+    axis: Axis
+    rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """A result as its pages show it."""
+
+    result: SurveyResult
+    description: str
+    in_clear: bool
+    few: bool
+    estimators: list[EstimatorChoice]
+    questions: list[QuestionView]
+    cross: list[CrossView]
+    ranking: list[RankingGroup]
+    methods: str
+    bibtex: str
+
+    @property
+    def split(self) -> bool:
+        """Whether two parties added up the answers."""
+        return self.result.split
+
+    @property
+    def differing(self) -> list[str]:
+        """Questions that levels answer differently."""
+        from masquerade.results.methods import quoted
+
+        return [quoted(one.short) for one in self.questions if one.differ is not None]
+
+    @property
+    def doubtful(self) -> list[str]:
+        """Questions whose reports honest devices do not send."""
+        from masquerade.results.methods import quoted
+
+        return [quoted(one.short) for one in self.questions if one.doubt]
+
+
+def result_view(survey: Survey, result: SurveyResult) -> ResultView:
     """Return what a page of results shows of a `ResultCache.result`."""
     from masquerade.results import bibliography, methods_text
-    from masquerade.results.methods import quoted
 
     by_id = {question.id: question for question in survey.questions}
-    names = _estimators(result)
-    split = _is_split(result)
-    questions = [_question(by_id[one["id"]], one, result, names) for one in result["questions"]]
-    return {
-        "result": result,
-        "description": survey.description,
-        "in_clear": any(level["name"] == CLEAR for level in result["levels"]),
-        "few": 0 < result["responses"] < FEW,
-        "estimators": [
-            {"name": name, "title": title, "says": says, "headline": name == result["estimator"]}
-            for name, (title, says) in names.items()
-        ],
-        "questions": questions,
-        "differing": [quoted(one["short"]) for one in questions if one["differ"] is not None],
-        "doubtful": [quoted(one["short"]) for one in questions if one["doubt"]],
-        "split": split,
-        "cross": _cross_tables(survey, result) if split else [],
-        "ranking": _ranking(result["ranking"]),
-        "methods": methods_text(result),
-        "bibtex": bibliography(result),
-    }
+    estimators = _estimators(result)
+    return ResultView(
+        result=result,
+        description=survey.description,
+        in_clear=any(level.name == CLEAR for level in result.levels),
+        few=0 < result.responses < FEW,
+        estimators=estimators,
+        questions=[_question(by_id[one.id], one, result, estimators) for one in result.questions],
+        cross=_cross_tables(survey, result),
+        ranking=_ranking(result.ranking),
+        methods=methods_text(result),
+        bibtex=bibliography(result),
+    )
 
 
-def _estimators(result: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    headline = result["estimator"]
-    if _is_split(result):
-        return {headline: _SUMS}
-    if result["labels"]:  # a labelling task has many items, and its labels are what counts
-        return {headline: ESTIMATOR_WORDS[headline]}
-    options = any(question["options"] for question in result["questions"])
-    if result["level"] is not None or len(result["levels"]) == 1:
-        names = {headline: _ONE_LEVEL}
+def _estimators(result: SurveyResult) -> list[EstimatorChoice]:
+    def choice(name: str, words: tuple[str, str]) -> EstimatorChoice:
+        return EstimatorChoice(name, *words, headline=name == result.estimator)
+
+    if result.split:
+        return [choice(result.estimator, _SUMS)]
+    if result.labels:  # a labelling task has many items, and its labels are what counts
+        return [choice(result.estimator, ESTIMATOR_WORDS[result.estimator])]
+    if len(result.levels) == 1:
+        found = [choice(result.estimator, _ONE_LEVEL)]
     else:
-        names = {headline: ESTIMATOR_WORDS[headline]}
-        names |= {name: words for name, words in ESTIMATOR_WORDS.items() if name != LIKELIEST}
-    return names | ({LIKELIEST: ESTIMATOR_WORDS[LIKELIEST]} if options else {})
+        rest = [name for name in ESTIMATOR_WORDS if name not in (LIKELIEST, result.estimator)]
+        found = [choice(name, ESTIMATOR_WORDS[name]) for name in (result.estimator, *rest)]
+    if any(question.options for question in result.questions):
+        found.append(choice(LIKELIEST, ESTIMATOR_WORDS[LIKELIEST]))
+    return found
 
 
 def _question(
     question: Question,
-    estimates: Mapping[str, Any],
-    result: Mapping[str, Any],
-    names: Iterable[str],
-) -> dict[str, Any]:
-    shares = Figures(
-        True,
-        Axis(0, 1, percent=True),
-        _share_digits(estimates["options"]),
-        parts=question.parts_of_whole,
+    found: QuestionResult,
+    result: SurveyResult,
+    estimators: Sequence[EstimatorChoice],
+) -> QuestionView:
+    parts = question.parts_of_whole
+    shares = Figures(True, Axis(0, 1, percent=True), _share_digits(found.options), parts=parts)
+    mean = _of_mean(question, found)
+    tests = [found.heterogeneity, found.mean and found.mean.heterogeneity]
+    differ = [test.probability for test in tests if test and test.differ]
+    return QuestionView(
+        id=found.id,
+        text=found.text,
+        short=question.short_text,
+        kind=found.kind,
+        n=found.n,
+        differ=min(differ, default=None),
+        doubt=found.plausibility.reason,
+        narrower=_narrower(found),
+        views=[_view(one.name, found, result, shares, mean) for one in estimators],
+        by_level=_levels_of_options(found, shares),
+        levels=found.n_by_level,
+        quartiles=_quartiles(found, mean),
     )
-    mean = _of_mean(question, estimates)
-    heterogeneity = [estimates["heterogeneity"], (estimates["mean"] or {}).get("heterogeneity")]
-    differ = [test["probability"] for test in heterogeneity if test and test["differ"]]
-    return {
-        "id": estimates["id"],
-        "text": estimates["text"],
-        "short": _short(question),
-        "kind": estimates["kind"],
-        "n": estimates["n"],
-        "differ": min(differ, default=None),
-        "doubt": estimates["plausibility"]["reason"],
-        "narrower": _narrower(estimates),
-        "views": [_view(name, estimates, result, shares, mean) for name in names],
-        "by_level": _levels_of_options(estimates, shares),
-        "levels": estimates["n_by_level"],
-        "quartiles": _quartiles(estimates, mean),
-    }
 
 
-def _quartiles(estimates: Mapping[str, Any], figures: Figures | None) -> list[tuple[str, str, str]]:
+def _quartiles(found: QuestionResult, figures: Figures | None) -> list[tuple[str, str, str]]:
     """Return name, value and interval of each quartile, where sums of two parties have them."""
-    found = estimates.get("quartiles") or []
     if figures is None:
         return []
+    names = ("First quartile", "Median", "Third quartile")
     return [
-        (name, figures.text(one["value"]), figures.between(one))
-        for name, one in zip(("First quartile", "Median", "Third quartile"), found, strict=False)
-        if one["value"] is not None
+        (name, figures.text(one.value), figures.between(one.low, one.high))
+        for name, one in zip(names, found.quartiles or (), strict=False)
+        if one.value is not None
     ]
 
 
 def _view(
     estimator: str,
-    estimates: Mapping[str, Any],
-    result: Mapping[str, Any],
+    found: QuestionResult,
+    result: SurveyResult,
     shares: Figures,
     mean: Figures | None,
-) -> dict[str, Any]:
+) -> EstimatorView:
     """Return a question by one estimator."""
     from masquerade.results.headline import FEW as FEW_RESPONSES
     from masquerade.results.headline import FEWEST_FOR_HEADLINE, headline_kind
 
-    headline = result["estimator"]
+    own = estimator == result.estimator
     # The likeliest shares have no interval, so errors are taken from the headline's estimator.
-    used = headline if estimator == LIKELIEST else estimator
-    likeliest = estimator == LIKELIEST
-    bars = shares.rows(
-        [
-            (
-                option["label"],
-                _likeliest(option) if likeliest else option["estimators"][estimator],
-                {
-                    "reported": option["reported_share"],
-                    "known": option["known_share"],
-                    "top": option["top_probability"] if estimator == headline else None,
-                },
-            )
-            for option in estimates["options"]
-        ]
-    )
-    # By the unbiased values, so that ties at 0 hide no order.
-    order = [
-        option["likeliest_share"] if likeliest else option["estimators"][estimator]["value"]
-        for option in estimates["options"]
+    used = result.estimator if estimator == LIKELIEST else estimator
+    figures = [_figure(option, estimator) for option in found.options]
+    bars = [
+        replace(
+            row,
+            reported=option.reported_share,
+            known=option.known_share,
+            top=option.top_probability if own else None,
+        )
+        for row, option in zip(
+            shares.rows([(o.label, f) for o, f in zip(found.options, figures, strict=True)]),
+            found.options,
+            strict=True,
+        )
     ]
-    answered = _of_answered(estimates, shares)
-    if any(option.get("of_answered") for option in estimates["options"]):
-        # Of those who answered; of nobody where noise leaves none.
-        order = [
-            estimates["options"][code]["of_answered"]["value"] for code in range(len(answered))
-        ]
+    answered = _of_answered(found, shares)
+    among = [option.of_answered for option in found.options if option.of_answered]
+    # By the unbiased values, so that ties at 0 hide no order; of those who answered, and of nobody
+    # where noise leaves none.
+    order = [one.value or 0.0 for one in (among[: len(answered)] if among else figures)]
     best = max(range(len(order)), key=order.__getitem__, default=None)
-    view: dict[str, Any] = {
-        "estimator": estimator,
-        "bars": bars,
-        "answered": answered,
-        "among": "of those who answered" if answered else "",
-        "axis": shares.axis,
-        "note": "",
-        "mean": None,
-        "top": None if best is None else (answered or bars)[best],
-        "sure": None,
-        "headline": FEW_RESPONSES if estimates["n"] < FEWEST_FOR_HEADLINE else "nothing",
-        "instead": "",
-    }
-    if mean is not None:
-        numbers = estimates["mean"]["estimators"][used]
-        everybody = mean.row(
-            "Everybody", numbers, known=estimates["mean"].get("known_mean"), whole=True
-        )
-        apart = [
-            mean.row(level["level"], level["mean"], people_there=level["n"])
-            for level in estimates["by_level"]
-            if level["mean"]
-        ]
-        view["mean"] = {"rows": [everybody, *apart], "axis": mean.axis, **everybody}
-        view["headline"] = headline_kind(
-            numbers, estimates["n"], width=mean.axis.high - mean.axis.low
-        )
-        view["instead"] = mean.between(numbers, "and")
-        view["sure"] = _certainty(
-            mean, numbers, estimates["mean"]["sensitivity"], estimates, result, used
-        )
+    kind, instead, sure, note = (
+        FEW_RESPONSES if found.n < FEWEST_FOR_HEADLINE else "nothing",
+        *("", None, ""),
+    )
+    if mean is not None and found.mean is not None:
+        figure = found.mean.estimators[used]
+        kind = headline_kind(figure, found.n, width=mean.axis.high - mean.axis.low)
+        instead = mean.between(figure.low, figure.high, "and")
+        sure = _certainty(mean, figure, found.mean.sensitivity, found, result, used)
         if estimator == LIKELIEST:
-            title, _ = _estimators(result)[headline]
-            view["note"] = f"A mean has no likeliest shares; the one above is by “{title}”."
+            title = _estimators(result)[0].title
+            note = f"A mean has no likeliest shares; the one above is by “{title}”."
     elif best is not None and estimator != LIKELIEST:
-        option = estimates["options"][best]
-        numbers = option["of_answered"] if answered else option["estimators"][used]
-        view["headline"] = headline_kind(numbers, estimates["n"], width=1)
-        view["instead"] = shares.between(numbers, "and")
-        view["sure"] = _certainty(shares, numbers, option["sensitivity"], estimates, result, used)
-        view["sure"] |= {
-            "of": option["label"],
-            "among": view["among"],
-            "top": option["top_probability"] if estimator == headline else None,
-            "together": shares.between(
-                {"low": option["simultaneous_low"], "high": option["simultaneous_high"]}
-            )
-            if estimator == headline
-            else None,
-        }
-    return view
+        option = found.options[best]
+        figure = among[best] if answered else figures[best]
+        kind = headline_kind(figure, found.n, width=1)
+        instead = shares.between(figure.low, figure.high, "and")
+        ends = option.simultaneous_low, option.simultaneous_high
+        sure = replace(
+            _certainty(shares, figure, option.sensitivity, found, result, used),
+            of=option.label,
+            among="of those who answered" if answered else "",
+            top=option.top_probability if own else None,
+            together=shares.between(*ends) if own else None,
+        )
+    return EstimatorView(
+        estimator=estimator,
+        axis=shares.axis,
+        bars=bars,
+        answered=answered,
+        mean=_mean_view(found, mean, used),
+        top=None if best is None else (answered or bars)[best],
+        headline=kind,
+        instead=instead,
+        sure=sure,
+        note=note,
+    )
+
+
+def _figure(option: OptionFigures, estimator: str) -> Figure:
+    from masquerade.results import Figure
+
+    if estimator != LIKELIEST:
+        return option.estimators[estimator]
+    share = option.likeliest_share
+    return Figure(share, share, None, None, None, None, None, None)
+
+
+def _mean_view(found: QuestionResult, figures: Figures | None, estimator: str) -> MeanView | None:
+    if figures is None or found.mean is None:
+        return None
+    everybody = figures.row("Everybody", found.mean.estimators[estimator])
+    apart = (
+        replace(figures.row(level.level, level.mean), people_there=level.n)
+        for level in found.by_level
+        if level.mean
+    )
+    known = found.mean.known_mean
+    return MeanView(figures.axis, (replace(everybody, known=known, whole=True), *apart))
 
 
 def _certainty(
     figures: Figures,
-    numbers: Mapping[str, Any],
-    wider: Mapping[str, Any],
-    estimates: Mapping[str, Any],
-    result: Mapping[str, Any],
+    figure: Figure,
+    wider: Figure,
+    found: QuestionResult,
+    result: SurveyResult,
     estimator: str,
-) -> dict[str, Any]:
+) -> Certainty:
     """Return where the error comes from, and what would make it smaller."""
     from masquerade.results import outlook
 
-    outcome = outlook(numbers, estimates["n"], confidence=result["confidence"])
-    sure: dict[str, Any] = {
-        "of": None,
-        "among": "",
-        "interval": figures.between(numbers),
-        "errors": [],
-        "more": [],
-        "unmasked": None,
-        "forecast": figures.spread(estimates["forecast_standard_error"]),
-        "error": figures.spread(numbers.get("standard_error")),
-        "top": None,
-        "together": None,
-        "sensitivity": None,
-    }
-    if estimator == "eb" and len(estimates["n_by_level"]) > 1:
-        sure["sensitivity"] = (figures.text(wider["shown"]), figures.between(wider))
-    if outcome is None:
+    sure = Certainty(
+        interval=figures.between(figure.low, figure.high),
+        forecast=figures.spread(found.forecast_standard_error),
+        error=figures.spread(figure.standard_error),
+    )
+    if estimator == "eb" and len(found.n_by_level) > 1:
+        ends = figures.between(wider.low, wider.high)
+        sure = replace(sure, sensitivity=(figures.text(wider.shown), ends))
+    outcome = outlook(figure, found.n, confidence=result.confidence)
+    if outcome is None or figure.errors is None:
         return sure
-    words = {
-        "sampling": ("People", "who happened to answer"),
-        "mechanism": ("Noise", "what both parties added to the sums")
-        if _is_split(result)
+    words = (
+        ("People", "who happened to answer"),
+        ("Noise", "what both parties added to the sums")
+        if result.split
         else ("Masks", "how the masks happened to fall"),
-        "level": ("Levels", "what is not known of how levels differ"),
-    }
-    sure["errors"] = [
-        {
-            "name": words[name][0],
-            "says": words[name][1],
-            "error": figures.spread(numbers[f"{name}_error"]),
-            "part": part,
-        }
-        for name, part in outcome["parts"].items()
-        # Less than 0.05 % would be shown as 0.0 %.
-        if part >= 0.0005
-    ]
-    sure["more"] = [(people, figures.spread(margin)) for people, margin in outcome["more"]]
-    sure["margin"] = figures.spread(outcome["margin"])
-    sure["unmasked"] = outcome["unmasked"]
-    return sure
+        ("Levels", "what is not known of how levels differ"),
+    )
+    return replace(
+        sure,
+        errors=tuple(
+            ErrorPart(*word, figures.spread(error), part)
+            for word, error, part in zip(words, figure.errors, outcome.parts.values(), strict=True)
+            # Less than 0.05 % would be shown as 0.0 %.
+            if part >= 0.0005
+        ),
+        more=tuple((people, figures.spread(margin)) for people, margin in outcome.more),
+        margin=figures.spread(outcome.margin),
+        unmasked=outcome.unmasked,
+    )
 
 
-def _is_split(result: Mapping[str, Any]) -> bool:
-    return result.get("trust") == TWO_PARTIES
-
-
-def _of_answered(estimates: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
+def _of_answered(found: QuestionResult, shares: Figures) -> list[Row]:
     """Return each answer with its share of those who answered, where some did not."""
-    found = [
-        (option["label"], option.get("of_answered"), option["top_probability"])
-        for option in estimates["options"]
-    ]
-    rows: list[tuple[str, Any, dict[str, Any]]] = [
-        (label, one, {"top": top}) for label, one, top in found if one is not None
+    some = [
+        (option, option.of_answered) for option in found.options if option.of_answered is not None
     ]
     # Noise can leave nobody who seems to have answered: then there is no share of them.
-    return shares.rows(rows) if all(one["shown"] is not None for _, one, _ in rows) else []
+    if any(figure.shown is None for _, figure in some):
+        return []
+    rows = shares.rows([(option.label, figure) for option, figure in some])
+    return [
+        replace(row, top=option.top_probability)
+        for row, (option, _) in zip(rows, some, strict=True)
+    ]
 
 
-def _cross_tables(survey: Survey, result: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _cross_tables(survey: Survey, result: SurveyResult) -> list[CrossView]:
     """Return the tables of questions that were counted together, row by row."""
     figures = Figures(True, Axis(0, 1, percent=True), 0, parts=False)
     texts = {question.id: question.text for question in survey.questions}
     tables = []
-    for place, table in enumerate(result["cross_tables"]):
-        first, second = table["questions"]
+    for place, table in enumerate(result.cross_tables or ()):
+        first, second = table.questions
         columns = survey.encoding.symbols(second)
-        cells = [figures.row(cell["label"], cell) for cell in table["cells"]]
+        cells = [figures.row(cell.label, cell.share) for cell in table.cells]
         rows = [cells[start : start + len(columns)] for start in range(0, len(cells), len(columns))]
         names = survey.encoding.symbols(first)
         tables.append(
-            {
-                "id": place,
-                "first": texts[first],
-                "second": texts[second],
-                "columns": columns,
-                "rows": list(zip(names, rows, strict=True)),
-            }
+            CrossView(
+                place, texts[first], texts[second], columns, list(zip(names, rows, strict=True))
+            )
         )
     return tables
 
 
-def _short(question: Question) -> str:
-    """Return what tells a question from others; many pairs are asked in the same words."""
-    return question.short_text
-
-
-def _levels_of_options(estimates: Mapping[str, Any], shares: Figures) -> list[dict[str, Any]]:
+def _levels_of_options(found: QuestionResult, shares: Figures) -> list[OptionLevels]:
     """Return each answer with its share at every level that is shown."""
-    apart = [level for level in estimates["by_level"] if level["options"]]
+    apart = [level for level in found.by_level if level.options]
     # Within a level the answers' percentages add to 100.
     columns = [
-        shares.rows(
-            [(level["level"], option, {"people_there": level["n"]}) for option in level["options"]]
-        )
+        [
+            replace(row, people_there=level.n)
+            for row in shares.rows([(level.level, option.share) for option in level.options])
+        ]
         for level in apart
     ]
     return [
-        {"label": option["label"], "rows": [column[index] for column in columns]}
-        for index, option in enumerate(estimates["options"])
+        OptionLevels(option.label, [column[index] for column in columns])
+        for index, option in enumerate(found.options)
         if apart
     ]
 
 
-def _likeliest(option: Mapping[str, Any]) -> dict[str, Any]:
-    return {"value": option["likeliest_share"], "shown": option["likeliest_share"]}
-
-
-def _narrower(estimates: Mapping[str, Any]) -> str:
+def _narrower(found: QuestionResult) -> str:
     """Return in words what would make a wide interval a quarter of the range."""
-    needed = estimates["precision"]
-    masked = {name: people for name, people in needed["by_level"].items() if name != CLEAR}
+    needed = found.precision
+    masked = {name: people for name, people in needed.by_level.items() if name != CLEAR}
     best = min(masked, key=masked.__getitem__, default=None)
-    if needed["people"] is not None:
-        words = f"About {needed['people']:,} people would bring it to a quarter of the range"
+    if needed.people is not None:
+        words = f"About {needed.people:,} people would bring it to a quarter of the range"
         if best is not None and len(masked) > 1:
             words += f"; if all of them were at level “{best}”, {masked[best]:,} would do"
     else:
@@ -359,29 +483,32 @@ def _narrower(estimates: Mapping[str, Any]) -> str:
     return f"{words}."
 
 
-def _of_mean(question: Question, estimates: Mapping[str, Any]) -> Figures | None:
-    if not estimates["mean"] or estimates["mean"]["value"] is None:
+def _of_mean(question: Question, found: QuestionResult) -> Figures | None:
+    if found.mean is None or found.mean.mean.value is None:
         return None
     if question.lattice is None:
         return None
     low, high = float(question.lattice.low), float(question.lattice.high)
     digits = 2 if high - low <= 20 else 1 if high - low <= 1000 else 0
-    return Figures(False, Axis(low, high), digits, estimates["unit"])
+    return Figures(False, Axis(low, high), digits, found.unit)
 
 
-def _share_digits(options: Sequence[Mapping[str, Any]]) -> int:
+def _share_digits(options: Sequence[OptionFigures]) -> int:
     """Return as many digits as the widest interval leaves a meaning to."""
     # Half a percentage point: with a larger error a decimal would be noise.
-    return 0 if any((option["standard_error"] or 1) > 0.005 for option in options) else 1
+    return 0 if any((option.share.standard_error or 1) > 0.005 for option in options) else 1
 
 
-def _ranking(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _ranking(rows: Sequence[ItemStrength]) -> list[RankingGroup]:
     """Return the items of each group that pairs link, best first, on one axis for all."""
+    from masquerade.results import Figure
+
     # One axis for all groups, so that bars of two groups can be compared in length.
-    axis = Axis.around(end for row in rows for end in (row["low"], row["high"]))
+    axis = Axis.around(end for row in rows for end in (row.low, row.high))
     figures = Figures(False, axis, 2)
-    groups: dict[int, list[dict[str, Any]]] = {}
+    groups: dict[int, list[Row]] = {}
     for row in rows:
-        strength = {**row, "value": row["strength"], "shown": row["strength"]}
-        groups.setdefault(row["group"], []).append(figures.row(row["item"], strength))
-    return [{"axis": axis, "rows": group} for group in groups.values()]
+        numbers = (row.strength, row.strength, row.low, row.high, row.standard_error)
+        figure = Figure(*numbers, None, None, None)
+        groups.setdefault(row.group, []).append(figures.row(row.item, figure))
+    return [RankingGroup(axis, group) for group in groups.values()]
