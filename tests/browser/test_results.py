@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from masquerade.mechanisms import mask_response
+from masquerade.results import SurveyResult
 from masquerade.results.headline import whole_percents
 from masquerade.server.results.cache import ResultCache
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -435,11 +436,11 @@ def test_no_value_is_too_wide_for_a_phone(
     items = tuple(Choice(f"i{i}", f"{LONG} {i}", (LONG, LONG[::-1]), truth=LONG) for i in range(2))
     asked = {"mixed": LONG_QUESTIONS, "labels": items}[kind]
     survey = closed(generous, *asked, people=people, title=LONG, description=LONG)
-    result = {**widest(generous.services.results.result(survey)), "simulated": True}
+    result = {**widest(generous.services.results.result(survey).to_json()), "simulated": True}
     result["responses"] = people
     for question in result["questions"]:
         question["n"] = people if people < 20 else 1_000_000_000
-    monkeypatch.setattr(ResultCache, "result", lambda *_: result)
+    monkeypatch.setattr(ResultCache, "result", lambda *_: SurveyResult.from_json(result))
     generous.services.surveys.publish(survey)
     visitor = new_visitor(own_cap=None)
     page = visitor.page

@@ -208,7 +208,7 @@ def test_a_survey_is_answered_on_a_phone_and_added_up(
         # Options stand in the survey's definition, and nowhere beside a person.
         assert not re.search(r"'(answers|measurement)'", text)
     assert leader.services.aggregation.run() == 1
-    result = leader.services.results.result(leader.services.surveys.record(record.token))
+    result = leader.services.results.result(leader.services.surveys.record(record.token)).to_json()
     assert (result["responses"], result["refused"]) == (3, 0)
 
 

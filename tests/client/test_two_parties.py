@@ -47,7 +47,9 @@ class Parties:
         services = self.server.services
         services.surveys.close(self.record)
         assert services.aggregation.run() == 1
-        result: dict[str, Any] = services.results.result(services.surveys.record(self.record.token))
+        result: dict[str, Any] = services.results.result(
+            services.surveys.record(self.record.token)
+        ).to_json()
         return result
 
 

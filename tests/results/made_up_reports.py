@@ -50,8 +50,8 @@ def reports_of(definition: Survey, rows: Sequence[Row], **more: Any) -> SurveyRe
 
 
 def compute(definition: Survey, rows: Sequence[Row], **more: Any) -> dict[str, Any]:
-    """Return the result of people's reports."""
-    return survey_result(reports_of(definition, rows, **more))
+    """Return the result of people's reports as a JSON object."""
+    return survey_result(reports_of(definition, rows, **more)).to_json()
 
 
 def masks(definition: Survey, level: str | None = None) -> list[CategoricalMechanism]:

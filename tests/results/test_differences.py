@@ -80,8 +80,8 @@ def test_two_surveys_in_clear_differ_as_textbooks_say() -> None:
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
     assert (found.first_group, found.second_group) == ("Year 0", "Year 1")
     share = difference(SurveyResult.of(one), other, "ill", option="Yes", confidence=0.9)
-    results = [SurveyResult.of(some).content["questions"][1]["options"][0] for some in (one, other)]
-    error = math.hypot(*(result["standard_error"] for result in results))
+    shares = [SurveyResult.of(some).question("ill").option("Yes").share for some in (one, other)]
+    error = math.hypot(*(figure.standard_error or math.nan for figure in shares))
     assert share.standard_error == pytest.approx(error)
     assert share.high - share.low == pytest.approx(2 * 1.6448536 * error)
 

@@ -33,12 +33,12 @@ def test_the_weights_are_found_through_the_masks() -> None:
     people = (rng.random((1500, 3)) > chances).astype(int).tolist()
     rows = [row for name in ("medium", "low") for row in masked(definition, name, people)]
     found = feature_weights(reports_of(definition, rows), FEATURES)
-    assert [row["feature"] for row in found] == ["comfort", "price"]
+    assert [row.feature for row in found] == ["comfort", "price"]
     for row in found:
-        assert abs(row["weight"] - truth[row["feature"]]) < 6 * row["standard_error"]
-        assert row["standard_error"] < 0.15
-        assert row["low"] < row["weight"] < row["high"]
-        assert row["width"] == width[row["feature"]]
+        assert abs(row.weight - truth[row.feature]) < 6 * row.standard_error
+        assert row.standard_error < 0.15
+        assert row.low < row.weight < row.high
+        assert row.width == width[row.feature]
 
 
 def test_what_cannot_be_learnt_is_refused() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.results.made_up_reports import compute, define, made_up, rows_of
 
 import masquerade
+from masquerade.results import Figure
 from masquerade.results.headline import headline_kind, outlook, whole_percents
 from masquerade.surveys import Choice, Number, Rating
 from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
@@ -25,16 +26,19 @@ HOURS = Number("n", "How long?", 0, 40, "hours")
 @pytest.mark.parametrize(
     ("numbers", "n", "kind"),
     [
-        ({"shown": 0.5, "low": 0.4, "high": 0.6}, 19, "few"),
-        ({"shown": 0.5, "low": 0.4, "high": 0.6}, 20, "estimate"),
-        ({"shown": 0.93, "low": 0.38, "high": 1.0}, 400, "interval"),
-        ({"shown": None, "low": 0.0, "high": 1.0}, 400, "nothing"),
+        ((0.5, 0.4, 0.6), 19, "few"),
+        ((0.5, 0.4, 0.6), 20, "estimate"),
+        ((0.93, 0.38, 1.0), 400, "interval"),
+        ((None, 0.0, 1.0), 400, "nothing"),
         (None, 400, "nothing"),
     ],
 )
-def test_what_may_stand_in_large_figures(numbers: dict[str, float], n: int, kind: str) -> None:
+def test_what_may_stand_in_large_figures(
+    numbers: tuple[float, float, float] | None, n: int, kind: str
+) -> None:
     """Nothing below 20 responses; the interval where it is wider than a quarter of the range."""
-    assert headline_kind(numbers, n, width=1) == kind
+    figure = None if numbers is None else Figure(None, *numbers, None, None, None, None)
+    assert headline_kind(figure, n, width=1) == kind
 
 
 def test_a_headline_of_each_kind() -> None:
@@ -200,33 +204,33 @@ def test_reading_what_is_shown_is_allowed() -> None:
 ERRORS = st.floats(0, 1e3, allow_subnormal=False)
 
 
-def numbers(people: float, masks: float, levels: float) -> dict[str, float]:
+def numbers(people: float | None, masks: float | None, levels: float | None) -> Figure:
     """Return an estimate with these errors."""
-    return {"sampling_error": people, "mechanism_error": masks, "level_error": levels}
+    return Figure(None, None, None, None, None, people, masks, levels)
 
 
 def test_golden_values() -> None:
     """Errors of 3 and 4 make an interval of 1.96 times 5; four times the people halve it."""
     found = outlook(numbers(3, 4, 0), 1000)
     assert found is not None
-    assert found["margin"] == pytest.approx(1.959964 * 5)
-    assert found["parts"] == {"sampling": 0.36, "mechanism": 0.64, "level": 0.0}
-    assert [people for people, _ in found["more"]] == [2000, 4000, 10_000]
-    assert found["more"][1][1] == pytest.approx(1.959964 * 2.5)
-    assert found["unmasked"] == 360
+    assert found.margin == pytest.approx(1.959964 * 5)
+    assert found.parts == {"sampling": 0.36, "mechanism": 0.64, "level": 0.0}
+    assert [people for people, _ in found.more] == [2000, 4000, 10_000]
+    assert found.more[1][1] == pytest.approx(1.959964 * 2.5)
+    assert found.unmasked == 360
 
 
 def test_levels_do_not_shrink() -> None:
     """What is not known of levels stays, however many people there are."""
     found = outlook(numbers(3, 4, 12), 10, factors=(10**9,))
     assert found is not None
-    assert found["more"][0][1] == pytest.approx(1.959964 * 12, rel=1e-6)
+    assert found.more[0][1] == pytest.approx(1.959964 * 12, rel=1e-6)
 
 
-@pytest.mark.parametrize("missing", ["sampling_error", "mechanism_error", "level_error"])
-def test_what_is_not_known_is_not_told(missing: str) -> None:
+@pytest.mark.parametrize("missing", [(None, 1, 1), (1, None, 1), (1, 1, None)])
+def test_what_is_not_known_is_not_told(missing: tuple[float | None, ...]) -> None:
     """Without one of the parts, or without any error, there is nothing to say."""
-    assert outlook({**numbers(1, 1, 1), missing: None}, 10) is None
+    assert outlook(numbers(*missing), 10) is None
     assert outlook(numbers(0, 0, 0), 10) is None
 
 
@@ -238,7 +242,7 @@ def test_prop_parts_sum_to_one_and_margins_fall(
     found = outlook(numbers(people, masks, levels), n)
     if found is None:
         return
-    assert math.isclose(sum(found["parts"].values()), 1)
-    margins = [found["margin"], *(margin for _, margin in found["more"])]
+    assert math.isclose(sum(found.parts.values()), 1)
+    margins = [found.margin, *(margin for _, margin in found.more)]
     assert all(b <= a * (1 + 1e-12) for a, b in pairwise(margins))
-    assert found["unmasked"] is None or 0 <= found["unmasked"] <= n
+    assert found.unmasked is None or 0 <= found.unmasked <= n

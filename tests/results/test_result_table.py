@@ -36,7 +36,7 @@ def test_no_formula_in_the_table() -> None:
     ]
     questions += [Comparison("p", "?", "=a", "+b"), Rating("scale", "Change", low=-2, high=2)]
     definition = define(*questions, levels=("high", "low"))
-    table = result_table(compute(definition, made_up(definition, 30)))
+    table = result_table(SurveyResult.of(compute(definition, made_up(definition, 30))))
     rows = list(csv.DictReader(io.StringIO(table)))
     assert len(rows) > 5 * len(FORMULAS)
     for row in rows:
@@ -51,7 +51,7 @@ def test_the_table_is_tidy_and_exact() -> None:
         Choice("c", 'Comma, "quote"\u2028and more', ("A;B", "C,D")), levels=("high", "low")
     )
     result = compute(definition, made_up(definition, 40))
-    rows = list(csv.DictReader(io.StringIO(result_table(result), newline="")))
+    rows = list(csv.DictReader(io.StringIO(result_table(SurveyResult.of(result)), newline="")))
     keys = [(r["question"], r["option"], r["estimator"], r["level"]) for r in rows]
     assert len(set(keys)) == len(keys)
     by_key = dict(zip(keys, rows, strict=True))

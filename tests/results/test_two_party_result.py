@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from masquerade.aggregate.estimates import top_probability
 from masquerade.aggregate.score_intervals import Design
-from masquerade.results import methods_text, result_table, split_result
+from masquerade.results import SurveyResult, methods_text, result_table, split_result
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Rating
 from masquerade.surveys.offered_levels import OfferedLevel
@@ -41,54 +41,56 @@ def split_survey(*items: Choice) -> Survey:
 
 def result_of(**more: Any) -> dict[str, Any]:
     """Return the result of these sums."""
-    return split_result(split_survey(), SUMS, token="5a", count=400, refused=1, **more)
+    return split_result(split_survey(), SUMS, token="5a", count=400, refused=1, **more).to_json()
 
 
 def test_shares_of_those_who_answered_stand_beside_those_of_all() -> None:
     """Where some did not answer, each answer has both shares, and the one who did not has one."""
     lunch, mood = result_of()["questions"]
-    assert all(option["of_answered"] is None for option in lunch["options"])
+    assert all("of_answered" not in option for option in lunch["options"])
     *answers, skipped = mood["options"]
     assert [one["value"] for one in answers] == pytest.approx([0.075, 0.225, 0.45])
     assert [one["of_answered"]["value"] for one in answers] == pytest.approx([0.1, 0.3, 0.6])
     for one in answers:
         assert one["of_answered"]["low"] < one["of_answered"]["value"] < one["of_answered"]["high"]
-    assert skipped["of_answered"] is None
+    assert "of_answered" not in skipped
 
 
 def test_a_headline_is_of_those_who_answered() -> None:
     """Where most were not asked, that is no headline: it is the answer on top among the others."""
     asked = Choice("stay", "What would make you stay?", ("pay", "hours"), allow_skip=True)
     survey = split_survey(asked)
-    result = split_result(survey, [[60, 40, 300]], token="5a", count=400, refused=0)
+    result = split_result(survey, [[60, 40, 300]], token="5a", count=400, refused=0).to_json()
     [found] = result["questions"]
     pay, _, skipped = found["options"]
     assert found["headline"]["option"] == "pay"
     assert found["headline"]["low"] == pay["of_answered"]["low"]
     assert pay["top_probability"] > 0.5
     assert skipped["top_probability"] is None
-    everybody = split_result(survey, [[240, 160, 0]], token="5a", count=400, refused=0)
+    everybody = split_result(survey, [[240, 160, 0]], token="5a", count=400, refused=0).to_json()
     # A quarter of the people answered: four times as many have to be asked.
     wanted = everybody["questions"][0]["precision"]["people"]
     assert found["precision"]["people"] == pytest.approx(4 * wanted, abs=4)
-    [part] = result_view(survey, result)["questions"][0]["views"]
-    assert (part["top"]["label"], part["among"]) == ("pay", "of those who answered")
-    assert part["top"]["text"] == "60 %"
+    [part] = result_view(survey, SurveyResult.of(result)).questions[0].views
+    assert part.top is not None
+    assert (part.top.label, part.among) == ("pay", "of those who answered")
+    assert part.top.text == "60 %"
 
 
 def test_the_page_speaks_of_noise_and_not_of_masks() -> None:
     """It has one estimate, both kinds of shares, the declared table, and no part for masks."""
-    view = result_view(split_survey(), result_of())
-    assert view["split"]
-    assert [one["title"] for one in view["estimators"]] == ["Estimate"]
-    _, mood = view["questions"]
-    assert [row["text"] for row in mood["views"][0]["answered"]] == ["10 %", "30 %", "60 %"]
-    names = [part["name"] for part in mood["views"][0]["sure"]["errors"]]
+    view = result_view(split_survey(), SurveyResult.of(result_of()))
+    assert view.split
+    assert [one.title for one in view.estimators] == ["Estimate"]
+    _, mood = view.questions
+    assert [row.text for row in mood.views[0].answered] == ["10 %", "30 %", "60 %"]
+    assert mood.views[0].sure is not None
+    names = [part.name for part in mood.views[0].sure.errors]
     assert names == ["People", "Noise"]
-    [table] = view["cross"]
-    assert table["columns"] == ("1", "2", "3", "prefer not to say")
-    assert [name for name, _ in table["rows"]] == ["soup", "salad"]
-    assert [cell["text"] for cell in table["rows"][0][1]] == ["5 %", "18 %", "32 %", "20 %"]
+    [table] = view.cross
+    assert table.columns == ("1", "2", "3", "prefer not to say")
+    assert [name for name, _ in table.rows] == ["soup", "salad"]
+    assert [cell.text for cell in table.rows[0][1]] == ["5 %", "18 %", "32 %", "20 %"]
 
 
 def test_what_is_known_of_made_up_people_is_compared() -> None:
@@ -96,20 +98,18 @@ def test_what_is_known_of_made_up_people_is_compared() -> None:
     known = {"lunch": [0.75, 0.25], "mood": [0.5, 0.2, 0.2, 0.1]}
     result = result_of(known=known)
     assert result["simulated"]
-    view = result_view(split_survey(), result)
-    missed = [
-        [row["missed"] for row in question["views"][0]["bars"]] for question in view["questions"]
-    ]
+    view = result_view(split_survey(), SurveyResult.of(result))
+    missed = [[row.missed for row in question.views[0].bars] for question in view.questions]
     assert missed == [[False, False], [True, False, True, True]]
 
 
 def test_nobody_who_seems_to_have_answered_has_no_share() -> None:
     """Where noise leaves nobody who answered, the page has the shares of all people alone."""
     sums = [[1, 1], [-3, -2, 1, 4], [0] * 8]
-    result = split_result(split_survey(), sums, token="5a", count=2, refused=0)
-    _, mood = result_view(split_survey(), result)["questions"]
-    assert mood["views"][0]["answered"] == []
-    assert len(mood["views"][0]["bars"]) == 4
+    result = split_result(split_survey(), sums, token="5a", count=2, refused=0).to_json()
+    _, mood = result_view(split_survey(), SurveyResult.of(result)).questions
+    assert mood.views[0].answered == []
+    assert len(mood.views[0].bars) == 4
 
 
 def test_labels_are_what_most_people_say() -> None:
@@ -120,21 +120,21 @@ def test_labels_are_what_most_people_say() -> None:
     )
     survey = replace(split_survey(*items), template="label")
     sums = [[300, 80, 20], [120, 75, 205], [180, 181, 39]]
-    result = split_result(survey, sums, token="5a", count=400, refused=0)
+    result = split_result(survey, sums, token="5a", count=400, refused=0).to_json()
     found = {row["id"]: row for row in result["labels"]}
     assert [found[name]["label"] for name in "abc"] == ["cat", "cat", "dog"]
     assert [found[name]["known_label"] for name in "abc"] == ["cat", "dog", None]
     assert found["a"]["probability"] > 0.999 > found["b"]["probability"] > 0.9
     assert 0.48 < found["c"]["probability"] < 0.56
-    assert "labels" in result_view(survey, result)["result"]
-    assert "largest count" in methods_text(result)
+    assert result_view(survey, SurveyResult.of(result)).result.labels
+    assert "largest count" in methods_text(SurveyResult.of(result))
 
 
 def test_only_a_labelling_task_has_labels() -> None:
     """Choices among the same options are items where the survey asks for labels, as under masks."""
     assert result_of()["labels"] == []
     poll = split_survey(Choice("a", "Where shall we meet?", ("here", "there"), allow_skip=True))
-    assert split_result(poll, [[3, 2, 1]], token="5a", count=6, refused=0)["labels"] == []
+    assert split_result(poll, [[3, 2, 1]], token="5a", count=6, refused=0).to_json()["labels"] == []
 
 
 @pytest.mark.parametrize("counts", [(210, 190), (203, 197), (190, 210)])
@@ -153,12 +153,12 @@ def test_how_often_an_answer_comes_first(counts: tuple[int, int], population: in
 
 def test_methods_name_the_second_party() -> None:
     """Who the second party is, and at which address, is in the paragraph for a paper."""
-    text = methods_text(result_of())
+    text = methods_text(SurveyResult.of(result_of()))
     assert "the other was The works council (https://helper.example)." in text
 
 
 def test_a_table_of_sums_has_no_row_of_masked_reports() -> None:
     """Nobody reported through a mask: no share is called reported or likeliest."""
-    rows = [line.split(",") for line in result_table(result_of()).splitlines()]
+    rows = [line.split(",") for line in result_table(SurveyResult.of(result_of())).splitlines()]
     place = rows[0].index("estimator")
     assert {row[place] for row in rows[1:]} == {"respondent"}

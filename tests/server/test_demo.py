@@ -80,7 +80,7 @@ def test_the_known_shares_are_plausible(furnished: Services) -> None:
     With 11 shares the chance of a false alarm is below 1e-7 for each run.
     """
     finished, _ = finished_and_open(furnished)
-    result = furnished.results.result(finished)
+    result = furnished.results.result(finished).to_json()
     assert result["simulated"]
     for question in result["questions"]:
         known = [option["known_share"] for option in question["options"]]

@@ -152,6 +152,10 @@ def _show(result: SurveyResult) -> None:
             console.print(view)
 
 
+def _counted(people: int | None) -> str:
+    return "some" if people is None else str(people)
+
+
 def _rows(question: QuestionResult) -> Iterator[tuple[str, ...]]:
     """Yield the lines of a question's table: an option a line, then the mean."""
     from masquerade.results.headline import outward_interval, whole_percents

@@ -134,7 +134,7 @@ class Pair:
 
     def result(self, record: SurveyRecord) -> dict[str, Any]:
         """Return the result of a closed survey."""
-        return self.leader.results.result(self.leader.surveys.record(record.token))
+        return self.leader.results.result(self.leader.surveys.record(record.token)).to_json()
 
 
 def device_report(

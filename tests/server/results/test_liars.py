@@ -98,7 +98,7 @@ def test_the_pages_warn_of_five_liars(site: Site) -> None:
 def test_both_databases_bound_liars_alike(services: Services) -> None:
     """From 60 people and 3 liars the mean is in its range, and doubtful, whatever keeps reports."""
     survey = survey_with(services, honest=60, liars=3, level="medium")
-    question = services.results.result(survey)["questions"][0]
+    question = services.results.result(survey).to_json()["questions"][0]
     assert question["plausibility"]["doubtful"]
     assert (
         0 <= question["mean"]["low"] <= question["mean"]["shown"] <= question["mean"]["high"] <= 40

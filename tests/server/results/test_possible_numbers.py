@@ -12,7 +12,14 @@ import pytest
 from tests.server.results.reading import Element, numbers, read_page, table_rows
 
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
-from masquerade.results import Codebook, SurveyReports, cross_table, result_table, survey_result
+from masquerade.results import (
+    Codebook,
+    SurveyReports,
+    SurveyResult,
+    cross_table,
+    result_table,
+    survey_result,
+)
 from masquerade.server.http.pages import _templates
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf
@@ -93,7 +100,7 @@ def computed(name: str, people: int) -> tuple[Survey, SurveyReports, dict[str, A
     """Return a survey with its reports and result."""
     definition = surveys()[name]
     reports = reports_of(definition, people)
-    return definition, reports, survey_result(reports)
+    return definition, reports, survey_result(reports).to_json()
 
 
 CASES = [pytest.param(name, n, id=f"{name}-{n}") for name in surveys() for n in SIZES]
@@ -155,7 +162,7 @@ def test_every_number_of_the_table_is_possible(name: str, people: int) -> None:
     """In the CSV, `shown` lies in its interval and `value` is the unbiased estimate."""
     _, _, result = computed(name, people)
     shares: dict[tuple[str, str, str], float] = {}
-    for row in csv.DictReader(io.StringIO(result_table(result), newline="")):
+    for row in csv.DictReader(io.StringIO(result_table(SurveyResult.of(result)), newline="")):
         if row["shown"]:
             assert float(row["low"]) <= float(row["shown"]) <= float(row["high"])
             if row["option"] != "(mean)":
@@ -168,7 +175,7 @@ def test_every_number_of_the_table_is_possible(name: str, people: int) -> None:
 def test_every_number_of_the_pages_is_possible(name: str, people: int) -> None:
     """Charts, table twins and headlines: in range and interval; percentages add to 100."""
     definition, _, result = computed(name, people)
-    view = result_view(definition, result)
+    view = result_view(definition, SurveyResult.of(result))
     macros: Any = _templates.env.get_template("result/result.html").module
     page = read_page(macros.results(view))
     for question in definition.questions:
@@ -194,7 +201,7 @@ def test_every_number_of_the_pages_is_possible(name: str, people: int) -> None:
     small = read_page(embed.replace("<!doctype html>", ""))
     sections = list(small.all("section"))
     kinds = [question for question in definition.questions if definition.template != "label"]
-    for section, question in zip(sections[len(view["ranking"]) :], kinds, strict=True):
+    for section, question in zip(sections[len(view.ranking) :], kinds, strict=True):
         for chart in section.all("ul", "plot"):
             _check_chart(chart, question)
 

@@ -93,7 +93,8 @@ def result_of(definition: Survey, reports: list[list[int]], level: str) -> dict[
     """Return the result of people at one level."""
     book = Codebook("0123456789abcdef", definition, definition.content_hash())
     names = [f"{n:08}" for n in range(len(reports))]
-    return survey_result(SurveyReports.from_rows(book, names, [level] * len(reports), reports))
+    found = SurveyReports.from_rows(book, names, [level] * len(reports), reports)
+    return survey_result(found).to_json()
 
 
 def test_what_is_no_estimate_comes_from_the_definition() -> None:

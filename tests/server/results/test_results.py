@@ -21,6 +21,7 @@ from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results import (
     REPORT_FORMATS,
     Codebook,
+    SurveyResult,
     read_codebook,
     read_reports,
     result_bytes,
@@ -136,7 +137,7 @@ def test_the_estimator_is_fixed_by_the_definition(sqlite_services: Services) -> 
     survey = answered(sqlite_services, 12, estimator="respondent")
     assert survey.survey.to_json()["estimator"] == "respondent"
     assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
-    found = sqlite_services.results.result(sqlite_services.surveys.close(survey))
+    found = sqlite_services.results.result(sqlite_services.surveys.close(survey)).to_json()
     assert found["estimator"] == "respondent"
     option = found["questions"][0]["options"][0]
     assert option["value"] == option["estimators"]["respondent"]["value"]
@@ -170,7 +171,7 @@ def test_withdrawn_reports_are_in_nothing(services: Services) -> None:
     )
     services.participations.withdraw(who, begun.id)
     survey = services.surveys.close(survey)
-    assert services.results.result(survey)["responses"] == 6
+    assert services.results.result(survey).responses == 6
     assert len(b"".join(services.results.file(survey, "jsonl")).splitlines()) == 24
 
 
@@ -190,7 +191,7 @@ def test_results_over_http(closed: tuple[Site, str]) -> None:
     assert answers[0].headers["content-type"] == "application/json"
     assert answers[0].headers["cache-control"] == "no-store"
     table = site.owner.get(f"{address}/results.csv")
-    assert table.text == result_table(answers[0].json())
+    assert table.text == result_table(SurveyResult.of(answers[0].json()))
     assert "attachment" in table.headers["content-disposition"]
 
 

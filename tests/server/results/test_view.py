@@ -8,6 +8,7 @@ import pytest
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
+from masquerade.results import Figure
 from masquerade.server import Services
 from masquerade.server.results.figures import Axis, Figures
 from masquerade.server.results.view import result_view
@@ -30,54 +31,54 @@ def shown(services: Services, *questions: Question, people: int = 24, **asked: A
         Device().send(services, survey, reports, level=level.name)
     closed = services.surveys.close(survey)
     result = services.results.result(closed)
-    return result_view(closed.survey, result), result
+    return result_view(closed.survey, result), result.to_json()
 
 
 def test_every_estimator_is_there(sqlite_services: Services) -> None:
     """The one that was fixed comes first; each question has a part for each."""
     view, result = shown(sqlite_services, levels=("high", "medium"), estimator="ivw")
-    names = [one["name"] for one in view["estimators"]]
+    names = [one.name for one in view.estimators]
     assert names == ["ivw", "eb", "respondent", "mle"]
-    assert [one["headline"] for one in view["estimators"]] == [True, False, False, False]
-    for question, found in zip(view["questions"], result["questions"], strict=True):
-        assert [part["estimator"] for part in question["views"]] == names
-        for part in question["views"][:3]:
-            for row, option in zip(part["bars"], found["options"], strict=True):
-                assert row["value"] == option["estimators"][part["estimator"]]["shown"]
-        likeliest = [row["value"] for row in question["views"][3]["bars"]]
+    assert [one.headline for one in view.estimators] == [True, False, False, False]
+    for question, found in zip(view.questions, result["questions"], strict=True):
+        assert [part.estimator for part in question.views] == names
+        for part in question.views[:3]:
+            for row, option in zip(part.bars, found["options"], strict=True):
+                assert row.value == option["estimators"][part.estimator]["shown"]
+        likeliest = [row.value for row in question.views[3].bars]
         assert likeliest == [option["likeliest_share"] for option in found["options"]]
 
 
 def test_one_level_has_one_estimate(sqlite_services: Services) -> None:
     """Where all estimators are the same, there is one beside the likeliest shares."""
     view, _ = shown(sqlite_services)
-    assert [one["name"] for one in view["estimators"]] == ["eb", "mle"]
+    assert [one.name for one in view.estimators] == ["eb", "mle"]
     view, _ = shown(sqlite_services, QUESTIONS[2])
-    assert [one["name"] for one in view["estimators"]] == ["eb"]
+    assert [one.name for one in view.estimators] == ["eb"]
 
 
 def test_means_stand_on_the_scale_that_was_asked(sqlite_services: Services) -> None:
     """Everybody comes first, then each level with its people; the axis is the question's."""
     view, result = shown(sqlite_services, levels=("high", "medium"))
-    mean = view["questions"][1]["views"][0]["mean"]
-    assert (mean["axis"].low, mean["axis"].high) == (1, 5)
-    assert [row["label"] for row in mean["rows"]] == ["Everybody", "high", "medium"]
-    assert [row.get("people_there") for row in mean["rows"]] == [None, 12, 12]
-    assert mean["rows"][0]["value"] == result["questions"][1]["mean"]["shown"]
-    hours = view["questions"][2]["views"][0]["mean"]
-    assert hours["text"].endswith(" hours")
-    likeliest = view["questions"][2]["views"][3]
-    assert "by “Balanced”" in likeliest["note"]
-    assert likeliest["mean"]["text"] == hours["text"]
+    mean = view.questions[1].views[0].mean
+    assert (mean.axis.low, mean.axis.high) == (1, 5)
+    assert [row.label for row in mean.rows] == ["Everybody", "high", "medium"]
+    assert [row.people_there for row in mean.rows] == [None, 12, 12]
+    assert mean.everybody.value == result["questions"][1]["mean"]["shown"]
+    hours = view.questions[2].views[0].mean
+    assert hours.everybody.text.endswith(" hours")
+    likeliest = view.questions[2].views[3]
+    assert "by “Balanced”" in likeliest.note
+    assert likeliest.mean.everybody.text == hours.everybody.text
 
 
 def test_few_people_at_a_level_are_not_shown_apart(sqlite_services: Services) -> None:
     """With four at a level that level has no line of its own anywhere."""
     view, _ = shown(sqlite_services, people=8, levels=("high", "medium"))
-    for question in view["questions"]:
-        assert question["by_level"] == []
-        for part in question["views"]:
-            assert part["mean"] is None or len(part["mean"]["rows"]) == 1
+    for question in view.questions:
+        assert question.by_level == []
+        for part in question.views:
+            assert part.mean is None or len(part.mean.rows) == 1
 
 
 def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_services: Services) -> None:
@@ -85,31 +86,31 @@ def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_services: Services)
     view, result = shown(sqlite_services, levels=("high", "medium"))
     found = result["questions"][0]["options"]
     best = max(found, key=lambda option: float(option["value"]))
-    sure = view["questions"][0]["views"][0]["sure"]
-    assert sure["of"] == best["label"]
-    assert sure["top"] == best["top_probability"]
-    assert sum(part["part"] for part in sure["errors"]) == pytest.approx(1, abs=2e-3)
-    errors = {part["name"]: part["part"] for part in sure["errors"]}
+    sure = view.questions[0].views[0].sure
+    assert sure.of == best["label"]
+    assert sure.top == best["top_probability"]
+    assert sum(part.part for part in sure.errors) == pytest.approx(1, abs=2e-3)
+    errors = {part.name: part.part for part in sure.errors}
     total = best["sampling_error"] ** 2 + best["mechanism_error"] ** 2 + best["level_error"] ** 2
     assert errors["Masks"] == pytest.approx(best["mechanism_error"] ** 2 / total)
-    other = view["questions"][0]["views"][1]["sure"]
-    assert (other["top"], other["together"], other["sensitivity"]) == (None, None, None)
+    other = view.questions[0].views[1].sure
+    assert (other.top, other.together, other.sensitivity) == (None, None, None)
 
 
 def test_pairs_asked_in_the_same_words_can_be_told_apart(sqlite_services: Services) -> None:
     """At a glance a pair is named by its items."""
     pairs = (Comparison("p", "Which?", "X", "Y"), Comparison("q", "Which?", "Y", "Z"))
     view, result = shown(sqlite_services, *pairs)
-    assert [one["short"] for one in view["questions"]] == ["Which? X / Y", "Which? Y / Z"]
-    [group] = view["ranking"]
-    assert [row["label"] for row in group["rows"]] == [row["item"] for row in result["ranking"]]
-    assert not any(group["axis"].outside(row[end]) for row in group["rows"] for end in ("low",))
+    assert [one.short for one in view.questions] == ["Which? X / Y", "Which? Y / Z"]
+    [group] = view.ranking
+    assert [row.label for row in group.rows] == [row["item"] for row in result["ranking"]]
+    assert not any(group.axis.outside(getattr(row, end)) for row in group.rows for end in ("low",))
 
 
 def test_nobody_answered(sqlite_services: Services) -> None:
     """An empty result has an empty view."""
     view, _ = shown(sqlite_services, people=0)
-    assert (view["questions"], view["ranking"], view["few"]) == ([], [], False)
+    assert (view.questions, view.ranking, view.few) == ([], [], False)
 
 
 @pytest.mark.parametrize(
@@ -124,18 +125,22 @@ def test_shares_in_words(value: float | None, text: str) -> None:
 def test_shares_of_a_question_add_to_100() -> None:
     """Rounded together; a share that is shown as 0, for whatever reason, is said to be about 0."""
     figures = Figures(True, Axis(0, 1, percent=True), 0)
+    numbers: tuple[tuple[str, float, float, float, float], ...] = (
+        ("A", 0.43, 0.335, 0.331, 0.334),
+        ("B", 0.43, 0.335, 0.2, 0.4),
+        ("C", 0.44, 0.33, 0.2, 0.4),
+        ("D", -0.33, 0.0, 0.0, 0.1),
+        ("E", 0.03, 0.0, 0.0, 0.5),
+    )
     rows = figures.rows(
         [
-            ("A", {"value": 0.43, "shown": 0.335, "low": 0.331, "high": 0.334}, {}),
-            ("B", {"value": 0.43, "shown": 0.335, "low": 0.2, "high": 0.4}, {}),
-            ("C", {"value": 0.44, "shown": 0.33, "low": 0.2, "high": 0.4}, {}),
-            ("D", {"value": -0.33, "shown": 0.0, "low": 0.0, "high": 0.1}, {}),
-            ("E", {"value": 0.03, "shown": 0.0, "low": 0.0, "high": 0.5}, {}),
+            (label, Figure(value, shown, low, high, None, None, None, None))
+            for label, value, shown, low, high in numbers
         ]
     )
-    assert [row["text"] for row in rows] == ["34 %", "33 %", "33 %", "about 0 %", "about 0 %"]
-    assert [row["unbiased"] for row in rows] == ["43 %", "43 %", "44 %", "−33 %", "3 %"]
-    assert rows[0]["between"] == "33 to 34 %"  # outwards, so that it holds what is shown
+    assert [row.text for row in rows] == ["34 %", "33 %", "33 %", "about 0 %", "about 0 %"]
+    assert [row.unbiased for row in rows] == ["43 %", "43 %", "44 %", "−33 %", "3 %"]
+    assert rows[0].between == "33 to 34 %"  # outwards, so that it holds what is shown
 
 
 def test_means_in_words() -> None:
@@ -143,7 +148,7 @@ def test_means_in_words() -> None:
     figures = Figures(False, Axis(-5, 5), 2, "°C")
     assert figures.text(-1.005) == "−1.00 °C"
     assert figures.text(-0.001) == "0.00 °C"
-    assert figures.between({"low": -2.001, "high": 1.501}) == "−2.01 to 1.51 °C"
-    assert figures.between({"low": -5, "high": 5}, "and") == "−5.00 and 5.00 °C"
+    assert figures.between(-2.001, 1.501) == "−2.01 to 1.51 °C"
+    assert figures.between(-5, 5, "and") == "−5.00 and 5.00 °C"
     assert figures.spread(0.123) == "0.12"
     assert Figures(True, Axis(0, 1), 1).spread(0.123) == "12.3 %-points"

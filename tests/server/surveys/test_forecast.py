@@ -87,7 +87,8 @@ def test_the_result_has_the_intervals_that_were_forecast() -> None:
         known_shares=None,
         n_by_level=PEOPLE,
     )
-    result = survey_result(SurveyReports.from_rows(codebook, people, levels, reports))
+    reports_of_all = SurveyReports.from_rows(codebook, people, levels, reports)
+    result = survey_result(reports_of_all).to_json()
     choice, rating, number = result["questions"]
     found = [
         (choice["options"][0]["high"] - choice["options"][0]["low"]) / 2,
