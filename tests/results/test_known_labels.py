@@ -55,7 +55,7 @@ def test_a_wrong_known_label_is_said_to_differ() -> None:
     first, *others = compute(definition, rows)["labels"]
     assert (first["known_label"], first["label"]) == ("cat", "dog")
     assert first["probability"] > 0.9
-    assert all(row.label == "dog" for row in others)
+    assert all(row["label"] == "dog" for row in others)
     assert [row["known_label"] for row in others] == [*["dog"] * 3, None, None]
 
 
@@ -68,8 +68,8 @@ def test_from_noise_a_known_label_is_not_certain() -> None:
     rng = np.random.default_rng(2)
     rows = rows_of(rng.integers(2, size=(3, 8)).tolist(), level="low")
     found = compute(definition, rows)["labels"]
-    assert all(row.probability < 0.99 for row in found)
-    assert any(row.label != row["known_label"] for row in found)
+    assert all(row["probability"] < 0.99 for row in found)
+    assert any(row["label"] != row["known_label"] for row in found)
 
 
 @pytest.mark.parametrize("parts", [50, 3])
@@ -104,8 +104,8 @@ def test_known_labels_are_left_out_while_they_are_checked(
             claims, mechanism=mask_of(definition), gold=gold
         )
         own = fit.solution_.posteriors[int(row["id"][1:])]
-        assert row.probability == pytest.approx(own.max(), abs=1e-12)
-        assert row.label == LABELS[int(own.argmax())]
+        assert row["probability"] == pytest.approx(own.max(), abs=1e-12)
+        assert row["label"] == LABELS[int(own.argmax())]
 
 
 def test_known_labels_of_several_levels_are_left_out_at_each() -> None:
