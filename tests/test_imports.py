@@ -20,6 +20,7 @@ ROOMS = (
     ("mechanisms",),
     ("accounting",),
     ("aggregate",),
+    ("estimation",),
     ("surveys",),
     ("selection",),
     ("truth",),

@@ -3,7 +3,8 @@
 The rooms follow the journey of an answer. `answers`: a question is asked, and a person thinks
 something. `mechanisms`: on the person's device the answer becomes a report; only that leaves.
 `accounting`: what it costs is charged to the person's ledger. `aggregate`: or it is split between
-two parties who see only sums. `selection`: whom to ask, and how many. Reports come together as
+two parties who see only sums. `estimation`: every figure of people's answers
+has its interval from one core. `selection`: whom to ask, and how many. Reports come together as
 claims, and these become what is so (`truth`), what is wanted (`preference`), what may be published
 (`release`) and the result of a survey (`results`), with intervals and the bill. `datasets` and
 `simulate` try all of it on public and made-up crowds; `server`, `client` and `cli` are where people
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         client,
         datasets,
         errors,
+        estimation,
         exact,
         mechanisms,
         plots,
@@ -54,6 +56,7 @@ __all__ = [
     "client",
     "datasets",
     "errors",
+    "estimation",
     "exact",
     "mechanisms",
     "parse_mechanism",

@@ -26,8 +26,8 @@ from masquerade.errors import MasqueradeError, ParameterError, UnreadableFile
 _FORMAT = "masquerade-result-1"
 #: Rooms whose classes a file may name.
 _ROOMS = (
-    *("exact", "answers", "mechanisms", "accounting", "aggregate", "surveys", "selection"),
-    *("truth", "preference", "release", "results", "datasets", "simulate"),
+    *("exact", "answers", "mechanisms", "accounting", "aggregate", "estimation", "surveys"),
+    *("selection", "truth", "preference", "release", "results", "datasets", "simulate"),
 )
 
 

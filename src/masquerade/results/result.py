@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
+from masquerade.estimation.plausibility import FALSE_ALARM
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
@@ -24,7 +25,6 @@ from masquerade.results.typed_result import (
 )
 from masquerade.surveys.codebook import LABEL_TEMPLATE
 from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
-from masquerade.truth.plausibility import FALSE_ALARM
 
 
 def survey_result(reports: SurveyReports) -> SurveyResult:

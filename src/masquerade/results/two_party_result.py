@@ -15,6 +15,7 @@ from masquerade.accounting import Rho
 from masquerade.aggregate.estimates import Quantile, top_probability
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.aggregate.score_intervals import Design, SumEstimate
+from masquerade.estimation.estimate import Estimate, shown_shares
 from masquerade.results.headline import (
     FEWEST_FOR_HEADLINE,
     WIDEST_HEADLINE,
@@ -48,7 +49,6 @@ from masquerade.surveys import Question, QuestionSums, SeveralOf
 from masquerade.surveys.codebook import LABEL_TEMPLATE
 from masquerade.surveys.survey import RESPONDENT, Survey
 from masquerade.surveys.two_parties import expected_margin
-from masquerade.truth.estimate import Estimate, shown_shares
 
 CODEBOOK_FORMAT, CODEBOOK_VERSION = "masquerade-sums", 1
 _NOISE = "discrete-gaussian"

@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from masquerade.estimation.bounded_reports import BoundedReport
+    from masquerade.estimation.estimate import Estimate, shown_shares
+    from masquerade.estimation.plausibility import (
+        Plausibility,
+        number_plausibility,
+        share_plausibility,
+    )
     from masquerade.surveys.survey import ESTIMATORS
     from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha, pairwise_agreement
     from masquerade.truth.auto import Auto
     from masquerade.truth.bayesian_combination import BayesianCombination
     from masquerade.truth.binary_relevance import BinaryRelevance
-    from masquerade.truth.bounded_reports import BoundedReport
     from masquerade.truth.categorical import CategoricalEstimator
     from masquerade.truth.collection.fitted_crowd import FittedCrowd
     from masquerade.truth.collection.label_collection import Collection
@@ -31,7 +37,6 @@ if TYPE_CHECKING:
     from masquerade.truth.collection.worker_advice import worker_advice
     from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
     from masquerade.truth.diagnostics import Components, Remark, components
-    from masquerade.truth.estimate import Estimate, shown_shares
     from masquerade.truth.estimator import Estimator, Inference
     from masquerade.truth.glad import GLAD
     from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
@@ -54,7 +59,6 @@ if TYPE_CHECKING:
         Reliability,
     )
     from masquerade.truth.one_coin import OneCoin
-    from masquerade.truth.plausibility import Plausibility, number_plausibility, share_plausibility
     from masquerade.truth.report_mechanisms import ReportMechanisms
     from masquerade.truth.scores import (
         accuracy,

@@ -13,11 +13,11 @@ from scipy.special import ndtri, stdtrit
 
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.estimation.bounded_reports import BoundedReport
+from masquerade.estimation.estimate import Estimate
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Lattice
 from masquerade.surveys.survey import EB
-from masquerade.truth.bounded_reports import BoundedReport
-from masquerade.truth.estimate import Estimate
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.level_weights import (
     LEVEL_SPREAD,

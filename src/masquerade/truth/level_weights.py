@@ -16,9 +16,9 @@ from scipy.special import chdtrc
 
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
+from masquerade.estimation.estimate import Estimate
 from masquerade.exact.arrays import Floats
 from masquerade.surveys.survey import EB, IVW, RESPONDENT
-from masquerade.truth.estimate import Estimate
 
 #: Least standard deviation between levels that ``eb`` allows for, in widths of the answer.
 LEVEL_SPREAD = 0.075

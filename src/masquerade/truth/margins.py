@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
+from masquerade.estimation.bounded_reports import BoundedReport
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
     BitwiseResponse,
@@ -21,7 +22,6 @@ from masquerade.mechanisms import (
 )
 from masquerade.surveys import Question
 from masquerade.surveys.survey import EB, ESTIMATORS
-from masquerade.truth.bounded_reports import BoundedReport
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.level_weights import LevelValues, combine
 

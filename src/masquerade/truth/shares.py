@@ -13,10 +13,10 @@ from scipy.special import ndtri
 
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.estimation.estimate import Estimate, share_table, shown_shares
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.channel_view import SymbolChannel
-from masquerade.truth.estimate import Estimate, share_table, shown_shares
 from masquerade.truth.estimator import check_proper_share
 
 _MOST_STEPS = 60  # of Newton's iteration

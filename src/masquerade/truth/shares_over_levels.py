@@ -12,11 +12,11 @@ from scipy.special import ndtri
 
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.estimation.estimate import Estimate, share_table, shown_shares
 from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys.survey import EB, ESTIMATORS
 from masquerade.truth.channel_view import SymbolChannel
-from masquerade.truth.estimate import Estimate, share_table, shown_shares
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.level_means import LevelMean, people_variance
 from masquerade.truth.level_weights import (

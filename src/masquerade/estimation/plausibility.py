@@ -19,7 +19,6 @@ from scipy.special import bdtr, bdtrc, chdtr, ndtr, pdtrc
 from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
-from masquerade.truth.channel_view import SymbolChannel
 
 #: Most honest questions that are said to be doubtful: one in a thousand.
 FALSE_ALARM = 1e-3
@@ -44,7 +43,7 @@ class Plausibility(Result):
     Examples
     --------
     >>> from masquerade.mechanisms import RandomizedResponse
-    >>> from masquerade.truth import share_plausibility
+    >>> from masquerade.estimation import share_plausibility
     >>> share_plausibility({"high": ([1000, 0], RandomizedResponse(2, epsilon=1))}).doubtful
     True
     """
@@ -147,9 +146,9 @@ def share_plausibility(
     tests = []
     for level, (counts, mechanism) in groups.items():
         n = int(sum(counts))
-        channel = SymbolChannel.of(mechanism)
+        other, signal = float(mechanism.other_probability), float(mechanism.signal)
         # The signal is below 0 where masks mostly deny the answer.
-        least, most = sorted((channel.other, channel.other + channel.signal))
+        least, most = sorted((other, other + signal))
         for count in counts if n else ():
             share = f"{count} of {n} people at level {level} sent one report"
             few = float(bdtr(count, n, least))

@@ -1,0 +1,412 @@
+"""Reports of people at one level, as the likelihood sees them: counts with unbiased worths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from masquerade.errors import ParameterError
+from masquerade.estimation.bounded_reports import BoundedReport
+from masquerade.exact.arrays import Floats, on_simplex
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worths:
+    """Counts of the reports of one group with their worths, for a batch of linear figures.
+
+    Attributes
+    ----------
+    count, worth : float array, shape (n_figures, n_reports)
+        The mean worth estimates the figure without bias.
+    far : float array, shape (n_figures, 2), or None
+        Worths of half a person at the low and the high end; None for those of the reports.
+    noise, shift : float array, shape (n_figures,)
+        Variance of noise on the figure itself, and what it came to.
+    people : float array, shape (n_figures,)
+        Variance of one person's figure, of what people differ by alone.
+    """
+
+    count: Floats
+    worth: Floats
+    far: Floats | None
+    noise: Floats
+    shift: Floats
+    people: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The unbiased estimates; NaN without reports."""
+        total = self.count.sum(axis=-1)
+        safe = np.where(total > 0, total, np.nan)
+        mean: Floats = (self.count * self.worth).sum(axis=-1) / safe + self.shift
+        return mean
+
+
+class Reports(Protocol):
+    """Reports of one group of people.
+
+    Attributes
+    ----------
+    n : float
+        Number of people.
+    symbols : int
+        Number of possible answers ("no answer" and cells of a table are answers too).
+    """
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        ...
+
+    @property
+    def symbols(self) -> int:
+        """Number of possible answers."""
+        ...
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths for figures whose scores of each answer are the rows of a table."""
+        ...
+
+    def shares(self) -> Worths:
+        """Return the worths for the share of each answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """How many people sent each report to one question, through a symmetric mask.
+
+    Attributes
+    ----------
+    count : float array, shape (n_symbols,)
+    other, signal : float
+        Of the mask: probability of each other symbol, and what the answer's own has more; 0 and 1
+        where reports are the answers.
+    unasked : float
+        Part of the population that did not answer: 1 where the population is large.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> Counts.of([60, 40], RandomizedResponse(2, flip_probability=0.25)).shares().mean.tolist()
+    [0.7, 0.3]
+    """
+
+    count: Floats
+    other: float = 0.0
+    signal: float = 1.0
+    unasked: float = 1.0
+
+    @classmethod
+    def of(
+        cls, counts: ArrayLike | Mapping[Any, int], mechanism: CategoricalMechanism | None = None
+    ) -> Counts:
+        """Return the counts of reports of a mechanism; of answers in clear without one."""
+        if mechanism is None:
+            return cls(np.asarray(counts, dtype=np.float64))
+        count = np.asarray(counts, dtype=np.float64)
+        if count.shape != (mechanism.symbols,) or not (count >= 0).all():
+            raise ParameterError(
+                f"counts are {count.tolist()}, expected {mechanism.symbols} numbers of at least 0."
+            )
+        return cls(count, float(mechanism.other_probability), float(mechanism.signal))
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.count.sum())
+
+    @property
+    def symbols(self) -> int:
+        """Number of possible answers."""
+        return len(self.count)
+
+    @property
+    def held(self) -> Floats:
+        """Nearest possible shares of answers."""
+        if not self.n or not self.signal:
+            return np.full(self.symbols, 1 / self.symbols)
+        return on_simplex((self.count / self.n - self.other) / self.signal)
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of reports for figures of the answers."""
+        worth = (scores - self.other * scores.sum(axis=-1, keepdims=True)) / self.signal
+        count = np.broadcast_to(self.count, worth.shape)
+        return self._finite(count, worth, _variance(self.held, scores))
+
+    def shares(self) -> Worths:
+        """Return the worths of reports for the share of each answer."""
+        # A share knows two reports only: this option, and another.
+        count = np.stack([self.count, self.n - self.count], axis=-1)
+        worth = np.array([1 - self.other, -self.other]) / self.signal
+        held = self.held
+        return self._finite(count, np.broadcast_to(worth, count.shape), held * (1 - held))
+
+    def _finite(self, count: Floats, worth: Floats, people: Floats) -> Worths:
+        zero = np.zeros(len(count))
+        if self.unasked < 1:
+            # Who did not answer is all that is unknown of the people; the masks stay as they are.
+            n = max(self.n, 1.0)
+            mean = (count * worth).sum(axis=-1, keepdims=True) / n
+            total = (count * (worth - mean) ** 2).sum(axis=-1) / n
+            part = np.minimum(people / np.where(total > 0, total, 1.0), 1.0)
+            left = np.maximum(1 - part * (1 - self.unasked), 1e-9)
+            count = count / left[:, None]
+        return Worths(count, worth, None, zero, zero, people)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """How many people sent each pair of reports to two questions, masked independently.
+
+    Answers are numbered row by row.
+
+    Attributes
+    ----------
+    count : float array, shape (n_rows, n_columns)
+    rows, columns : (float, float)
+        Other probability and signal of the masks of the two questions.
+    """
+
+    count: Floats
+    rows: tuple[float, float] = (0.0, 1.0)
+    columns: tuple[float, float] = (0.0, 1.0)
+
+    @classmethod
+    def of(
+        cls,
+        counts: ArrayLike,
+        rows: CategoricalMechanism | None = None,
+        columns: CategoricalMechanism | None = None,
+    ) -> Table:
+        """Return the table of counts of pairs of reports."""
+        channels = [
+            (0.0, 1.0) if one is None else (float(one.other_probability), float(one.signal))
+            for one in (rows, columns)
+        ]
+        return cls(np.asarray(counts, dtype=np.float64), *channels)
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.count.sum())
+
+    @property
+    def symbols(self) -> int:
+        """Number of possible answers."""
+        return int(self.count.size)
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of reports for figures of the answers."""
+        shaped = scores.reshape(-1, *self.count.shape)
+        (other, signal), (across, strength) = self.rows, self.columns
+        worth = (shaped - other * shaped.sum(axis=1, keepdims=True)) / signal
+        worth = (worth - across * worth.sum(axis=2, keepdims=True)) / strength
+        flat = worth.reshape(scores.shape)
+        count = np.broadcast_to(self.count.ravel(), flat.shape)
+        zero = np.zeros(len(flat))
+        return Worths(count, flat, None, zero, zero, _variance(self.held, scores))
+
+    @property
+    def held(self) -> Floats:
+        """Nearest possible shares of pairs of answers."""
+        if not self.n:
+            return np.full(self.symbols, 1 / self.symbols)
+        value = self.count / self.n
+        value = (value - self.rows[0] * value.sum(axis=0)) / self.rows[1]
+        value = (value - self.columns[0] * value.sum(axis=1, keepdims=True)) / self.columns[1]
+        return on_simplex(value.ravel())
+
+    def shares(self) -> Worths:
+        """Return the worths of reports for the share of each answer."""
+        # A cell knows four reports only: of each question this symbol, and another.
+        both, row = self.count, self.count.sum(axis=1, keepdims=True)
+        column = self.count.sum(axis=0, keepdims=True)
+        parts = [both, row - both, column - both, self.n - row - column + both]
+        count = np.stack([one.ravel() for one in parts], axis=-1)
+        first = np.array([1 - self.rows[0], -self.rows[0]]) / self.rows[1]
+        second = np.array([1 - self.columns[0], -self.columns[0]]) / self.columns[1]
+        worth = np.broadcast_to(np.outer(first, second).ravel(), count.shape)
+        zero, held = np.zeros(len(count)), self.held
+        return Worths(count, worth, None, zero, zero, held * (1 - held))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """Noisy reports of a number, one figure only: their mean.
+
+    Attributes
+    ----------
+    count, worth : float array, shape (n_values,)
+    low, high : float
+        Ends of the range of answers.
+    mask : float
+        Variance that the noise adds to one report.
+    """
+
+    count: Floats
+    worth: Floats
+    low: float
+    high: float
+    mask: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        values: ArrayLike,
+        low: float,
+        high: float,
+        mechanism: DiscreteGaussian | None = None,
+    ) -> Numbers:
+        """Return the reports of numbers on the question's scale, those of a mask bounded.
+
+        Examples
+        --------
+        >>> Numbers.of([0, 0, 40], 0, 40).worths(np.ones((1, 1))).mean.round(3).tolist()
+        [13.333]
+        """
+        value = np.asarray(values, dtype=np.float64)
+        odd = np.flatnonzero(~np.isfinite(value))
+        if odd.size:
+            raise ParameterError(f"report {odd[0] + 1} is no finite number; leave it out.")
+        mask = 0.0
+        if mechanism is not None:
+            bounded = BoundedReport.of(mechanism, len(value))
+            value, mask = bounded.values(value), bounded.variance
+        worth, count = np.unique(value, return_counts=True)
+        return cls(count.astype(np.float64), worth, float(low), float(high), mask)
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.count.sum())
+
+    @property
+    def symbols(self) -> int:
+        """Number of possible answers."""
+        return 1
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of multiples of the mean."""
+        worth = scores * self.worth
+        ends = scores * np.array([self.low, self.high])
+        total = float(self.count @ (self.worth - self.count @ self.worth / max(self.n, 1)) ** 2)
+        people = np.full(len(worth), max(total / max(self.n, 1) - self.mask, 0.0))
+        zero = np.zeros(len(worth))
+        count = np.broadcast_to(self.count, worth.shape)
+        return Worths(count, worth, np.sort(ends, axis=-1), zero, zero, people * scores[:, 0] ** 2)
+
+    def shares(self) -> Worths:
+        """Return the worths of reports for the share of each answer."""
+        raise ParameterError("numbers with noise have a mean, and no shares.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Noisy counts of the answers of a known number of people, from two parties.
+
+    Attributes
+    ----------
+    sums : float array, shape (n_symbols,)
+    variance : float
+        Of the noise of each count.
+    people : int
+        How many are in the sums.
+    unasked : float
+        Part of the population that is not in the sums; 1 where it is large.
+    """
+
+    sums: Floats
+    variance: float
+    people: int
+    unasked: float = 1.0
+    held: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        sums = self.sums
+        # The nearest counts that could be: noise on empty options is no spread of answers.
+        object.__setattr__(self, "held", on_simplex(sums, float(self.people)))
+
+    @classmethod
+    def of(
+        cls, sums: ArrayLike, *, variance: float, people: int, population: int | None = None
+    ) -> Sums:
+        """Return the sums of some people, of a population of known size or of a large one.
+
+        Examples
+        --------
+        >>> Sums.of([41, 63], variance=9, people=100).shares().mean.round(2).tolist()
+        [0.39, 0.61]
+        """
+        unasked = 1.0 if population is None else max(1 - people / population, 0.0)
+        return cls(np.asarray(sums, dtype=np.float64), float(variance), people, unasked)
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.people)
+
+    @property
+    def symbols(self) -> int:
+        """Number of possible answers."""
+        return len(self.sums)
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of reports for figures of the answers."""
+        n = float(self.people)
+        middle = scores.mean(axis=-1)
+        # The sums are known to add to n but for noise: scores around their mean carry the least.
+        away = scores - middle[:, None]
+        value = away @ self.sums / n + middle
+        count = np.broadcast_to(self.held / max(self.unasked, 1e-9), scores.shape)
+        shift = value - scores @ self.held / n
+        noise = self.variance * (away**2).sum(axis=-1) / n**2
+        return Worths(count, scores, None, noise, shift, _variance(self.held / n, scores))
+
+    def shares(self) -> Worths:
+        """Return the worths of reports for the share of each answer."""
+        one = self.worths(np.eye(self.symbols))
+        n = float(self.people)
+        count = np.stack([self.held, n - self.held], axis=-1) / max(self.unasked, 1e-9)
+        return replace(one, count=count, worth=np.broadcast_to([1.0, 0.0], count.shape))
+
+
+def _variance(held: Floats, scores: Floats) -> Floats:
+    mean = scores @ held
+    variance: Floats = (scores**2) @ held - mean**2
+    return np.maximum(variance, 0.0)
+
+
+def stacked(groups: Sequence[Worths]) -> Worths:
+    """Return groups of one batch of figures as one, shape (n_figures, n_groups, n_reports)."""
+    most = max(one.count.shape[-1] for one in groups)
+
+    def pad(values: Floats) -> Floats:
+        return np.pad(values, [(0, 0), (0, most - values.shape[-1])], mode="edge")
+
+    def count(one: Worths) -> Floats:
+        missing = most - one.count.shape[-1]
+        return np.pad(one.count, [(0, 0), (0, missing)])
+
+    far = None
+    if any(one.far is not None for one in groups):
+        far = np.stack([_far(one) for one in groups], axis=1)
+    return Worths(
+        np.stack([count(one) for one in groups], axis=1),
+        np.stack([pad(one.worth) for one in groups], axis=1),
+        far,
+        np.stack([one.noise for one in groups], axis=1),
+        np.stack([one.shift for one in groups], axis=1),
+        np.stack([one.people for one in groups], axis=1),
+    )
+
+
+def _far(one: Worths) -> Floats:
+    if one.far is not None:
+        return one.far
+    return np.stack([one.worth.min(axis=-1), one.worth.max(axis=-1)], axis=-1)
