@@ -26,7 +26,7 @@ Examples
 >>> crowd = Crowd.of([Counts.of([30, 10]), Counts.of([50, 40], mask)])
 >>> yes = crowd.shares().estimates()[0]
 >>> round(yes.value, 2), round(yes.low, 2), round(yes.high, 2)
-(0.68, 0.53, 0.81)
+(0.66, 0.5, 0.82)
 """
 
 from __future__ import annotations

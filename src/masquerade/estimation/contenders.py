@@ -36,6 +36,7 @@ class Ahead(Result):
 
     Examples
     --------
+    >>> from masquerade.estimation import Counts
     >>> ahead(Crowd.of([Counts.of([41, 24, 5])])).named
     0
     """

@@ -108,10 +108,11 @@ class Crowd:
 
     Examples
     --------
+    >>> from masquerade.estimation import Counts
     >>> crowd = Crowd.of([Counts.of([12, 8])])
     >>> first, second = crowd.shares().estimates()
     >>> first.value, round(first.low, 3), round(first.high, 3)
-    (0.6, 0.379, 0.797)
+    (0.6, 0.372, 0.799)
     """
 
     groups: tuple[Reports, ...]

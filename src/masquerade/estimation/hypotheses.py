@@ -72,6 +72,7 @@ def levels_alike(crowd: Crowd, scores: ArrayLike | None = None) -> Test:
 
     Examples
     --------
+    >>> from masquerade.estimation import Counts
     >>> levels_alike(Crowd.of([Counts.of([12, 8]), Counts.of([2, 18])])).probability < 0.01
     True
     """
