@@ -12,8 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from card import Cards, sized
-from masquerade.selection import History, Pool, group_error, select
-from masquerade.selection.greedy import greedy
+from masquerade.selection import Pool, select
+from masquerade_papers.loki.greedy import greedy, group_error
+from masquerade_papers.loki.history import History
 
 CARDS = Cards(__file__)
 SEED = 1

@@ -4,7 +4,8 @@ A value agrees where it is within its tolerance and two standard errors of what 
 ("this is above that") agrees where at least four of five comparisons point its way and their mean
 is more than two standard errors above 0. What agrees is ``reproduced`` on the paper's own data, by
 its own recipe or in its own formula, and at best ``in shape`` on any other data. Where noise hides
-the answer it is ``undecided``; what is left is ``not reproduced``. The reason says by how much.
+the answer it is ``undecided``; what is left is ``not reproduced``. The reason says by how much. A
+number that was put into made-up data is ``by construction``: it agrees, and shows nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +24,16 @@ from numpy.typing import ArrayLike
 
 from masquerade.answers.result import Result
 
-Verdict = Literal["reproduced", "in shape", "undecided", "not reproduced"]
+Verdict = Literal["reproduced", "in shape", "undecided", "not reproduced", "by construction"]
 
 #: All verdicts on a published claim, the best first.
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "in shape", "undecided", "not reproduced")
+VERDICTS: tuple[Verdict, ...] = (
+    "reproduced",
+    "in shape",
+    "undecided",
+    "not reproduced",
+    "by construction",
+)
 
 #: Share of the comparisons of a claim that have to point its way.
 MOST_WAYS = 0.8
@@ -84,7 +91,7 @@ class Row(Result):
     ours: float
     standard_error: float
     data: str  # what it was measured on
-    verdict: Verdict  # {"reproduced", "in shape", "undecided", "not reproduced"}
+    verdict: Verdict  # one of `VERDICTS`
     reason: str
 
 
@@ -143,6 +150,19 @@ class Statements:
             numbers += f" plus two standard errors of {mean.error:.2g}"
         outcome = self._within(abs(off), ERRORS * mean.error, allowed, numbers)
         return self._row(name, texts, mean, outcome, printed)
+
+    def given(self, name: str, count: float, texts: Texts = NO_TEXTS, *, paper: float) -> Row:
+        """Return the row of a count that was put into made-up data.
+
+        It is ``by construction`` where it is the printed one, else ``not reproduced``.
+        """
+        off = count - paper
+        outcome: tuple[Verdict, str] = (
+            ("by construction", "put into the made-up data by hand")
+            if off == 0
+            else ("not reproduced", f"off by {off:+.3g}")
+        )
+        return self._row(name, texts, Estimate(count), outcome, paper)
 
     def claim(self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS) -> Row:
         """Return the row of a statement that differences are above 0; its value is their mean.

@@ -64,12 +64,6 @@ POOL: Columns = {
     "cost": [1.0, 1, 2, 2],
     "level": ["high", "low", "none", "medium"],
 }
-HISTORY: Columns = {
-    "person": list("abab"),
-    "question": ["q1", "q1", "q2", "q2"],
-    "report": [0.1, 0.4, 0.6, 0.5],
-    "noise_variance": [0.1] * 4,
-}
 BOOK = codebook(define())
 _ROWS = [(name, level, json.dumps(row)) for name, level, row in made_up(BOOK.survey, 12)]
 REPORTS: Columns = pa_json.read_json(
@@ -157,10 +151,6 @@ ENTRIES: dict[str, tuple[Columns, Callable[[Any], Any]]] = {
     "fit_density": (NUMBERS, lambda table: release.fit_density(table).weight.tolist()),
     "GroupedClaims": (NUMBERS, lambda table: release.GroupedClaims.of(table).value.tolist()),
     "read_pool": (POOL, lambda table: selection.read_pool(table).digest()),
-    "read_history": (
-        HISTORY,
-        lambda table: selection.read_history(table, selection.read_pool(POOL)).error.tolist(),
-    ),
     "read_reports": (REPORTS, lambda t: survey_result(read_reports(t, codebook=BOOK))),
 }
 

@@ -38,19 +38,6 @@ def test_select_says_who_and_at_what_cost(run: Run, pool: Path, tmp_path: Path) 
     assert "people" in run("select", pool, "--budget", 4).out
 
 
-def test_select_takes_history(run: Run, pool: Path, tmp_path: Path) -> None:
-    """The policies named after past errors work with it and refuse without."""
-    history = tmp_path / "history.csv"
-    rows = [f"low{i},q{j},0.{(i * 7 + j * 3) % 10},0.1\n" for i in range(20) for j in range(3)]
-    history.write_text("person,question,report,noise_variance\n" + "".join(rows))
-    for policy in ("loki-greedy", "loki-greedy-paper", "best-predictors"):
-        words = ("select", pool, "--budget", 4, "--policy", policy)
-        assert run(*words, "--history", history, "--json").json["cost"] <= 4 + 1e-9
-        refused = run(*words)
-        assert refused.code == 1
-        assert "needs the history" in refused.err
-
-
 def test_select_by_chance_repeats_with_a_seed(run: Run, pool: Path) -> None:
     """The same seed, the same people."""
     words = ("select", pool, "--budget", 3, "--policy", "random", "--seed", 5, "--json")

@@ -15,9 +15,10 @@ import pytest
 
 from masquerade import datasets
 from masquerade.datasets import DATA_VARIABLE
-from masquerade.selection import History, Pool
+from masquerade.selection import Pool
 from masquerade_papers import PAPERS, VERDICTS, Scale
 from masquerade_papers.loki.crowd import LiteralErrors, signed_root
+from masquerade_papers.loki.history import History
 from masquerade_papers.loki.measurement import one_survey
 from masquerade_papers.run import identity
 from masquerade_papers.study import Cells, Evaluation, Job

@@ -123,3 +123,11 @@ def test_ours_is_better_only_where_it_is_clear(difference: float, outcome: str) 
     """Two standard errors decide in both directions."""
     found = paper().compare("x", [Estimate(difference, 0.1)])
     assert found.outcome == outcome
+
+
+def test_a_count_put_in_by_hand_shows_nothing() -> None:
+    """It is by construction where it is the printed one, and never in shape."""
+    paper = Statements({"size": {"artifact": "table 1", "quantity": "{name}"}}, "simulated")
+    same = paper.given("size", 26, {"name": "questions"}, paper=26)
+    assert (same.verdict, same.quantity) == ("by construction", "questions")
+    assert paper.given("size", 25, {"name": "questions"}, paper=26).verdict == "not reproduced"

@@ -8,8 +8,11 @@ import numpy as np
 
 from masquerade import datasets
 from masquerade.exact.arrays import Flags, Floats, Integers
-from masquerade.selection import History, Pool, select
+from masquerade.selection import Pool, select
 from masquerade_papers import simulated_crowds
+from masquerade_papers.loki.greedy import greedy
+from masquerade_papers.loki.history import History
+from masquerade_papers.loki.predictors import best_predictors, published_squared_error
 from masquerade_papers.verdict import printed_in
 
 PRINTED = printed_in("loki")
@@ -33,6 +36,9 @@ DENSE = "dense"
 
 #: The name of `LiteralErrors.greedy` among the policies.
 LITERAL = "greedy, to the letter"
+#: Algorithm 1 with the covariance that equation (5) leaves out.
+CORRECTED = "loki-greedy"
+BEST_PREDICTORS = "best-predictors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +118,7 @@ def signed_root(squared: Floats) -> Floats:
 class LiteralErrors:
     """Past errors as a table of people and questions, and equation (5) on groups of them.
 
-    `masquerade.selection` subtracts what masks add question by question. Equation (5) as printed
+    `greedy` subtracts what masks add question by question. Equation (5) as printed
     subtracts one number for everybody: the noise of the mean of all people, as if all had answered
     every question. With a history full of gaps the two choose differently, so both are measured.
 
@@ -255,15 +261,19 @@ class Crowd:
         if policy == LITERAL:
             start = NOBODY / self.ratings.width
             return self.literal.greedy(pool, budget=budget, alpha=alpha, start=start)
-        return select(
-            pool,
-            budget=budget,
-            policy=policy,
-            alpha=alpha,
-            history=self.published,
-            rng=rng,
-            quotas=False,
-        ).chosen
+        if policy == BEST_PREDICTORS:
+            return best_predictors(pool, published_squared_error(self.published), budget=budget)
+        if policy == CORRECTED:
+            score = pool.score(budget=budget, alpha=alpha)
+            return greedy(
+                self.published,
+                pool.noise_variance,
+                pool.cost,
+                score,
+                budget=budget,
+                admissible=pool.admissible,
+            )
+        return select(pool, budget=budget, policy=policy, alpha=alpha, rng=rng, quotas=False).chosen
 
     def estimate(self, film: int, chosen: Integers, pool: Pool, estimator: str) -> float:
         """Return the estimated mean rating: ``mean``, ``weighted`` or ``debiased``; NaN: nobody."""

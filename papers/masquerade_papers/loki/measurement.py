@@ -11,9 +11,10 @@ import math
 import numpy as np
 
 from masquerade import datasets
-from masquerade.selection import group_error
 from masquerade_papers import simulated_crowds
 from masquerade_papers.loki.crowd import (
+    BEST_PREDICTORS,
+    CORRECTED,
     DENSE,
     DEVIATIONS,
     LEVELS,
@@ -23,6 +24,7 @@ from masquerade_papers.loki.crowd import (
     Crowd,
     read_ratings,
 )
+from masquerade_papers.loki.greedy import group_error
 from masquerade_papers.study import Cells, Job, Scale, real
 
 CITATION = (
@@ -33,7 +35,7 @@ CITATION = (
 BUDGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.74, 1.0)
 QUICK_BUDGETS = (0.1, 0.3, 0.5, 0.74, 1.0)
 ALPHAS, QUICK_ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), (0.0, 1.0)
-GREEDY, OURS_GREEDY = LITERAL, "loki-greedy"
+GREEDY, OURS_GREEDY = LITERAL, CORRECTED
 SEQUENCE_BUDGET, SEQUENCE_CAP = 0.5, 40.0
 DENSE_ALPHAS = (0.0, 1.0)
 #: Parts of a sequence of surveys, over which errors are averaged.
@@ -47,7 +49,7 @@ Policies = list[tuple[str, float, tuple[str, ...]]]
 def _policies(alphas: tuple[float, ...]) -> Policies:
     return [
         ("random", 0.0, ("mean", "weighted")),
-        ("best-predictors", 0.0, ("mean",)),
+        (BEST_PREDICTORS, 0.0, ("mean",)),
         *((GREEDY, alpha, ("mean", "weighted")) for alpha in alphas),
         (OURS_GREEDY, 0.0, ("mean", "weighted")),
         ("precision", 0.0, ("mean", "weighted", "debiased")),
@@ -56,7 +58,7 @@ def _policies(alphas: tuple[float, ...]) -> Policies:
 
 def _in_sequence(alphas: tuple[float, ...]) -> list[tuple[str, float]]:
     greedy = [(GREEDY, alpha) for alpha in alphas]
-    return [*greedy, ("random", 0.0), ("best-predictors", 0.0), ("precision", 0.0)]
+    return [*greedy, ("random", 0.0), (BEST_PREDICTORS, 0.0), ("precision", 0.0)]
 
 
 def jobs(scale: Scale) -> list[Job]:

@@ -107,7 +107,7 @@ def _of_one_set(cells: Cells) -> Means:
 def _size_rows(paper: Statements, crowd: str, cells: Cells) -> list[Row]:
     ours = {cell["size"]: float(cell["count"]) for cell in cells if "size" in cell}
     return [
-        paper.value("size", ours[name], {"crowd": LABEL[crowd], "name": name}, paper=printed)
+        paper.given("size", ours[name], {"crowd": LABEL[crowd], "name": name}, paper=printed)
         for name, printed in PRINTED["sizes"][crowd].items()
     ]
 

@@ -48,11 +48,9 @@ def select(
     policy: Annotated[
         str,
         choice(
-            *("precision", "loki-greedy", "loki-greedy-paper", "best-predictors", "random"),
-            "stratified-random",
+            *("precision", "random", "stratified-random"),
             help="How people are chosen. precision: by how precise a person's report is for its "
-            "price. loki-greedy, loki-greedy-paper and best-predictors: by past errors; "
-            "they need --history. random and stratified-random: by chance.",
+            "price. random and stratified-random: by chance.",
         ),
     ] = "precision",
     alpha: Annotated[
@@ -64,14 +62,6 @@ def select(
             "evenly. A number in between weighs the two.",
         ),
     ] = 0.0,
-    history: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of past reports, with the columns person, question, report and "
-            "noise_variance. Reports are divided by the width of the question's range, and "
-            "variances by its square."
-        ),
-    ] = None,
     options: Annotated[
         int | None,
         typer.Option(
@@ -108,7 +98,7 @@ def select(
 ) -> None:
     """Choose whom to invite to a survey, within a budget and fairly.
 
-    It reads past reports, levels and costs, never an answer. With --policy precision, each privacy
+    It reads levels and costs, never an answer. With --policy precision, each privacy
     level gets a quota of people, if there are so many and they can be paid: 8 people, or a
     twentieth of all, whichever is more. If nobody could be chosen, it ends with exit code 1.
 
@@ -118,21 +108,15 @@ def select(
     import pyarrow as pa
 
     from masquerade.answers.frames import write_table
-    from masquerade.selection import read_history, read_pool
+    from masquerade.selection import read_pool
     from masquerade.selection import select as choose
 
     people = read_pool(pool, options=options)
-    past = None
-    if history is not None:
-        past = read_history(
-            history, people, weighting="plain" if policy == "loki-greedy-paper" else "precision"
-        )
     selection = choose(
         people,
         budget=budget,
         policy=policy,
         alpha=alpha,
-        history=past,
         rng=None if seed is None else np.random.default_rng(seed),
         precision_target=target,
     )

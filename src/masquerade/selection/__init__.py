@@ -1,7 +1,7 @@
-"""Selection of people: errors in the past, policies, and how many people are needed.
+"""Selection of people: policies, quotas, and how many people are needed.
 
 Before a survey opens, `participants_needed` says how many reports a margin takes, and `select`
-chooses among people of different price, level and privacy left. It sees reports and levels, never
+chooses among people of different price, level and privacy left. It sees levels and costs, never
 answers.
 """
 
@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.selection.files import read_history, read_pool
-    from masquerade.selection.greedy import GroupError, group_error
-    from masquerade.selection.history import Biases, History, VarianceComponents
+    from masquerade.selection.files import read_pool
     from masquerade.selection.planning import (
         Precision,
         TwoPartySums,
@@ -36,16 +34,11 @@ else:
 
 __all__ = [
     "POLICIES",
-    "Biases",
-    "GroupError",
-    "History",
     "LevelOffer",
     "Pool",
     "Precision",
     "Selection",
     "TwoPartySums",
-    "VarianceComponents",
-    "group_error",
     "next_wave",
     "parse_plan",
     "participants_needed",
@@ -53,7 +46,6 @@ __all__ = [
     "predicted_error",
     "quotas_by_level",
     "quotas_of_wave",
-    "read_history",
     "read_pool",
     "select",
     "worth_by_level",

@@ -15,7 +15,6 @@ from masquerade.errors import ParameterError, SchemaError
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import LEVELS, level_named
 from masquerade.mechanisms.privacy_level import CLEAR
-from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 
 
@@ -55,31 +54,6 @@ def read_pool(
     }
     cost = _numbers(table, "cost", path)
     return Pool(people, cost, noise, level=level, within=within, **more)
-
-
-def read_history(
-    source: str | Path | Frame, pool: Pool, *, weighting: str = "precision"
-) -> History:
-    """Return the history of a pool from a table, or a CSV or Parquet file.
-
-    People who are not in the pool are left out. Columns ``person``, ``question``, ``report`` and
-    ``noise_variance``, the last two in widths (and squared widths) of the question's range.
-    """
-    table, path = _table(source)
-    place = {person: code for code, person in enumerate(pool.people)}
-    person = _texts(table, "person", path)
-    known = np.array([name in place for name in person], dtype=np.bool_)
-    code = np.array([place.get(name, -1) for name in person], dtype=np.int64)
-    question = np.unique(np.array(_texts(table, "question", path), dtype=str), return_inverse=True)
-    return History(
-        code[known],
-        question[1][known],
-        _numbers(table, "report", path)[known],
-        _numbers(table, "noise_variance", path)[known],
-        people=len(pool),
-        questions=len(question[0]),
-        weighting=weighting,
-    )
 
 
 def _table(source: str | Path | Frame) -> tuple[pa.Table, str]:

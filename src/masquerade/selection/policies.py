@@ -1,4 +1,4 @@
-"""Policies of selection: by precision with quotas (the default), by chance, by past errors."""
+"""Policies of selection: by precision with quotas (the default), and by chance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.selection.history import History
 from masquerade.selection.pool import Pool
 
 # A level's quota: so many people or this share of all chosen, whichever is more.
@@ -149,19 +148,6 @@ def stratified_random(pool: Pool, *, budget: float, rng: np.random.Generator) ->
         # One random offset a level decides fairly which level comes first.
         place[mine] = (np.arange(mine.size) + rng.random()) / mine.size
     return while_it_lasts(allowed[np.argsort(place, kind="stable")], pool.cost, budget)
-
-
-def best_predictors(pool: Pool, errors: Floats, *, budget: float) -> Integers:
-    """Return whoever had the least past mean squared `errors` (n,), while the money lasts."""
-    allowed = _allowed(pool)
-    order = allowed[np.argsort(errors[allowed], kind="stable")]
-    return while_it_lasts(order, pool.cost, budget)
-
-
-def published_squared_error(history: History) -> Floats:
-    """Return each person's squared mean error plus variance, as published."""
-    mean, variance = history.published_errors()
-    return np.asarray((mean**2).sum(axis=1) + variance)
 
 
 def _allowed(pool: Pool) -> Integers:

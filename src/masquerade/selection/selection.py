@@ -10,33 +10,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from masquerade.answers.result import Progress, Result
+from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import in_range, one_of
-from masquerade.selection.greedy import greedy
-from masquerade.selection.history import History
 from masquerade.selection.policies import (
     at_random,
-    best_predictors,
     by_precision,
     predicted_error,
-    published_squared_error,
     stratified_random,
 )
 from masquerade.selection.pool import Pool
 
 #: Names of the ways to choose people.
-POLICIES = (
-    "precision",
-    "loki-greedy",
-    "loki-greedy-paper",
-    "best-predictors",
-    "random",
-    "stratified-random",
-)
-_WITH_HISTORY = ("loki-greedy", "loki-greedy-paper", "best-predictors")
+POLICIES = ("precision", "random", "stratified-random")
 
 #: Most of the budget that the first wave may spend.
 FIRST_SHARE = 0.6
@@ -93,15 +81,15 @@ class Selection(Result):
         if person not in self.people:
             return (
                 f"You were not invited: with a budget of {self.budget:g}, others came first by the "
-                f"policy '{self.policy}'. It looked at costs, privacy levels and past reports, "
-                "never at an answer."
+                f"policy '{self.policy}'. It looked at costs and privacy levels, never "
+                "at an answer."
             )
         place = self.people.index(person)
         return (
             f"You were invited as number {place + 1} of {len(self.people)} by the policy "
             f"'{self.policy}': a report at your privacy level adds {self.precision[place]:.3g} to "
             f"the precision of the result and takes {self.score[place]:.3g} of money and privacy "
-            "together. It looked at costs, privacy levels and past reports, never at an answer."
+            "together. It looked at costs and privacy levels, never at an answer."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -123,11 +111,9 @@ def select(
     budget: float,
     policy: str = "precision",
     alpha: float = 0.0,
-    history: History | None = None,
     rng: np.random.Generator | None = None,
     quotas: bool = True,
     precision_target: float | None = None,
-    progress: Progress | None = None,
 ) -> Selection:
     """Return who is asked.
 
@@ -136,31 +122,25 @@ def select(
     budget : float
         Above 0; infinite where only `precision_target` ends the selection.
     policy : str
-        ``"precision"``, ``"loki-greedy"`` (with the corrected error), ``"loki-greedy-paper"`` (as
-        published), ``"best-predictors"``, ``"random"`` or ``"stratified-random"``.
+        ``"precision"``, ``"random"`` or ``"stratified-random"``.
     alpha : float
         0: spend the least money; 1: spread the loss of privacy most evenly.
-    history : History, optional
-        Past reports of the people in the pool, in the pool's order; the policies named after past
-        errors need it.
     rng : numpy.random.Generator, optional
         For the policies by chance; unpredictable by default.
     quotas : bool
         See `by_precision`.
     precision_target : float, optional
         Predicted standard error, in widths, at which ``"precision"`` stops.
-    progress : callable, optional
-        Called with the part of the budget that is spent, in percent, and 100, by greedy policies.
 
     Privacy
     -------
-    It sees reports, levels and costs, never an answer: for whoever holds the reports, a selection
-    tells nothing new. That people chose their level without looking at their answers is assumed.
+    It sees levels and costs, never an answer or a report. That people chose their level without
+    looking at their answers is assumed.
 
     Raises
     ------
     ParameterError
-        A parameter is out of range, or a policy lacks the history.
+        A parameter is out of range.
 
     Examples
     --------
@@ -172,12 +152,6 @@ def select(
     """
     in_range(budget, "budget", above=0)
     one_of(policy, "policy", POLICIES)
-    if policy in _WITH_HISTORY and (history is None or history.people != len(pool)):
-        known = "none" if history is None else str(history.people)
-        raise ParameterError(
-            f"policy {policy!r} needs the history of all {len(pool)} people in the pool, {known} "
-            "given; use policy 'precision', which can do without."
-        )
     if precision_target is not None and (policy != "precision" or not precision_target > 0):
         raise ParameterError(
             f"precision_target is {precision_target} with policy {policy!r}; expected a number "
@@ -189,22 +163,9 @@ def select(
         chosen = at_random(pool, budget=budget, rng=rng)
     elif policy == "stratified-random":
         chosen = stratified_random(pool, budget=budget, rng=rng)
-    elif policy == "precision" or history is None:
+    else:
         chosen = by_precision(
             pool, score, budget=budget, quotas=quotas, precision_target=precision_target
-        )
-    elif policy == "best-predictors":
-        chosen = best_predictors(pool, published_squared_error(history), budget=budget)
-    else:
-        chosen = greedy(
-            history,
-            pool.noise_variance,
-            pool.cost,
-            score,
-            budget=budget,
-            admissible=pool.admissible,
-            paper=policy == "loki-greedy-paper",
-            progress=progress,
         )
     return Selection(
         policy=policy,

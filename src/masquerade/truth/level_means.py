@@ -177,7 +177,7 @@ def level_mean(
         then count as in the pool, and who answered is a part of a finite whole.
     bias : mapping of str to float array, optional
         For each level the estimated bias of each report's person, on the question's scale
-        (`masquerade.selection.History.biases`), which is subtracted. Only where that was
+        from earlier surveys, which is subtracted. Only where that was
         decided before the answers came; by default nothing is.
     confidence : float
         Of each interval, between 0 and 1.

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.selection import History, group_error
+from masquerade_papers.loki.greedy import group_error
+from masquerade_papers.loki.history import History
 
 
 def one_crowd(people: int, questions: int, seed: int) -> tuple[History, np.ndarray, np.ndarray]:

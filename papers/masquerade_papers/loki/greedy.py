@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from masquerade.answers.result import Progress, Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
-from masquerade.selection.history import History
+from masquerade_papers.loki.history import History
 
 _ROUNDING = 1e-12  # of sums of costs
 
@@ -81,7 +81,7 @@ def group_error(
     Examples
     --------
     >>> import numpy as np
-    >>> from masquerade.selection import History
+    >>> from masquerade_papers.loki.history import History
     >>> history = History([0, 1, 0, 1], [0, 0, 1, 1], [0.1, 0.3, 0.2, 0.6], np.zeros(4))
     >>> group_error(history, [0, 1], np.zeros(2)).mean_squared >= 0
     True

@@ -53,7 +53,7 @@ class Biases(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from masquerade.selection import History
+    >>> from masquerade_papers.loki.history import History
     >>> history = History([0, 1, 0, 1], [0, 0, 1, 1], [0.1, 0.3, 0.2, 0.6], np.zeros(4))
     >>> history.biases().bias.shape
     (2, 1)

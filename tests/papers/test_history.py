@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.selection import History, VarianceComponents
+from masquerade_papers.loki.history import History, VarianceComponents
 
 
 def crowd(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from masquerade.exact.arrays import Floats
-from masquerade.selection import History, group_error
-from masquerade.selection.greedy import UNKNOWN, greedy
+from masquerade_papers.loki.greedy import UNKNOWN, greedy, group_error
+from masquerade_papers.loki.history import History
 
 
 def instance(seed: int, *, missing: float, coordinates: int = 1) -> tuple[History, Floats, Floats]:
