@@ -30,7 +30,6 @@ from masquerade.mechanisms import (
 from masquerade.truth import (
     CATD,
     ChannelEM,
-    ConfidenceAware,
     GaussianTruth,
     HeavyTail,
     Mean,
@@ -48,7 +47,6 @@ PLAIN = (
     Mean,
     Median,
     QualityWeighted,
-    ConfidenceAware,
     CATD,
     GaussianTruth,
     Reliability,

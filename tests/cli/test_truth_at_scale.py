@@ -70,54 +70,16 @@ def test_answers_go_to_a_file_or_a_folder(run: Run, folder: Path) -> None:
     assert run("truth", folder, "--out", many).code == 1
 
 
-def test_numbers_are_found_as_in_one_file(run: Run, tmp_path: Path) -> None:
-    """A folder with a column of values is numeric; keys, scores and values are those of a file."""
-    folder, out = tmp_path / "in", tmp_path / "values.csv"
-    folder.mkdir()
-    tasks = (("a", [1.0, 2.0, 6.0]), ("b", [4.0, 4.5, 5.0]), ("c", [9.0, 8.0, 3.0]))
-    # Two partitions: what is chosen by default makes hundreds of passes over each.
-    for name, part in (("one", tasks[:2]), ("two", tasks[2:])):
-        rows = [(task, *row) for task, values in part for row in zip("xyz", values, strict=True)]
-        columns = dict(zip(("task", "worker", "value"), zip(*rows, strict=True), strict=True))
-        table = pa.table({column: list(held) for column, held in columns.items()})
-        pa_parquet.write_table(table, folder / f"{name}.parquet")
-    whole, truths = tmp_path / "whole.parquet", tmp_path / "truth.csv"
-    pa_parquet.write_table(pa_parquet.read_table(folder), whole)
-    truths.write_text("task,truth\na,2\nb,5\nz,1\n")
-    for more in ((), ("--method", "reliability"), ("--method", "auto")):
-        found = run("truth", folder, *more, "--truth", truths, "--out", out, "--json")
-        assert found.code == 0, found.err
-        other = run("truth", whole, *more, "--truth", truths, "--json").json
-        result = found.json
-        assert (result.pop("engine"), result.pop("partitions")) == ("stream", 2)
-        assert result.pop("seconds") > 0
-        assert set(result.pop("remarks")) <= set(other["remarks"])
-        for name in ("mae", "rmse", "constant", "baseline"):
-            assert result.pop(name) == pytest.approx(other[name])
-        assert result.pop("out") == str(out)
-        assert result.items() <= other.items()
-        assert pa_csv.read_csv(out).column_names == ["task", "value"]
-    gold = run("truth", folder, "--gold", truths)
-    assert (gold.code, "--gold is for categories" in gold.err) == (1, True)
-
-
-def test_masked_ratings_are_numbers_where_the_method_is(run: Run, tmp_path: Path) -> None:
-    """Categories that stand for numbers go to a method for numbers that is named."""
+def test_numbers_are_refused_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    """A folder with a column of values, or a method for numbers, is sent to memory."""
     folder = tmp_path / "in"
     folder.mkdir()
-    for task, labels in (("a", [1, 1, 2]), ("b", [3, 3, 3]), ("c", [2, 3, 1])):
-        table = {"task": [task] * 3, "worker": ["x", "y", "z"], "label": labels}
-        pa_parquet.write_table(pa.table(table), folder / f"{task}.parquet")
-    whole, truths = tmp_path / "whole.parquet", tmp_path / "truth.csv"
-    pa_parquet.write_table(pa_parquet.read_table(folder), whole)
-    truths.write_text("task,truth\na,1\nb,3\n")
-    words = ("--method", "channel-em", "--mechanism", "randomized-response:options=3,epsilon=5")
-    found = run("truth", folder, *words, "--truth", truths, "--json")
-    assert found.code == 0, found.err
-    other = run("truth", whole, *words, "--truth", truths, "--json").json
-    for name in ("kind", "iterations", "scored", "baseline_method"):
-        assert found.json[name] == other[name], name
-    assert found.json["mae"] == pytest.approx(other["mae"])
+    table = pa.table({"task": ["a", "a"], "worker": ["x", "y"], "value": [1.0, 2.0]})
+    pa_parquet.write_table(table, folder / "one.parquet")
+    for more in ((), ("--method", "reliability"), ("--kind", "numeric")):
+        refused = run("truth", folder, *more)
+        assert refused.code == 1
+        assert "in memory" in " ".join(refused.err.split())
 
 
 def test_a_cluster_finds_the_same(run: Run, folder: Path) -> None:
@@ -149,9 +111,8 @@ def test_split_tasks_can_be_repartitioned(run: Run, folder: Path) -> None:
     ("words", "message"),
     [
         (("--engine", "stream", "--scheduler", "tcp://x:1"), "use --engine dask"),
-        (("--engine", "stream", "--kind", "numeric"), "is not a number"),
-        (("--method", "mean", "--kind", "categorical"), "mean is for numeric claims"),
-        (("--method", "mv", "--kind", "numeric"), "majority-vote is for categorical claims"),
+        (("--engine", "stream", "--kind", "numeric"), "numbers were asked for"),
+        (("--method", "mean"), "numbers were asked for (mean)"),
         (("--engine", "memory", "--repartition", "x"), "--engine stream or dask"),
         (
             (

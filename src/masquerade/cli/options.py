@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
+from masquerade.truth.method_names import method_names
 
 if TYPE_CHECKING:
     from masquerade.mechanisms import Mechanism
@@ -43,6 +47,67 @@ def choice(*names: str, help: str, flag: str | None = None, argument: bool = Fal
     return typer.Option(*([flag] if flag else []), **known)
 
 
+def grouped(
+    kind: type[Any],
+    *,
+    help: Mapping[str, str],
+    read: Mapping[str, Any],
+    made: Callable[[dict[str, Any]], Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that spreads a dataclass of options over a command's own options.
+
+    A command takes one value of `kind`; on the command line each of its fields is an option.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass.
+    help : mapping
+        The text of each option, by name of the field.
+    read : mapping
+        The annotated type on the command line, by name of each field.
+    made : callable
+        Returns the value from the options' values by name.
+    """
+
+    def option(name: str) -> Any:
+        plain, *more = get_args(read[name])
+        one = copy(more[0])
+        one.help = help[name]
+        return Annotated[plain, one]
+
+    def spread(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        (taken,) = (one.name for one in own.values() if one.annotation is kind)
+        names = [field.name for field in fields(kind)]
+
+        def run(**values: Any) -> None:
+            command(**{taken: made({name: values.pop(name) for name in names})}, **values)
+
+        spread_out = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=option(field.name),
+            )
+            for field in fields(kind)
+        ]
+        parameters = [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for name, one in own.items()
+            if name != taken
+        ]
+        first = [one for one in parameters if one.default is inspect.Parameter.empty]
+        rest = [one for one in parameters if one.default is not inspect.Parameter.empty]
+        run.__signature__ = inspect.Signature([*first, *spread_out, *rest])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in [*first, *spread_out, *rest]}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return spread
+
+
 def completion(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     """Return what completes a name for the shell; the names are looked up when they are needed."""
 
@@ -54,9 +119,8 @@ def completion(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
 
 def methods() -> list[str]:
     """Return the names of truth methods."""
-    from masquerade.truth import METHODS
-
-    return ["auto", *(method.name for method in METHODS if method.name != "auto")]
+    names = (*method_names("categorical"), *method_names("numeric"))
+    return ["auto", *(name for name in names if name != "auto")]
 
 
 def known_method(value: str | None) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,33 +13,71 @@ from masquerade.cli.options import (
     AsJson,
     DuplicatesChoice,
     KindChoice,
-    Names,
     OptionNames,
     choice,
     completion,
+    grouped,
     known_method,
     mechanisms,
     methods,
     read_levels,
 )
 from masquerade.cli.terminal import progress_bar, say, show, show_rows
-from masquerade.cli.truth_at_scale import truth_at_scale
 from masquerade.errors import ParameterError
+from masquerade.truth.inference_options import ENGINES, HELP, InferenceOptions
+from masquerade.truth.method_names import method_names
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Truths
-    from masquerade.answers.claims import Duplicates, Kind
-    from masquerade.mechanisms import Mechanism
     from masquerade.truth import Estimator
-    from masquerade.truth.report_mechanisms import Masks
+    from masquerade.truth.inference import CheckedTable
+    from masquerade.truth.scale import PartitionFit
 
 #: Claims from which a fit shows a bar.
 _LONG = 200_000
-_ENGINES = ("memory", "stream", "dask")
 #: Truths that are printed where no file is named.
 _FIRST = 10
 
+#: How the options that are no plain text, file or number are read.
+_READ: dict[str, Any] = {
+    "method": Annotated[
+        str | None,
+        typer.Option(callback=known_method, autocompletion=completion(methods)),
+    ],
+    "mechanism": Annotated[str | None, typer.Option(autocompletion=completion(mechanisms))],
+    "levels": Annotated[Path | None, typer.Option()],
+    "gold": Annotated[Path | None, typer.Option()],
+    "options": OptionNames,
+    "kind": KindChoice,
+    "duplicates": DuplicatesChoice,
+    "engine": Annotated[str | None, choice(*ENGINES, help="")],
+    "scheduler": Annotated[str | None, typer.Option(metavar="ADDRESS")],
+    "repartition": Annotated[Path | None, typer.Option()],
+}
 
+
+_HELP = {
+    **HELP,
+    "method": f"{HELP['method']} For labels: {', '.join(method_names('categorical'))}. "
+    f"For numbers: {', '.join(method_names('numeric'))}.",
+}
+
+
+def _files(values: dict[str, Any]) -> InferenceOptions:
+    """Return the options with the tables that files hold."""
+    from masquerade.answers import Truths
+    from masquerade.mechanisms import parse_mechanism
+
+    if values["mechanism"] is not None:
+        values["mechanism"] = parse_mechanism(values["mechanism"])
+    if values["levels"] is not None and values["mechanism"] is None:
+        values["levels"] = read_levels(values["levels"])
+    if values["gold"] is not None:
+        values["gold"] = Truths.read(values["gold"])
+    return InferenceOptions(**values)
+
+
+@grouped(InferenceOptions, help=_HELP, read=_READ, made=_files)
 def truth(
     claims: Annotated[
         Path,
@@ -50,49 +89,12 @@ def truth(
             show_default=False,
         ),
     ],
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="Inference method. For labels: auto, majority-vote, weighted-vote, "
-            "gold-majority-vote, truth-discovery, one-coin, one-coin-dawid-skene, two-coin, "
-            "dawid-skene, glad, mace, bayesian-combination, subtypes. For numbers: median, mean, "
-            "quality-weighted, confidence-aware, catd, gaussian-truth, reliability, heavy-tail, "
-            "moments, channel-em, numeric-auto. Default: auto for labels and numeric-auto for "
-            "numbers. With --engine stream or dask, the default for labels is truth-discovery, or "
-            "one-coin if the claims are masked.",
-            callback=known_method,
-            autocompletion=completion(methods),
-        ),
-    ] = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            help="Mechanism that masked the claims, for example "
-            "randomized-response:options=2,epsilon=1. Inference then takes its noise into "
-            "account. Default: if CLAIMS has a column mechanism, each claim's own mechanism "
-            "from there; else the claims are taken as not masked.",
-            autocompletion=completion(mechanisms),
-        ),
-    ] = None,
-    levels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table with the columns level and mechanism: what masked the claims of each "
-            "level. CLAIMS must then have a column level. Not together with --mechanism."
-        ),
-    ] = None,
+    given: InferenceOptions,
     truth: Annotated[
         Path | None,
         typer.Option(
             help="Table of known truths to score the result against, with the columns task and "
             "truth (or label, or value)."
-        ),
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of known truths of some tasks, with the columns task and truth. "
-            "Inference takes them as given. For labels only."
         ),
     ] = None,
     out: Annotated[
@@ -111,34 +113,6 @@ def truth(
             "memory."
         ),
     ] = None,
-    options: OptionNames = None,
-    kind: KindChoice = None,
-    duplicates: DuplicatesChoice = "error",
-    engine: Annotated[
-        str | None,
-        choice(
-            *("memory", "stream", "dask"),
-            help="Where the claims are while the method runs. memory: all in memory. stream: in "
-            "a folder of Parquet files, read one after the other. dask: the same folder, "
-            "read by a Dask cluster. Default: memory for a file, stream for a folder, dask "
-            "with --scheduler.",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786, for --engine dask. "
-            "Default: processes on this machine.",
-            metavar="ADDRESS",
-        ),
-    ] = None,
-    repartition: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --engine stream or dask: first write the claims to this new folder, as "
-            "Parquet files in which all claims about a task are in one file."
-        ),
-    ] = None,
     json: AsJson = False,
 ) -> None:
     """Infer the truth of each task from the claims of many workers.
@@ -149,154 +123,114 @@ def truth(
     Example: masquerade truth claims.csv --out labels.csv
     """
     from masquerade.answers import Truths
-    from masquerade.answers.frames import read_table, write_table
-    from masquerade.mechanisms import parse_mechanism
-    from masquerade.truth import (
-        CategoricalEstimator,
-        NumericEstimator,
-        ReportMechanisms,
-        method_named,
-    )
+    from masquerade.answers.frames import write_table
+    from masquerade.truth.inference import CheckedTable
 
-    if mechanism is not None and levels is not None:
-        raise ParameterError(
-            "--mechanism and --levels were both given. Give --mechanism if one mechanism "
-            "masked all claims, or --levels if the claims have different levels."
-        )
-    masked_by = None if mechanism is None else parse_mechanism(mechanism)
-    chosen = None if method is None or method == "auto" else method_named(method)
     known = None if truth is None else Truths.read(truth)
-    engine = _engine_for(claims, engine, scheduler)
+    engine = given.engine_for(claims)
     if workers_out is not None and (engine != "memory" or workers_out == out):
         raise ParameterError(
             "--workers-out needs claims in memory (--engine memory) and another file than "
             "--out. Name another file, or leave it out."
         )
     if engine != "memory":
-        at_scale = truth_at_scale(
-            claims,
-            engine=engine,
-            scheduler=scheduler,
-            repartition=repartition,
-            chosen=chosen,
-            auto=method == "auto",
-            kind=kind,
-            mechanism=masked_by if levels is None else read_levels(levels),
-            gold=None if gold is None else Truths.read(gold),
-            known=known,
-            out=out,
-            options=options,
-            duplicates=duplicates,
-        )
-        show(at_scale, as_json=json, title="Truth")
+        show(_over_partitions(claims, given, known, out), as_json=json, title="Truth")
         return
-    if repartition is not None:
-        raise ParameterError(
-            "--repartition works only with --engine stream or dask. Add one of them, or "
-            "leave it out."
-        )
-    table, masks = _claims_and_masks(
-        read_table(claims),
-        levels,
-        masked_by,
-        kind=kind,
-        likely=None if chosen is None else chosen.kind,
-        options=options,
-        duplicates=duplicates,
-    )
-    chosen = chosen or method_named("auto", kind=table.kind)
-    anchors = None if gold is None else Truths.read(gold)
-    started = time.perf_counter()
-    fit = _fitted(chosen(), table, masks, anchors, quiet=json)
-    seconds = time.perf_counter() - started
-    result: dict[str, Any] = {
-        "method": chosen.name,
-        "kind": table.kind,
-        "tasks": table.n_tasks,
-        "workers": table.n_workers,
-        "claims": len(table),
-        "converged": fit.converged_,
-        "iterations": fit.iterations_,
-        "seconds": round(seconds, 6),
-    }
-    if isinstance(masks, ReportMechanisms):
-        result["mechanisms"] = {
-            str(each): int(rows.sum()) for each, rows in masks.rows() if rows.any()
-        }
-    if isinstance(fit, CategoricalEstimator):
-        result["components"] = fit.components_
-        result["orientation_ambiguous"] = fit.orientation_ambiguous_
-        result["unanswered"] = len(fit.unanswered_)
-        result["remarks"] = [str(remark) for remark in fit.remarks_]
-    if isinstance(fit, NumericEstimator):
-        result["components"] = fit.components_
-        result["unanswered"] = len(fit.unanswered_)
-        result["remarks"] = [str(remark) for remark in fit.remarks_]
-    if known is not None:
-        result |= _scores(fit, table, known)
-    if out is not None:
-        write_table(fit.truths_, out)
-        result["out"] = str(out)
-    if workers_out is not None:
-        write_table(fit.reliability_, workers_out)
-        result["workers_out"] = str(workers_out)
+    fit, result = _in_memory(CheckedTable.read(claims, given), known, quiet=json)
+    for table, path, name in (
+        (fit.truths_, out, "out"),
+        (fit.reliability_, workers_out, "workers_out"),
+    ):
+        if path is not None:
+            write_table(table, path)
+            result[name] = str(path)
     show(result, as_json=json, title="Truth")
     if not json and out is None:
         _show_first(fit)
 
 
-def _engine_for(claims: Path, engine: str | None, scheduler: str | None) -> str:
-    """Return the engine asked for: memory for a file and stream for a folder, unless told."""
-    if engine is None:
-        engine = "dask" if scheduler is not None else "stream" if claims.is_dir() else "memory"
-    if engine not in _ENGINES:
-        raise ParameterError(f"--engine is {engine!r}, expected one of {', '.join(_ENGINES)}.")
-    if scheduler is not None and engine != "dask":
-        raise ParameterError(
-            f"--scheduler was given with --engine {engine}; use --engine dask, or leave it out."
-        )
-    return engine
-
-
-def _claims_and_masks(
-    frame: Any,
-    levels: Path | None,
-    mechanism: Mechanism | None,
-    *,
-    kind: str | None,
-    likely: Kind | None,
-    options: Names | None,
-    duplicates: str,
-) -> tuple[Claims, Masks]:
-    """Return the checked claims of a table, with their mechanisms.
-
-    That is one mechanism for all; else, of each claim, that of its level in the table of levels, or
-    that in its column ``mechanism``, where there is one. Claims without a mask are of `kind`, else
-    of the `likely` one, else as their column and values say.
-    """
-    from masquerade.answers import Claims
+def _in_memory(
+    table: CheckedTable, known: Truths | None, *, quiet: bool
+) -> tuple[Estimator, dict[str, Any]]:
+    """Return the fit of claims in memory, and the JSON object of ``truth``."""
     from masquerade.truth import ReportMechanisms
 
-    kept = cast("Duplicates", duplicates)
-    if mechanism is not None or (levels is None and "mechanism" not in frame.column_names):
-        null = mechanism is not None and mechanism.null
-        known = likely if mechanism is None else mechanism.kind
-        claims = Claims.from_frame(
-            frame,
-            kind=cast("Kind | None", kind or known),
-            options=options,
-            null=null,
-            duplicates=kept,
-        )
-        return claims, mechanism
-    masked_by = None if levels is None else read_levels(levels)
-    claims, masks = ReportMechanisms.with_claims(frame, masked_by, options=options, duplicates=kept)
-    if kind is not None and kind != claims.kind:
-        raise ParameterError(
-            f"{masks.mechanisms[0]} masks {claims.kind} claims, but {kind} ones are asked for. "
-            f"Choose a method for {claims.kind} claims, or leave out --kind."
-        )
-    return claims, masks
+    claims = table.claims
+    bar = nullcontext() if quiet or len(claims) < _LONG else progress_bar(table.method.name)
+    started = time.perf_counter()
+    with bar as tell:
+        fit = table.fit(tell)
+    result: dict[str, Any] = {
+        "method": fit.name,
+        "kind": claims.kind,
+        "tasks": claims.n_tasks,
+        "workers": claims.n_workers,
+        "claims": len(claims),
+        "converged": fit.converged_,
+        "iterations": fit.iterations_,
+        "seconds": round(time.perf_counter() - started, 6),
+    }
+    if isinstance(table.masks, ReportMechanisms):
+        result["mechanisms"] = {
+            str(each): int(rows.sum()) for each, rows in table.masks.rows() if rows.any()
+        }
+    result |= _diagnostics(fit)
+    if known is not None:
+        result |= _scores(fit, claims, known)
+    return fit, result
+
+
+def _diagnostics(fit: Estimator | PartitionFit) -> dict[str, Any]:
+    found: dict[str, Any] = {"components": fit.components_}
+    if hasattr(fit, "orientation_ambiguous_"):  # of labels
+        found["orientation_ambiguous"] = fit.orientation_ambiguous_
+    found["unanswered"] = len(fit.unanswered_)
+    found["remarks"] = [str(remark) for remark in fit.remarks_]
+    return found
+
+
+def _over_partitions(
+    folder: Path, given: InferenceOptions, known: Truths | None, out: Path | None
+) -> dict[str, Any]:
+    """Return the result of the fit over partitions as the JSON object of ``truth``."""
+    from masquerade.answers.frames import write_table
+    from masquerade.truth.inference import PartitionInference
+
+    started = time.perf_counter()
+    with (
+        progress_bar("rounds") as tell,
+        PartitionInference.opened(folder, given, tell) as inference,
+    ):
+        fit = inference.fit()
+        index = fit.index
+        result: dict[str, Any] = {
+            "method": fit.estimator.name,
+            "kind": "categorical",
+            "engine": given.engine_for(folder),
+            "partitions": len(inference.partitions),
+            "tasks": index.n_tasks,
+            "workers": index.n_workers,
+            "claims": index.n_claims,
+            "converged": fit.converged_,
+            "iterations": fit.iterations_,
+            "seconds": round(time.perf_counter() - started, 6),
+        } | _diagnostics(fit)
+        if index.reports is not None:
+            result["mechanisms"] = index.reports
+        if known is not None:
+            # a score says little without that of a plain method
+            found, scored = fit.accuracy(known)
+            baseline = inference.fit("majority-vote").accuracy(known)[0]
+            result |= {"accuracy": found, "baseline": baseline}
+            result |= {"baseline_method": "majority-vote", "scored": scored}
+        if out is not None:
+            # one file where `out` has the ending of one, else a folder of a file a partition
+            if out.suffix:
+                write_table(fit.truths_, out)
+            else:
+                fit.write(out)
+            result["out"] = str(out)
+    return result
 
 
 def _show_first(fit: Estimator) -> None:
@@ -319,33 +253,8 @@ def _show_first(fit: Estimator) -> None:
         say(console, f"{len(fit.truths_) - _FIRST} more tasks: --out - prints all.")
 
 
-def _fitted(
-    method: Estimator,
-    table: Claims,
-    mechanism: Masks,
-    gold: Truths | None,
-    *,
-    quiet: bool,
-) -> Estimator:
-    """Return the method fitted, with a bar on standard error if it takes long."""
-    from masquerade.truth import CategoricalEstimator
-
-    if not isinstance(method, CategoricalEstimator):
-        if gold is not None:
-            raise ParameterError(
-                f"--gold is for categories; {method.name} is for numbers. Leave out --gold."
-            )
-        if quiet or len(table) < _LONG:
-            return method.fit(table, mechanism=mechanism)
-        with progress_bar(f"rounds of {method.name}") as tell:
-            return method.fit(table, mechanism=mechanism, progress=tell)
-    if quiet or len(table) < _LONG:
-        return method.fit(table, mechanism=mechanism, gold=gold)
-    with progress_bar(method.name) as tell:
-        return method.fit(table, mechanism=mechanism, gold=gold, progress=tell)
-
-
 def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:
+    """Return scores against known truths; a score says little without that of a plain method."""
     from masquerade.truth import (
         CategoricalEstimator,
         MajorityVote,

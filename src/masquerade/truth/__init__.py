@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from masquerade.truth.numeric import (
         CATD,
         ChannelEM,
-        ConfidenceAware,
         GaussianTruth,
         HeavyTail,
         Mean,
@@ -95,7 +94,6 @@ __all__ = [
     "Collection",
     "Combination",
     "Components",
-    "ConfidenceAware",
     "DawidSkene",
     "Estimate",
     "Estimator",

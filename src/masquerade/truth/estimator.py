@@ -238,6 +238,16 @@ class Estimator(Parametrized, ABC):
     def iterations_(self) -> int:
         """Number of iterations done."""
 
+    @property
+    @abstractmethod
+    def unanswered_(self) -> pa.Array:
+        """Tasks that nobody answered (all reports are "no answer")."""
+
+    @property
+    @abstractmethod
+    def components_(self) -> int:
+        """Number of groups of workers and tasks that share no answer with one another."""
+
     def _as_claims(self, data: Claims | Frame, mechanism: Any) -> Claims:
         """Return data as claims of the method's kind."""
         if not isinstance(data, Claims):

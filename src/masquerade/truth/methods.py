@@ -1,73 +1,43 @@
-"""The truth methods by the names that the command line uses."""
+"""The registry of truth methods: one module each in this room or in its folder of numbers.
+
+A module that holds a method says its name in a line ``name: ClassVar[str] = "..."``, and nothing
+else has to be told of it: commands, documentation and the common tests read what the class says.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
-from masquerade.truth.auto import Auto
-from masquerade.truth.bayesian_combination import BayesianCombination
-from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
 from masquerade.truth.estimator import Estimator, Kind
-from masquerade.truth.glad import GLAD
-from masquerade.truth.numeric import (
-    CATD,
-    ChannelEM,
-    ConfidenceAware,
-    GaussianTruth,
-    HeavyTail,
-    Mean,
-    Median,
-    Moments,
-    NumericAuto,
-    QualityWeighted,
-    Reliability,
-)
-from masquerade.truth.one_coin import OneCoin
-from masquerade.truth.subtypes import Subtypes
-from masquerade.truth.truth_discovery import TruthDiscovery
-from masquerade.truth.two_coin import TwoCoin
-from masquerade.truth.vote_weights import GoldMajorityVote
-from masquerade.truth.voting import MajorityVote, WeightedVote
+from masquerade.truth.method_names import FOLDERS, method_names
 
-#: All methods, simplest first, those for categories before those for numbers.
-METHODS: tuple[type[Estimator], ...] = (
-    MajorityVote,
-    WeightedVote,
-    GoldMajorityVote,
-    TruthDiscovery,
-    OneCoin,
-    OneCoinDawidSkene,
-    TwoCoin,
-    DawidSkene,
-    GLAD,
-    MACE,
-    BayesianCombination,
-    Subtypes,
-    Auto,
-    Median,
-    Mean,
-    QualityWeighted,
-    ConfidenceAware,
-    CATD,
-    GaussianTruth,
-    Reliability,
-    HeavyTail,
-    Moments,
-    ChannelEM,
-    NumericAuto,
-)
-
-_ALIASES: dict[str, type[Estimator]] = {
-    "mv": MajorityVote,
-    "td": TruthDiscovery,
-    "ca": OneCoin,
-    "channelaware": OneCoin,
-    "ds": DawidSkene,
-    "wawa": WeightedVote,
+_ALIASES = {
+    "mv": "majority-vote",
+    "td": "truth-discovery",
+    "ca": "one-coin",
+    "channelaware": "one-coin",
+    "ds": "dawid-skene",
+    "wawa": "weighted-vote",
 }
-
 #: The method that the name ``"auto"`` stands for, by the kind of claims.
-AUTO: dict[Kind, type[Estimator]] = {"categorical": Auto, "numeric": NumericAuto}
+AUTO: dict[Kind, str] = {"categorical": "auto", "numeric": "numeric-auto"}
+
+
+def registered() -> dict[str, type[Estimator]]:
+    """Return all methods by their names, those for labels before those for numbers."""
+    methods: dict[str, type[Estimator]] = {}
+    for kind in FOLDERS:
+        for name, module in method_names(kind).items():
+            for one in vars(import_module(module)).values():
+                if isinstance(one, type) and vars(one).get("name") == name:
+                    methods[name] = one
+    return methods
+
+
+#: All methods, by kind and name.
+METHODS: tuple[type[Estimator], ...] = tuple(registered().values())
 
 
 def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
@@ -95,10 +65,12 @@ def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
     if wanted == "auto":
         if kind not in AUTO:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
-        return AUTO[kind]
-    known = {_bare(method.name): method for method in METHODS} | _ALIASES
+        wanted = _bare(AUTO[kind])
+    methods = registered()
+    known = {_bare(name): method for name, method in methods.items()}
+    known |= {alias: methods[name] for alias, name in _ALIASES.items()}
     if wanted not in known:
-        names = dict.fromkeys(["auto", *(method.name for method in METHODS)])
+        names = dict.fromkeys(["auto", *methods])
         raise ParameterError(
             f"method {text!r} is unknown; expected one of {', '.join(names)}."
             f"{suggestion(text, list(names))}"

@@ -5,13 +5,12 @@ from masquerade.truth.numeric.channel_em import ChannelEM
 from masquerade.truth.numeric.estimator import NumericEstimator
 from masquerade.truth.numeric.location import Mean, Median
 from masquerade.truth.numeric.moments import Moments
-from masquerade.truth.numeric.quality_weighted import CATD, ConfidenceAware, QualityWeighted
+from masquerade.truth.numeric.quality_weighted import CATD, QualityWeighted
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
 
 __all__ = [
     "CATD",
     "ChannelEM",
-    "ConfidenceAware",
     "GaussianTruth",
     "HeavyTail",
     "Mean",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from typing import ClassVar
+from functools import reduce
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +18,15 @@ from masquerade.truth.diagnostics import PRIOR_ONLY, Remark
 from masquerade.truth.estimator import NOT_FITTED
 from masquerade.truth.numeric.channel_em import ChannelEM
 from masquerade.truth.numeric.estimator import (
+    AfterRound,
     NumericEstimator,
     NumericSolution,
     ValueIntervals,
+    median_of,
+    no_round,
 )
 from masquerade.truth.numeric.location import Median, SortedValues
-from masquerade.truth.numeric.programs import (
-    MedianOf,
-    Program,
-    Section,
-    Together,
-    at_once,
-    everywhere,
-)
-from masquerade.truth.numeric.quality_weighted import CATD, ConfidenceAware, QualityWeighted
+from masquerade.truth.numeric.quality_weighted import CATD, QualityWeighted
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
 from masquerade.truth.ties import digest, scattered, uniform_by_claim
@@ -44,6 +39,8 @@ _FARTHEST = 3.0  # task scales; an error farther out counts as this
 _CLEARLY = 2.0  # standard errors by which a method has to beat `ChannelEM`
 _STRENGTH = 4.0  # claims of a typical task that are added to a task's scale
 _DEVIATION = 1.4826  # standard deviation of a normal distribution, in median absolute deviations
+#: `CATD` for small crowds.
+_FLOORED: dict[str, Any] = {"floor": 1e-6, "max_iterations": 10}
 _LEAST = 1e-9  # of a mean error, before its logarithm is taken
 
 
@@ -51,9 +48,10 @@ _LEAST = 1e-9  # of a mean error, before its logarithm is taken
 class NumericAuto(NumericEstimator):
     """Choose by held-out claims, never by truths, and take the median of the three best.
 
-    Of `Median`, `GaussianTruth`, `HeavyTail`, `ConfidenceAware`, `CATD` and `Reliability` the three
-    are taken that predict held-out claims best and differ least between halves of the workers; a
-    task's value is the median of their values. So no method that fails on a crowd decides alone.
+    Of `Median`, `GaussianTruth`, `HeavyTail`, `CATD`, `CATD` with a floor and ten rounds, and
+    `Reliability` the three are taken that predict held-out claims best and differ least between
+    halves of the workers; a task's value is the median of their values. So no method that fails on
+    a crowd decides alone.
 
     Masked numbers go to `ChannelEM`, unless `HeavyTail`, on the reports as they are, predicts
     held-out reports clearly better; categories that stand for numbers to `ChannelEM`; what matrix
@@ -94,23 +92,30 @@ class NumericAuto(NumericEstimator):
 
     levels: tuple[float, ...] | None = None
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
         by_levels = ChannelEM(confidence=self.confidence, levels=self.levels)
         if claims.kind == "categorical" or isinstance(mechanism, ReportMechanisms):
             choice = NumericChoice.only(by_levels)
         elif isinstance(mechanism, LatticeMechanism):
             others = (by_levels, HeavyTail(confidence=self.confidence))
-            choice = yield Section(partial(NumericChoice.of_masked, others, claims, mechanism))
+            choice = NumericChoice.of_masked(others, claims, mechanism)
         elif mechanism is not None:
             choice = NumericChoice.only(QualityWeighted(confidence=self.confidence))
         else:
-            kinds = (Median, GaussianTruth, HeavyTail, ConfidenceAware, CATD, Reliability)
-            methods = tuple(kind(confidence=self.confidence) for kind in kinds)
-            choice = yield Section(partial(NumericChoice.of_clear, methods, claims.answered()))
+            methods = (
+                Median(confidence=self.confidence),
+                GaussianTruth(confidence=self.confidence),
+                HeavyTail(confidence=self.confidence),
+                CATD(confidence=self.confidence, **_FLOORED),
+                CATD(confidence=self.confidence),
+                Reliability(confidence=self.confidence),
+            )
+            choice = NumericChoice.of_clear(methods, claims.answered())
         best = [choice.methods[place] for place in choice.best]
-        fits = yield Together(tuple(partial(method.program, claims, mechanism) for method in best))
-        return choice.joined(fits)
+        return choice.joined([method.solve(claims, mechanism, after_round) for method in best])
 
     @property
     def chosen_(self) -> NumericEstimator:
@@ -158,20 +163,11 @@ class NumericChoice:
         return cls((method,), nothing, nothing, (0,))
 
     @classmethod
-    def of_clear(
-        cls, methods: tuple[NumericEstimator, ...], claims: Claims
-    ) -> Program[NumericChoice]:
+    def of_clear(cls, methods: tuple[NumericEstimator, ...], claims: Claims) -> NumericChoice:
         """Choose by claims that are answers; the last method where nothing can be held out."""
-        scale = yield Section(partial(task_scales, claims))
-        far, apart = [], []
-        for method in methods:
-            parts = (
-                partial(_errors_held_out, method, claims, scale),
-                partial(_differences_of_halves, method, claims, scale),
-            )
-            error, difference = yield Together(parts)
-            far.append(error)
-            apart.append(difference)
+        scale = task_scales(claims)
+        far = [_errors_held_out(method, claims, scale) for method in methods]
+        apart = [_differences_of_halves(method, claims, scale) for method in methods]
         nothing = np.full(len(methods), np.nan)
         if any(np.isnan(figure) for figure in (*far, *apart)):
             return cls(methods, nothing, nothing, (len(methods) - 1,))
@@ -187,33 +183,30 @@ class NumericChoice:
         methods: tuple[NumericEstimator, ...],
         claims: Claims,
         mechanism: LatticeMechanism,
-    ) -> Program[NumericChoice]:
+    ) -> NumericChoice:
         """Choose by held-out reports: the first method, unless the second is clearly better."""
-        whole = yield Section(partial(methods[0].program, claims, mechanism))
+        whole = methods[0].solve(claims, mechanism)
         if any(remark.code == PRIOR_ONLY for remark in whole.remarks):
             return cls.only(methods[0])  # there is nothing to predict reports from
-        parts: list[Floats] = [np.zeros((len(methods), 0))]
-        splits = tuple(
-            partial(_squares, methods, claims, mechanism, split) for split in range(_MASKED_SPLITS)
+        splits = range(_MASKED_SPLITS)
+        square = np.concatenate(
+            [_squares(methods, claims, mechanism, split) for split in splits], axis=1
         )
-        parts += yield Together(splits)
-        square = np.concatenate(parts, axis=1)
-        gain = square[0] - square[1]
-        size, squares, gains = yield from everywhere(len(gain), square.sum(axis=1), gain.sum())
+        gain, size = square[0] - square[1], square.shape[1]
         nothing = np.full(len(methods), np.nan)
         if size < 2:
             return cls(methods, nothing, nothing, (0,))
-        mean = gains / size
-        spread = yield from everywhere(float(((gain - mean) ** 2).sum()))
-        error = np.sqrt(spread / (size - 1) / size)
-        t = float(mean / error) if error > 0 else 0.0
-        return cls(methods, np.sqrt(squares / size), np.array([np.nan, t]), (int(t > _CLEARLY),))
+        error = np.sqrt(gain.var(ddof=1) / size)
+        t = float(gain.mean() / error) if error > 0 else 0.0
+        return cls(
+            methods, np.sqrt(square.mean(axis=1)), np.array([np.nan, t]), (int(t > _CLEARLY),)
+        )
 
     def table(self) -> pa.Table:
         """Return the choice as a table; see `NumericAuto.selection_`."""
         return pa.table(
             {
-                "candidate": [method.name for method in self.methods],
+                "candidate": [label(method) for method in self.methods],
                 "score": pa.array(self.score, from_pandas=True),
                 "t": pa.array(self.t, from_pandas=True),
                 "chosen": [place in self.best for place in range(len(self.methods))],
@@ -242,8 +235,14 @@ class NumericChoice:
     def _remark(self) -> tuple[Remark, ...]:
         if np.isnan(self.score).all():
             return ()
-        names = ", ".join(f"{self.methods[i].name} ({self.score[i]:.3g})" for i in self.best)
+        names = ", ".join(f"{label(self.methods[i])} ({self.score[i]:.3g})" for i in self.best)
         return (Remark("CHOSEN", f"by error on held-out claims: {names}"),)
+
+
+def label(method: NumericEstimator) -> str:
+    """Return the name of a candidate in tables."""
+    floored = isinstance(method, CATD) and method.floor == _FLOORED["floor"]
+    return f"{method.name}, floored" if floored else method.name
 
 
 def _figures(solution: NumericSolution) -> tuple[Floats, Floats, Floats]:
@@ -251,7 +250,7 @@ def _figures(solution: NumericSolution) -> tuple[Floats, Floats, Floats]:
     return own.standard_error, own.low, own.high
 
 
-def task_scales(claims: Claims) -> Program[Floats]:
+def task_scales(claims: Claims) -> Floats:
     """Return how far the claims on each task typically spread, shape (n_tasks,); above 0."""
     count = np.bincount(claims.task, minlength=claims.n_tasks)
     values = SortedValues.of(claims)
@@ -260,7 +259,7 @@ def task_scales(claims: Claims) -> Program[Floats]:
     deviation = _DEVIATION * away.spread_out(away.median())
     known = (count > 1) & (deviation > 0)
     log = np.log(deviation[known])
-    typical = yield MedianOf(log)
+    typical = median_of(log)
     if np.isnan(typical):
         return np.ones(claims.n_tasks)
     scale = np.full(claims.n_tasks, np.exp(typical))
@@ -270,58 +269,35 @@ def task_scales(claims: Claims) -> Program[Floats]:
     return scale
 
 
-def _errors_held_out(method: NumericEstimator, claims: Claims, scale: Floats) -> Program[float]:
+def _errors_held_out(method: NumericEstimator, claims: Claims, scale: Floats) -> float:
     """Return the mean distance of all held-out claims from a method's values, in scales, cut off.
 
     NaN where nothing can be held out.
     """
-
-    def of_split(split: int) -> Program[tuple[float, int]]:
-        rows = yield Section(
-            partial(at_once, partial(held_out_sparing, claims, split, share=_HELD_OUT))
-        )
-        unseen = claims.among(rows)
-        size = yield from everywhere(len(unseen))
-        if not size:
-            return 0.0, 0
-        solution = yield from method.program(claims.among(~rows), None)
-        far = np.abs(unseen.value - solution.intervals.value[unseen.task]) / scale[unseen.task]
-        total = yield from everywhere(float(np.minimum(far, _FARTHEST).sum()))
-        return total, size
-
-    return (yield from _mean_of(of_split, _SPLITS))
+    far = []
+    for split in range(_SPLITS):
+        rows = held_out_sparing(claims, split, share=_HELD_OUT)
+        if rows.any():
+            unseen, solution = claims.among(rows), method.solve(claims.among(~rows), None)
+            off = np.abs(unseen.value - solution.intervals.value[unseen.task])
+            far.append(np.minimum(off / scale[unseen.task], _FARTHEST))
+    return float(np.concatenate(far).mean()) if far else np.nan
 
 
-def _differences_of_halves(
-    method: NumericEstimator, claims: Claims, scale: Floats
-) -> Program[float]:
+def _differences_of_halves(method: NumericEstimator, claims: Claims, scale: Floats) -> float:
     """Return the mean distance of a task's values from two halves of the workers, in scales."""
     count = np.bincount(claims.task, minlength=claims.n_tasks)
-    enough = yield from everywhere(int(count[count >= _ENOUGH].sum()))
-    least = _ENOUGH if enough >= _FEW else 2
-
-    def of_halving(halving: int) -> Program[tuple[float, int]]:
+    least = _ENOUGH if count[count >= _ENOUGH].sum() >= _FEW else 2
+    apart = [np.zeros(0)]
+    for halving in range(_HALVINGS):
         halves = halves_by_worker(claims, halving, least=least)
-        sizes = yield from everywhere(np.array([half.sum() for half in halves]))
-        if not sizes.all():
-            return 0.0, 0
-        one, other = yield Together(
-            tuple(partial(method.program, claims.among(half), None) for half in halves)
-        )
-        apart = np.abs(one.intervals.value - other.intervals.value) / scale
-        # Tasks that only one half answered have no difference.
-        apart = np.minimum(apart[~np.isnan(apart)], _FARTHEST)
-        total, size = yield from everywhere(float(apart.sum()), len(apart))
-        return total, size
-
-    return (yield from _mean_of(of_halving, _HALVINGS))
-
-
-def _mean_of(part: Callable[[int], Program[tuple[float, int]]], count: int) -> Program[float]:
-    """Return the mean over `count` parts, each a sum and its size; NaN of nothing."""
-    parts = yield Together(tuple(partial(part, place) for place in range(count)))
-    total, size = sum(total for total, _ in parts), sum(size for _, size in parts)
-    return total / size if size else np.nan
+        if all(half.any() for half in halves):
+            one, other = (method.solve(claims.among(half), None) for half in halves)
+            off = np.abs(one.intervals.value - other.intervals.value) / scale
+            # Tasks that only one half answered have no difference.
+            apart.append(np.minimum(off[~np.isnan(off)], _FARTHEST))
+    total = np.concatenate(apart)
+    return float(total.mean()) if len(total) else np.nan
 
 
 def _squares(
@@ -329,18 +305,17 @@ def _squares(
     claims: Claims,
     mechanism: LatticeMechanism,
     split: int,
-) -> Program[Floats]:
+) -> Floats:
     """Return the squared distances of held-out reports from those expected, by method."""
     reports = claims.answered()
     rows = held_out_sparing(reports, split, share=_HELD_OUT)
     unseen, names = reports.among(rows), np.zeros(len(claims), dtype=bool)
-    nothing = np.zeros((len(methods), 0))
-    if not (yield from everywhere(len(unseen))):
-        return nothing
+    if not len(unseen):
+        return np.zeros((len(methods), 0))
     # "No answer" stays among the reports that are learnt from.
     names[np.flatnonzero(~claims.unanswered())[rows]] = True
     kept = claims.among(~names)
-    fits = yield Together(tuple(partial(method.program, kept, mechanism) for method in methods))
+    fits = [method.solve(kept, mechanism) for method in methods]
     values = [solution.intervals.value[unseen.task] for solution in fits]
     expected = [_expected_report(value, mechanism) for value in values]
     off = unseen.value - np.stack(expected)

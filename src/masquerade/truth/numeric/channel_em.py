@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -21,8 +20,13 @@ from masquerade.truth.numeric.channel_model import (
     PooledEstimate,
     TruthGrid,
 )
-from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
-from masquerade.truth.numeric.programs import Program, Section, at_once, everywhere
+from masquerade.truth.numeric.estimator import (
+    AfterRound,
+    NumericEstimator,
+    NumericSolution,
+    ValueIntervals,
+    no_round,
+)
 from masquerade.truth.numeric.reports_table import ReportTable
 from masquerade.truth.report_mechanisms import Masks
 
@@ -128,15 +132,17 @@ class ChannelEM(NumericEstimator):
             _require_all_cells(claims)
         return claims
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        table: ReportTable = yield Section(partial(ReportTable.of, claims, mechanism, self.levels))
-        pool: PooledEstimate = yield Section(partial(PooledEstimate.of, table))
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        table = ReportTable.of(claims, mechanism, self.levels)
+        pool = PooledEstimate.of(table)
         spoken = np.bincount(table.worker[table.spoken], minlength=table.n_workers)
-        spoken = yield from everywhere(spoken)
-        models: list[FittedCrowdModel] = []
-        for grid in _grids(table, pool):
-            models.append((yield Section(partial(self._fitted, table, pool, grid))))
+        models = [
+            CrowdModel(table, pool, grid).fit(self.tolerance, self.max_iterations, after_round)
+            for grid in _grids(table, pool)
+        ]
         model = max(models, key=lambda one: one.evidence)
         # The best of several grids has more evidence by chance alone.
         gate = -np.inf if mechanism is None else self.gate * len(models)
@@ -145,22 +151,16 @@ class ChannelEM(NumericEstimator):
             "answering_rate": np.where(spoken > 0, model.answering_rate(), 0.0),
             "standard_deviation": np.where(spoken > 0, decoding.deviation(), np.nan),
         }
-        learnt, size = yield from everywhere(float(model.information().sum()), table.n_tasks)
+        learnt = float(model.information().mean()) if table.n_tasks else None
         return NumericSolution(
             self._values(decoding),
             workers,
             model.state.converged,
             model.state.rounds,
-            decoding.remarks(gate, learnt / size if size else None),
+            decoding.remarks(gate, learnt),
             constant=decoding.constant,
             basis=decoding,
         )
-
-    def _fitted(
-        self, table: ReportTable, pool: PooledEstimate, grid: TruthGrid
-    ) -> Program[FittedCrowdModel]:
-        model: CrowdModel = yield Section(partial(at_once, partial(CrowdModel, table, pool, grid)))
-        return (yield from model.fit(self.tolerance, self.max_iterations))
 
     def _values(self, decoding: Decoding) -> ValueIntervals:
         kind = self.estimate

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +23,7 @@ from scipy.special import logsumexp, ndtr
 
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.truth.expectation_maximization import row_softmax
-from masquerade.truth.numeric.programs import Loop, Program, Section, everywhere
+from masquerade.truth.numeric.estimator import AfterRound
 from masquerade.truth.numeric.reports_table import ReportTable
 
 _RATES = 16  # of the grid of answering rates
@@ -47,15 +46,13 @@ class PooledEstimate:
     rate_of_worker: Floats
 
     @classmethod
-    def of(cls, table: ReportTable) -> Program[PooledEstimate]:
+    def of(cls, table: ReportTable) -> PooledEstimate:
         """Estimate by expectation-maximisation; linear in reports."""
         n_levels, n_symbols = table.given.shape
         counts = sparse.coo_array(
             (np.ones(len(table.symbol)), (table.worker, table.symbol)),
             shape=(table.n_workers, n_symbols),
         ).tocsr()
-        # How often each worker reported each symbol is all that is asked of other blocks.
-        counts = yield from everywhere(counts)
         rates = np.ones(1)
         if table.skipped is not None:
             most = max(float(counts.sum(axis=1).max(initial=1)), 2.0)
@@ -153,24 +150,23 @@ class CrowdState:
 
 
 class CrowdModel:
-    """Expectation-maximization over the reports of a block."""
+    """Expectation-maximization over reports."""
 
     def __init__(self, table: ReportTable, pool: PooledEstimate, grid: TruthGrid) -> None:
         self.table, self.pool, self.grid = table, pool, grid
         self.blocks = tuple(_blocks(table, len(grid.truths)))
 
-    def fit(self, tolerance: float, most: int) -> Program[FittedCrowdModel]:
+    def fit(self, tolerance: float, most: int, after_round: AfterRound) -> FittedCrowdModel:
         """Iterate to the result."""
         n_classes, n_truths, _ = self.grid.answering.shape
         # A silent report says the same of all truths, so only their number counts.
         silences = np.bincount(
             self.table.worker[~self.table.spoken], minlength=self.table.n_workers
         )
-        silences = yield from everywhere(silences)
         # The small share keeps every truth of the grid possible.
         prior = np.interp(self.grid.truths, self.table.levels, self.pool.answers) + 0.02 / n_truths
         prior = prior / prior.sum()
-        start = CrowdState(
+        state = CrowdState(
             np.repeat(self.pool.rate_prior, n_classes) / n_classes,
             # classes alike at first
             np.repeat(self.pool.rate_of_worker, n_classes, axis=1) / n_classes,
@@ -178,9 +174,10 @@ class CrowdModel:
             prior,
             np.tile(prior, (self.table.n_tasks, 1)),
         )
-        last: CrowdState = yield Loop(start, partial(self._next, silences, tolerance, most))
-        fitted: FittedCrowdModel = yield Section(partial(self._finish, last))
-        return fitted
+        while not state.converged and state.rounds < most:
+            state = self._next(silences, tolerance, state)
+            after_round()
+        return self._finish(state)
 
     def _chances(self, state: CrowdState) -> Floats:
         """Return T, of shape (n_rates * n_classes, n_symbols, n_truths)."""
@@ -193,9 +190,7 @@ class CrowdModel:
             chance = chance + ((1 - rates)[:, None] * self.table.skipped)[:, None, :, None]
         return np.asarray(chance.reshape(-1, *chance.shape[2:]) + _TINY)
 
-    def _next(
-        self, silences: Integers, tolerance: float, most: int, state: CrowdState
-    ) -> Program[tuple[CrowdState, bool]]:
+    def _next(self, silences: Integers, tolerance: float, state: CrowdState) -> CrowdState:
         """Update truths, workers and parameters."""
         chance = self._chances(state)
         log_chance = np.log(chance)
@@ -204,16 +199,10 @@ class CrowdModel:
         # E-step of workers: q(s, c) ~ P(s, c) exp E[ln T]
         # expected[block][pair, truth]: reports weighted by the tasks' posteriors
         expected = [np.asarray(block.on_task.T @ posterior) for block in self.blocks]
-        part = np.zeros_like(state.kind)
+        said = np.zeros_like(state.kind)
         for block, reports in zip(self.blocks, expected, strict=True):
             for symbol, start, end in block.runs:
-                part[block.worker[start:end]] += reports[start:end] @ log_chance[:, symbol].T
-        said, of_truth, moved, size = yield from everywhere(
-            part,
-            posterior.sum(axis=0),
-            float(np.abs(posterior - state.posterior).sum()),
-            posterior.size,
-        )
+                said[block.worker[start:end]] += reports[start:end] @ log_chance[:, symbol].T
         joint = np.log(state.kinds) + said
         if self.table.silent is not None:
             # the same for all truths, so the first one stands for them
@@ -224,15 +213,13 @@ class CrowdModel:
         for block, reports in zip(self.blocks, expected, strict=True):
             for symbol, start, end in block.runs:
                 by_kind[:, symbol] += kind[block.worker[start:end]].T @ reports[start:end]
-        reports_by_kind = yield from everywhere(by_kind)
-        rounds, converged = state.rounds + 1, moved / max(size, 1) < tolerance
-        found = CrowdState(
-            *self._maximization_step(state, kind, of_truth, reports_by_kind / chance),
+        moved = float(np.abs(posterior - state.posterior).sum())
+        return CrowdState(
+            *self._maximization_step(state, kind, posterior.sum(axis=0), by_kind / chance),
             posterior,
-            rounds,
-            converged,
+            state.rounds + 1,
+            moved / max(posterior.size, 1) < tolerance,
         )
-        return found, converged or rounds >= most
 
     def _maximization_step(
         self, state: CrowdState, kind: Floats, of_truth: Floats, ratio: Floats
@@ -273,7 +260,7 @@ class CrowdModel:
         ]
         return np.concatenate(parts) if parts else np.zeros((0, len(state.prior)))
 
-    def _finish(self, state: CrowdState) -> Program[FittedCrowdModel]:
+    def _finish(self, state: CrowdState) -> FittedCrowdModel:
         """Return the final posteriors, and the evidence that tasks differ."""
         log_chance, log_prior = np.log(self._chances(state)), np.log(state.prior)
         scores, apart = np.tile(log_prior, (self.table.n_tasks, 1)), 0.0
@@ -283,14 +270,14 @@ class CrowdModel:
             reports = np.asarray(block.on_task.sum(axis=0)).ravel()
             # All tasks alike: each report has a truth of its own, drawn from the prior.
             apart += float(reports @ logsumexp(weights + log_prior, axis=1))
-        evidence = yield from everywhere(float(logsumexp(scores, axis=1).sum()) - apart)
+        evidence = float(logsumexp(scores, axis=1).sum()) - apart
         found = replace(state, posterior=row_softmax(scores))
         return FittedCrowdModel(self.pool, self.grid, found, evidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedCrowdModel:
-    """The result of `CrowdModel`; posteriors are those of the block's tasks."""
+    """The result of `CrowdModel`; posteriors are those of the tasks."""
 
     pool: PooledEstimate
     grid: TruthGrid

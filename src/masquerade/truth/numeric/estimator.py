@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,8 +19,19 @@ from masquerade.exact.number import text_of
 from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
-from masquerade.truth.numeric.programs import MedianOf, Program, run_in_memory
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
+
+#: A function that methods call after each round.
+AfterRound = Callable[[], None]
+
+
+def no_round() -> None:
+    """Do nothing after a round."""
+
+
+def median_of(values: Floats) -> float:
+    """Return the median of values; NaN of none."""
+    return float(np.median(values)) if len(values) else np.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,39 +127,27 @@ class NumericEstimator(Estimator):
                 check_reports(claims.among(rows), each, rows=np.flatnonzero(rows))
         elif masks is not None:
             check_reports(claims, masks)
-        return self._with(claims, self.solve(claims, masks, progress))
-
-    def solve(
-        self, claims: Claims, mechanism: Masks, progress: Progress | None = None
-    ) -> NumericSolution:
-        """Return each task's value and interval, of claims in memory that were checked."""
-        if progress is None:
-            return run_in_memory(self.program(claims, mechanism))
         rounds = count(1)
 
         def after_round() -> None:
-            progress(next(rounds), 0)
+            if progress is not None:
+                progress(next(rounds), 0)
 
-        return run_in_memory(self.program(claims, mechanism), after_round)
+        return self._with(claims, self.solve(claims, masks, after_round))
 
     @abstractmethod
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return the method as a program over a block of tasks, whose claims were checked."""
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return each task's value and interval, of claims that were checked."""
 
-    def constant(self, claims: Claims) -> Program[float]:
-        """Return the best guess that does not tell tasks apart, as a program over a block."""
-        median: float = yield MedianOf(claims.answered().value)
-        return median
+    def constant(self, claims: Claims) -> float:
+        """Return the best guess that does not tell tasks apart."""
+        return median_of(claims.answered().value)
 
     def with_solution(self, claims: Claims, solution: NumericSolution) -> Self:
         """Return a copy of the method that is fitted to claims."""
         return copy(self)._with(claims, solution)
-
-    def unfitted(self) -> Self:
-        """Return a copy that has learnt nothing: small enough to be sent around."""
-        method = copy(self)
-        method._claims = method._solution = None
-        return method
 
     def _with(self, claims: Claims, solution: NumericSolution) -> Self:
         self._claims, self._solution = claims, solution
@@ -228,7 +228,7 @@ class NumericEstimator(Estimator):
     def constant_(self) -> float:
         """The error of the best guess that does not tell tasks apart, for comparison."""
         constant = self.solution_.constant
-        return run_in_memory(self.constant(self.claims_)) if constant is None else constant
+        return self.constant(self.claims_) if constant is None else constant
 
     def constant_error(self, truths: Truths | Frame) -> float:
         """Return the mean absolute error of giving `constant_` to every task of known truth."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +10,13 @@ from scipy.special import bdtr, bdtrik, betainc, stdtrit
 
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
-from masquerade.truth.numeric.programs import Program, at_once
+from masquerade.truth.numeric.estimator import (
+    AfterRound,
+    NumericEstimator,
+    NumericSolution,
+    ValueIntervals,
+    no_round,
+)
 from masquerade.truth.report_mechanisms import Masks
 
 
@@ -34,11 +38,10 @@ class Mean(NumericEstimator):
 
     name: ClassVar[str] = "mean"
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        return at_once(partial(self._solved, claims))
-
-    def _solved(self, claims: Claims) -> NumericSolution:
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
         values = SortedValues.of(claims)
         count, scale = values.count, values.scale()
         # In units of the task's largest value: squares cannot overflow.
@@ -75,11 +78,10 @@ class Median(NumericEstimator):
 
     name: ClassVar[str] = "median"
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        return at_once(partial(self._solved, claims))
-
-    def _solved(self, claims: Claims) -> NumericSolution:
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
         values = SortedValues.of(claims)
         start, count = values.start, values.count
         low, high = np.full(len(count), np.nan), np.full(len(count), np.nan)

@@ -16,11 +16,13 @@ from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_not_negative
 from masquerade.truth.numeric.estimator import (
+    AfterRound,
     NumericEstimator,
     NumericSolution,
     ValueIntervals,
+    median_of,
+    no_round,
 )
-from masquerade.truth.numeric.programs import MedianOf, Program, everywhere
 from masquerade.truth.numeric.reports_table import ReportTable, option_values
 from masquerade.truth.report_mechanisms import Masks
 
@@ -70,17 +72,18 @@ class Moments(NumericEstimator):
         super().__post_init__()
         check_not_negative(least=self.least)
 
-    def constant(self, claims: Claims) -> Program[float]:
-        """Return the median of all reports that are levels, as a program over a block."""
+    def constant(self, claims: Claims) -> float:
+        """Return the median of all reports that are levels."""
         value = claims.answered().value
         if claims.options is not None:
             value = option_values(claims.options, self.levels)[value]
-        median: float = yield MedianOf(value)
-        return median
+        return median_of(value)
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        tables = yield from ReportTable.of_each(claims, mechanism, self.levels)
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        tables = ReportTable.of_each(claims, mechanism, self.levels)
         parts = [_Counted.of(table, mask) for table, mask in tables]
         # Reports of which all answers are reported alike tell nothing.
         parts = [part for part in parts if part.gain]
@@ -98,8 +101,7 @@ class Moments(NumericEstimator):
         task = np.concatenate([part.task for part in parts])
         # The noise of a report is about 1 / gain: a report counts by its precision.
         weight = np.concatenate([np.full(len(part.task), part.gain**2) for part in parts])
-        sum_of_weights, reports_in_all = yield from everywhere(float(weight.sum()), len(weight))
-        weight /= sum_of_weights / reports_in_all
+        weight /= weight.sum() / len(weight)
         number = weight * np.concatenate([part.number for part in parts])
         amount = weight * np.concatenate([part.amount for part in parts])
 
@@ -127,7 +129,7 @@ class Moments(NumericEstimator):
             np.clip(value - reach, *ends),
             np.clip(value + reach, *ends),
         )
-        missing = yield from everywhere(int(np.isnan(value).sum()))
+        missing = int(np.isnan(value).sum())
         text = f"{missing} tasks have too few answers behind the noise for a value"
         return NumericSolution(
             intervals, remarks=(Remark("INSUFFICIENT", text),) if missing else ()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import chdtri, stdtrit
@@ -13,9 +12,14 @@ from scipy.special import chdtri, stdtrit
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
-from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution, ValueIntervals
+from masquerade.truth.numeric.estimator import (
+    AfterRound,
+    NumericEstimator,
+    NumericSolution,
+    ValueIntervals,
+    no_round,
+)
 from masquerade.truth.numeric.location import SortedValues
-from masquerade.truth.numeric.programs import Loop, Program, Section, everywhere
 from masquerade.truth.report_mechanisms import Masks
 
 #: A worker with fewer claims borrows the crowd's variance, as if from this many claims.
@@ -42,20 +46,14 @@ class ScaledClaims:
     half_width: float
 
     @classmethod
-    def of(cls, claims: Claims) -> Program[ScaledClaims]:
-        """Return the answered claims of a block. Their order does not matter. Cost: n log n.
-
-        Range and numbers of claims of workers are those of all blocks.
-        """
+    def of(cls, claims: Claims) -> ScaledClaims:
+        """Return the answered claims. Their order does not matter. Cost: n log n."""
         answered = claims.answered()
         order = np.lexsort((answered.worker, answered.value, answered.task))
         value, worker = answered.value[order], answered.worker[order]
-        of_worker, low, high = yield from everywhere(
-            np.bincount(worker, minlength=claims.n_workers).astype(np.float64),
-            most=(-value.min(initial=np.inf), value.max(initial=-np.inf)),
-        )
+        of_worker = np.bincount(worker, minlength=claims.n_workers).astype(np.float64)
         # halves before the difference: that of two large values would overflow
-        low, high = (-low, high) if low > -np.inf else (0.0, 0.0)
+        low, high = (value.min(), value.max()) if len(value) else (0.0, 0.0)
         middle, half_width = low / 2 + high / 2, high / 2 - low / 2
         scaled = (value - middle) / (half_width if half_width > 0 else 1.0)
         by_task = SortedValues.of(claims)
@@ -79,7 +77,7 @@ class ScaledClaims:
         return np.bincount(self.task, figure, len(self.tasks)).astype(np.float64)
 
     def by_worker(self, figure: Floats) -> Floats:
-        """Return each worker's sum over the worker's claims in the block."""
+        """Return each worker's sum over the worker's claims."""
         return np.bincount(self.worker, figure, self.n_workers).astype(np.float64)
 
     def on_claims_scale(self, value: Floats, error: Floats, reach: Floats) -> ValueIntervals:
@@ -149,27 +147,27 @@ class QualityWeighted(NumericEstimator):
         check_iteration(self.max_iterations, tolerance=self.tolerance)
         check_positive(floor=self.floor)
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
         count = crowd.of_worker
 
-        def parts(value: Floats) -> tuple[Floats]:
-            return (crowd.by_worker((crowd.value - value[crowd.task]) ** 2),)
-
-        def deviation(squares: Floats) -> Floats:
+        def deviation(value: Floats) -> Floats:
+            squares = crowd.by_worker((crowd.value - value[crowd.task]) ** 2)
             pooled = squares.sum() / max(count.sum(), 1.0)
             borrowed = (count < FEW_CLAIMS) * FEW_CLAIMS
             spread = (squares + borrowed * pooled) / np.maximum(count + borrowed, 1)
             return np.asarray(np.sqrt(spread))
 
-        def weights(squares: Floats) -> Floats:
+        def weights(value: Floats) -> Floats:
             # algorithm 1: one over the distance; floored, for the range is 2
-            return 1 / np.maximum(deviation(squares), 2 * self.floor)
+            return 1 / np.maximum(deviation(value), 2 * self.floor)
 
-        rule = Weighting(parts, weights, self.tolerance, self.max_iterations)
-        solution, squares = yield from rule.means(crowd, np.ones(crowd.n_workers), self.confidence)
-        apart = np.where(count > 0, deviation(squares), np.nan) * crowd.half_width
+        rule = Weighting(weights, self.tolerance, self.max_iterations, after_round)
+        solution, value = rule.means(crowd, np.ones(crowd.n_workers), self.confidence)
+        apart = np.where(count > 0, deviation(value), np.nan) * crowd.half_width
         return replace(solution, workers={"standard_deviation": apart, **solution.workers})
 
 
@@ -177,53 +175,35 @@ class QualityWeighted(NumericEstimator):
 class Weighting:
     """A rule by which values of tasks give weights of workers."""
 
-    # Sums over a block's claims, given its values; their totals give the weights.
-    parts: Callable[[Floats], tuple[Any, ...]]
-    weights: Callable[..., Floats]
+    weights: Callable[[Floats], Floats]  # of workers, from values of tasks
     tolerance: float
     max_iterations: int
+    after_round: AfterRound
 
     def means(
         self, crowd: ScaledClaims, weight: Floats, confidence: float
-    ) -> Program[tuple[NumericSolution, Floats]]:
+    ) -> tuple[NumericSolution, Floats]:
         """Alternate between weighted means, at first by `weight`, and weights given these.
 
-        Return the solution, and the first of the sums that the last weights follow from.
+        Return the solution, and the scaled values that the last weights follow from.
         """
-        start = WeightedRound(weight, np.full(len(crowd.tasks), np.nan))
-        last: WeightedRound = yield Loop(start, partial(self._next, crowd))
-        error = yield from weighted_error(crowd, last.value, last.weight, confidence)
-        counted = np.where(crowd.of_worker > 0, last.weight, 0.0)
+        value, converged, rounds = np.full(len(crowd.tasks), np.nan), False, 0
+        while not converged and rounds < self.max_iterations:
+            each = weight[crowd.worker]
+            before, value = value, crowd.by_task(each * crowd.value) / crowd.by_task(each)
+            weight, rounds = self.weights(value), rounds + 1
+            converged = bool(np.abs(value - before).max(initial=0.0) < 2 * self.tolerance)
+            self.after_round()
+        counted = np.where(crowd.of_worker > 0, weight, 0.0)
         shares = {"weight": counted / max(counted.sum(), 1e-300)}
-        intervals = crowd.on_claims_scale(last.value, *error)
-        return NumericSolution(intervals, shares, last.converged, last.rounds), last.sums
-
-    def _next(
-        self, crowd: ScaledClaims, state: WeightedRound
-    ) -> Program[tuple[WeightedRound, bool]]:
-        each = state.weight[crowd.worker]
-        value = crowd.by_task(each * crowd.value) / crowd.by_task(each)
-        change = np.abs(value - state.value).max(initial=0.0)
-        *totals, change = yield from everywhere(*self.parts(value), most=(change,))
-        converged, rounds = bool(change < 2 * self.tolerance), state.rounds + 1
-        found = WeightedRound(self.weights(*totals), value, totals[0], converged, rounds)
-        return found, converged or rounds >= self.max_iterations
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedRound:
-    """The state of weighted means after a round."""
-
-    weight: Floats  # float array, shape (n_workers,)
-    value: Floats  # float array, shape (n_answered,). From -1 to 1; NaN before the first round.
-    sums: Any = None  # the first of the totals that `weight` follows from
-    converged: bool = False
-    rounds: int = 0
+        error = weighted_error(crowd, value, weight, confidence)
+        intervals = crowd.on_claims_scale(value, *error)
+        return NumericSolution(intervals, shares, converged, rounds), value
 
 
 def weighted_error(
     crowd: ScaledClaims, value: Floats, weight: Floats, confidence: float
-) -> Program[tuple[Floats, Floats]]:
+) -> tuple[Floats, Floats]:
     """Return each weighted mean's standard error and how far its interval reaches.
 
     Workers' variances are estimated from residuals, divided by what is left of the claims after the
@@ -235,9 +215,8 @@ def weighted_error(
     total = crowd.by_task(each)
     share = each / total[crowd.task]
     # A claim leaves 1 - share of a degree of freedom: the mean took the rest.
-    squares, free = yield from everywhere(
-        crowd.by_worker((crowd.value - value[crowd.task]) ** 2), crowd.by_worker(1 - share)
-    )
+    squares = crowd.by_worker((crowd.value - value[crowd.task]) ** 2)
+    free = crowd.by_worker(1 - share)
     pooled = squares.sum() / max(free.sum(), 1e-300) if free.sum() > 0 else np.nan
     variance = (squares + pooled) / (free + 1)
     part = share**2 * variance[crowd.worker]
@@ -252,7 +231,7 @@ def weighted_error(
 
 
 @dataclass(eq=False, kw_only=True)
-class ConfidenceAware(NumericEstimator):
+class CATD(NumericEstimator):
     """Weight workers by the upper confidence limit of their variance.
 
     A worker's weight is the ``significance / 2`` quantile of chi-square with as many degrees of
@@ -265,77 +244,19 @@ class ConfidenceAware(NumericEstimator):
     significance : float
         Above 0 and below 1.
     floor : float
-        Least mean square of a worker's claims, as a share of the crowd's, above 0.
+        Least mean square of a worker's claims, as a share of the crowd's, above 0. The default only
+        keeps weights finite.
     tolerance, max_iterations, confidence
-        See `QualityWeighted`.
+        See `HeavyTail`; the tolerance is a share of the range of all claims.
 
     Notes
     -----
     Li, Li, Gao, Su, Zhao, Demirbas, Fan and Han, "A confidence-aware approach for truth discovery
-    on long-tail data", PVLDB 8(4), 2014 (CATD). Values start at the medians. Ours are
-    the floor and the ten rounds: a worker never seen to err would own the result, and with more
-    rounds, in a small crowd, the best worker more and more does. `CATD` has neither.
+    on long-tail data", PVLDB 8(4), 2014. Values start at the medians. In large crowds it is near
+    the truth; in small ones the best worker may come to decide alone: a worker never seen to err
+    owns the result. There ``floor=1e-6, max_iterations=10`` keeps others in.
 
     **Cost**: each round linear in claims; memory linear in claims.
-
-    Examples
-    --------
-    >>> table = {"task": [1, 1, 1, 2, 2, 2], "worker": ["x", "y", "z"] * 2,
-    ...          "value": [1.0, 1.1, 4.0, 2.0, 2.2, 9.0]}
-    >>> ConfidenceAware().fit(table).values_.round(1).tolist()
-    [1.1, 2.2]
-    """
-
-    name: ClassVar[str] = "confidence-aware"
-
-    significance: float = 0.05
-    floor: float = 1e-6
-    tolerance: float = 1e-6
-    max_iterations: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_iteration(self.max_iterations, tolerance=self.tolerance)
-        check_proper_share(significance=self.significance)
-        check_positive(floor=self.floor)
-
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
-        mean = crowd.by_task(crowd.value) / crowd.of_task
-        spread = crowd.by_task((crowd.value - mean[crowd.task]) ** 2) / crowd.of_task
-        spread[spread == 0] = 1.0
-        count = crowd.of_worker
-        # `chdtri` takes the upper tail: this is the quantile of significance / 2.
-        quantile = chdtri(np.maximum(count, 1), 1 - self.significance / 2)
-
-        def parts(value: Floats) -> tuple[Floats, float, int]:
-            off = (crowd.value - value[crowd.task]) ** 2 / spread[crowd.task]
-            return crowd.by_worker(off), float(off.sum()), off.size
-
-        def weights(squares: Floats, total: float, size: int) -> Floats:
-            typical = total / size if total > 0 else 1.0
-            least = self.floor * typical * np.maximum(count, 1)
-            # CATD: chi-square quantile over the sum of squares
-            return np.asarray(quantile / np.maximum(squares, least))
-
-        rule = Weighting(parts, weights, self.tolerance, self.max_iterations)
-        totals = yield from everywhere(*parts(crowd.median))
-        solution, _ = yield from rule.means(crowd, weights(*totals), self.confidence)
-        return solution
-
-
-@dataclass(eq=False, kw_only=True)
-class CATD(ConfidenceAware):
-    """`ConfidenceAware` as it was published: without a floor to speak of, and until it is at rest.
-
-    In large crowds nearer the truth than with the floor and ten rounds; in small ones the best
-    worker may come to decide alone.
-
-    Parameters
-    ----------
-    significance, floor, tolerance, max_iterations, confidence
-        See `ConfidenceAware`; the floor only keeps weights finite.
 
     Examples
     --------
@@ -347,5 +268,35 @@ class CATD(ConfidenceAware):
 
     name: ClassVar[str] = "catd"
 
+    significance: float = 0.05
     floor: float = 1e-12
+    tolerance: float = 1e-6
     max_iterations: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_iteration(self.max_iterations, tolerance=self.tolerance)
+        check_proper_share(significance=self.significance)
+        check_positive(floor=self.floor)
+
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
+        mean = crowd.by_task(crowd.value) / crowd.of_task
+        spread = crowd.by_task((crowd.value - mean[crowd.task]) ** 2) / crowd.of_task
+        spread[spread == 0] = 1.0
+        count = np.maximum(crowd.of_worker, 1)
+        # `chdtri` takes the upper tail: this is the quantile of significance / 2.
+        quantile = chdtri(count, 1 - self.significance / 2)
+
+        def weights(value: Floats) -> Floats:
+            off = (crowd.value - value[crowd.task]) ** 2 / spread[crowd.task]
+            typical = off.mean() if off.any() else 1.0
+            # CATD: chi-square quantile over the sum of squares
+            squares = np.maximum(crowd.by_worker(off), self.floor * typical * count)
+            return np.asarray(quantile / squares)
+
+        rule = Weighting(weights, self.tolerance, self.max_iterations, after_round)
+        return rule.means(crowd, weights(crowd.median), self.confidence)[0]

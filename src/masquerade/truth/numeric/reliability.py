@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -14,8 +13,13 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.estimator import check_iteration, check_positive
-from masquerade.truth.numeric.estimator import NumericEstimator, NumericSolution
-from masquerade.truth.numeric.programs import Loop, MedianOf, Program, Section, everywhere
+from masquerade.truth.numeric.estimator import (
+    AfterRound,
+    NumericEstimator,
+    NumericSolution,
+    median_of,
+    no_round,
+)
 from masquerade.truth.numeric.quality_weighted import ScaledClaims
 from masquerade.truth.report_mechanisms import Masks
 
@@ -73,11 +77,13 @@ class Reliability(NumericEstimator):
         if not 0 <= self.sharpness <= 1:
             raise ParameterError(f"sharpness is {self.sharpness}, expected 0 to 1.")
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
         model = _Model(crowd, tail=math.inf, sharpness=self.sharpness, biased=False)
-        return (yield from model.solution(self.tolerance, self.max_iterations, self.confidence))
+        return model.solution(self.tolerance, self.max_iterations, self.confidence, after_round)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -126,11 +132,13 @@ class HeavyTail(NumericEstimator):
         if not self.tail > 0:
             raise ParameterError(f"tail is {self.tail}, expected above 0.")
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
         model = _Model(crowd, tail=self.tail, sharpness=1.0, biased=self.biased)
-        return (yield from model.solution(self.tolerance, self.max_iterations, self.confidence))
+        return model.solution(self.tolerance, self.max_iterations, self.confidence, after_round)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -180,35 +188,36 @@ class GaussianTruth(NumericEstimator):
         check_iteration(self.max_iterations, tolerance=self.tolerance)
         check_positive(shape=self.shape, scale=self.scale)
 
-    def program(self, claims: Claims, mechanism: Masks) -> Program[NumericSolution]:
-        """Return values and intervals; see `NumericEstimator.program`."""
-        crowd: ScaledClaims = yield Section(partial(ScaledClaims.of, claims))
+    def solve(
+        self, claims: Claims, mechanism: Masks, after_round: AfterRound = no_round
+    ) -> NumericSolution:
+        """Return values and intervals; see `NumericEstimator.solve`."""
+        crowd = ScaledClaims.of(claims)
         mean = crowd.by_task(crowd.value) / crowd.of_task
         spread = np.sqrt(crowd.by_task((crowd.value - mean[crowd.task]) ** 2) / crowd.of_task)
         spread[spread == 0] = 1.0
         claim = (crowd.value - mean[crowd.task]) / spread[crowd.task]
 
-        def body(state: _NormalRound) -> Program[tuple[_NormalRound, bool]]:
+        def advanced(state: _NormalRound) -> _NormalRound:
             # E-step: the normal posterior of a standardised truth
             precision = 1 / state.variance[crowd.worker]
             # posterior variance of a truth that is N(0, 1) beforehand
             left = 1 / (1 + crowd.by_task(precision))
             truth = left * crowd.by_task(precision * claim)
             # E[(claim - truth)**2]: distance from the mean, and what is not known of the truth
-            part = crowd.by_worker((claim - truth[crowd.task]) ** 2 + left[crowd.task])
-            off = (np.abs(truth - state.truth) * spread).max(initial=0.0)
-            squares, change = yield from everywhere(part, most=(off,))
+            squares = crowd.by_worker((claim - truth[crowd.task]) ** 2 + left[crowd.task])
+            change = (np.abs(truth - state.truth) * spread).max(initial=0.0)
             # M-step: the mode of each worker's inverse-gamma posterior
             variance = (2 * self.scale + squares) / (2 * (self.shape + 1) + crowd.of_worker)
             rounds = state.rounds + 1
             converged = rounds > 1 and bool(change < 2 * self.tolerance)
-            found = _NormalRound(variance, truth, left, converged, rounds)
-            return found, converged or rounds >= self.max_iterations
+            return _NormalRound(variance, truth, left, converged, rounds)
 
         nothing = np.zeros(len(mean))
-        last: _NormalRound = yield Loop(
-            _NormalRound(np.ones(crowd.n_workers), nothing, nothing), body
-        )
+        last = _NormalRound(np.ones(crowd.n_workers), nothing, nothing)
+        while not last.converged and last.rounds < self.max_iterations:
+            last = advanced(last)
+            after_round()
         error = spread * np.sqrt(last.left)
         # A task's scale is learnt from its own claims.
         freedom = np.maximum(crowd.of_task - 1, 1)
@@ -251,7 +260,7 @@ class _Round:
     typical: float
     bias_share: float = 0.1  # variance of biases, in variances of their workers
     shared: float = 0.0  # variance of the mean bias, which the values take on
-    change: float = np.inf  # largest of the block's values in the round
+    change: float = np.inf  # largest of the values in the round
     converged: bool = False
     rounds: int = 0
 
@@ -262,9 +271,14 @@ class _Model:
     def __init__(self, crowd: ScaledClaims, *, tail: float, sharpness: float, biased: bool) -> None:
         self.crowd, self.tail, self.sharpness, self.biased = crowd, tail, sharpness, biased
 
-    def solution(self, tolerance: float, most: int, confidence: float) -> Program[NumericSolution]:
-        start: _Round = yield Section(self._start)
-        last: _Round = yield Loop(start, partial(self._next, tolerance, most))
+    def solution(
+        self, tolerance: float, most: int, confidence: float, after_round: AfterRound
+    ) -> NumericSolution:
+        last = self._start()
+        while not last.converged and last.rounds < most:
+            last = self._next(last)
+            last = replace(last, converged=last.change < 2 * tolerance)
+            after_round()
         crowd, active = self.crowd, self.crowd.of_worker > 0
         unit = crowd.half_width
         workers = {
@@ -276,11 +290,11 @@ class _Model:
         intervals = crowd.on_claims_scale(last.value, *self._error(last, confidence))
         return NumericSolution(intervals, workers, last.converged, last.rounds)
 
-    def _start(self) -> Program[_Round]:
+    def _start(self) -> _Round:
         crowd = self.crowd
         residual = np.abs(crowd.value - crowd.median[crowd.task])
         # Where most claims agree, the median of all distances would be 0.
-        apart = yield MedianOf(residual[residual > 0])
+        apart = median_of(residual[residual > 0])
         # A normal variance is about twice the squared median distance.
         typical = 1.0 if np.isnan(apart) else 2 * apart**2
         nothing = np.zeros(crowd.n_workers)
@@ -294,7 +308,7 @@ class _Model:
             typical,
         )
 
-    def _next(self, tolerance: float, most: int, state: _Round) -> Program[tuple[_Round, bool]]:
+    def _next(self, state: _Round) -> _Round:
         """Update workers' variances and biases, then the values."""
         crowd = self.crowd
         off = crowd.value - state.value[crowd.task] - state.bias[crowd.worker]
@@ -304,27 +318,17 @@ class _Model:
         if math.isfinite(self.tail):
             # E-step of Student errors as a scale mixture (Lange, Little and Taylor, 1989)
             damped = (self.tail + 1) / (self.tail + square / state.variance[crowd.worker])
-        # How far the values of all blocks moved is asked for along with the next sums.
-        part = crowd.by_worker(damped * square)
-        del off, square  # not held while the figures of all blocks are awaited
-        squares, change = yield from everywhere(part, most=(state.change,))
-        converged = state.rounds > 0 and bool(change < 2 * tolerance)
-        if converged or state.rounds >= most:
-            return replace(state, converged=converged), True
-        state = self._variances(state, squares)
+        state = self._variances(state, crowd.by_worker(damped * square))
         weight = damped * state.variance[crowd.worker] ** -self.sharpness
         if self.biased:
-            total, pull = yield from everywhere(
-                crowd.by_worker(weight),
-                crowd.by_worker(weight * (crowd.value - state.value[crowd.task])),
-            )
-            state = self._biases(state, total, pull)
+            pull = crowd.by_worker(weight * (crowd.value - state.value[crowd.task]))
+            state = self._biases(state, crowd.by_worker(weight), pull)
         total = crowd.by_task(weight)
         shifted = crowd.value - state.bias[crowd.worker]
         # M-step of truths: weighted means of claims without their workers' biases
         value = crowd.by_task(weight * shifted) / total
         share = weight / total[crowd.task]
-        found = replace(
+        return replace(
             state,
             value=value,
             # variance of a weighted mean of independent errors
@@ -332,7 +336,6 @@ class _Model:
             change=float(np.abs(value - state.value).max(initial=0.0)),
             rounds=state.rounds + 1,
         )
-        return found, False
 
     def _variances(self, state: _Round, squares: Floats) -> _Round:
         """Learn the crowd's distribution by a step of its likelihood, then every worker's mean."""

@@ -16,7 +16,6 @@ from masquerade.mechanisms import (
     Mechanism,
     QuantisedResponse,
 )
-from masquerade.truth.numeric.programs import Program, Request
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
 
 MOST_LEVELS = 41  # answers that inference by levels tells apart
@@ -56,20 +55,20 @@ class ReportTable:
     @classmethod
     def of(
         cls, claims: Claims, mechanism: Masks, levels: tuple[float, ...] | None = None
-    ) -> Program[ReportTable]:
-        """Return the table of a block's claims: numbers, or categories that stand for numbers.
+    ) -> ReportTable:
+        """Return the table of claims: numbers, or categories that stand for numbers.
 
         `levels` says what each option stands for, in the order of ``claims.options``; by default
         the option itself, read as a number.
         """
-        parts = yield from cls.of_each(claims, mechanism, levels)
+        parts = cls.of_each(claims, mechanism, levels)
         return cls.joined([table for table, _ in parts])
 
     @classmethod
     def of_each(
         cls, claims: Claims, mechanism: Masks, levels: tuple[float, ...] | None
-    ) -> Program[list[tuple[ReportTable, Mechanism | None]]]:
-        """Return a table of the claims of each mechanism that any claim of all blocks went through.
+    ) -> list[tuple[ReportTable, Mechanism | None]]:
+        """Return a table of the claims of each mechanism that any claim went through.
 
         Raises
         ------
@@ -82,19 +81,10 @@ class ReportTable:
             parts = [(claims, mechanism)]
         else:
             parts = [(claims.among(rows), each) for each, rows in mechanism.rows()]
-        # Numbers without a mask are levels as they come.
-        plain = mechanism is None and claims.options is None
-        # One more than there may be tells that they are too many.
-        seen = np.unique(claims.value)[: MOST_LEVELS + 1] if plain else None
-        request = Request((np.array([len(part) for part, _ in parts]),), (), seen)
-        size, *values = yield request
-        if not size.any():
+        parts = [(part, each) for part, each in parts if len(part)]
+        if not parts:
             raise EmptyTable("every claim is 'no answer'; give claims of which some are answers.")
-        return [
-            (cls._of_one(part, each, levels, values[0] if values else None), each)
-            for (part, each), count in zip(parts, size, strict=True)
-            if count
-        ]
+        return [(cls._of_one(part, each, levels), each) for part, each in parts]
 
     @classmethod
     def _of_one(
@@ -102,14 +92,12 @@ class ReportTable:
         claims: Claims,
         mechanism: Mechanism | None,
         levels: tuple[float, ...] | None,
-        seen: Floats | None,
     ) -> ReportTable:
         if claims.options is not None:
             symbol, values, given, skipped = _of_options(claims, mechanism, levels)
             every = True
         elif mechanism is None:
-            assert seen is not None
-            symbol, values, given, skipped = _of_values(claims, seen)
+            symbol, values, given, skipped = _of_values(claims)
             every = True
         elif isinstance(mechanism, QuantisedResponse):
             symbol, values, given, skipped = _of_levels(claims, mechanism)
@@ -219,7 +207,8 @@ def option_values(options: pa.Array, levels: tuple[float, ...] | None) -> Floats
     return np.asarray(values, dtype=np.float64)
 
 
-def _of_values(claims: Claims, values: Floats) -> Parts:
+def _of_values(claims: Claims) -> Parts:
+    values = np.unique(claims.value)
     if len(values) > MOST_LEVELS:
         raise ParameterError(
             f"the claims have more than {MOST_LEVELS} different values and no mechanism, which "

@@ -18,7 +18,6 @@ from scipy import sparse
 
 from masquerade.answers import Claims, Truths
 from masquerade.exact.arrays import Codes, Floats
-from masquerade.mechanisms import Mechanism
 from masquerade.truth.expectation_maximization import VoteBlock
 from masquerade.truth.problem import gold_codes
 from masquerade.truth.report_mechanisms import ReportMechanisms
@@ -41,8 +40,6 @@ class Names:
     gold: Truths | None = None  # known truths, also of tasks in other partitions
     sample: TaskSample | None = None  # outside which tasks are left out
     split: Split | None = None  # whose fold is held out
-    # Mechanisms of reports that are numbers, where each has its own.
-    mechanisms: tuple[Mechanism, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,6 @@ from masquerade.truth.confusions import Member, mean_shares
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import Estimator, option_columns
 from masquerade.truth.methods import method_named
-from masquerade.truth.numeric import NumericEstimator
 from masquerade.truth.problem import Gold
 from masquerade.truth.scale.blocks import PartitionedClaims
 from masquerade.truth.scale.coded_partition import PartitionBlock
@@ -97,8 +96,6 @@ def fit_partitions(
     True
     """
     estimator = method_named(method)() if isinstance(method, str) else method
-    if isinstance(estimator, NumericEstimator):
-        raise ParameterError(f"{estimator.name} is for numbers; fit it with fit_numbers.")
     solved = AT_SCALE.get(type(estimator))
     if solved is None or not isinstance(estimator, CategoricalEstimator):
         raise ParameterError(

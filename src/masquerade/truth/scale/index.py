@@ -15,7 +15,6 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from masquerade.answers import Truths
-from masquerade.answers.claims import Kind
 from masquerade.errors import DuplicateClaim, MixedTypes
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.mechanisms import CategoricalMechanism
@@ -23,7 +22,6 @@ from masquerade.truth.diagnostics import Components
 from masquerade.truth.expectation_maximization import Crowd
 from masquerade.truth.scale.coded_partition import CodedPartition, Names, worker_codes
 from masquerade.truth.scale.engines import Engine
-from masquerade.truth.scale.number_partition import NumberPartition
 from masquerade.truth.scale.partitions import Partition, Partitions
 from masquerade.truth.scale.report_sources import GlobalSources, NamedSources
 from masquerade.truth.ties import digest
@@ -59,11 +57,6 @@ class Index:
     def components(self) -> Components:
         """The groups of workers that share no answer; tasks stay in their partitions."""
         return Components(self.n_components, np.zeros(0, dtype=np.int32), self.component)
-
-    @property
-    def kind(self) -> Kind:
-        """``"categorical"``, also of categories that stand for numbers, or ``"numeric"``."""
-        return "categorical" if self.n_options else "numeric"
 
     @property
     def workers(self) -> pa.Array:
@@ -133,9 +126,6 @@ class Index:
         links: _Links = engine.fold(partitions.files, _link, _linked, shared)
         component, count = links.components()
         masked = contents.sources
-        if partitions.files[0].numbers and masked is not None:
-            mechanisms, masked = masked.mechanisms(), None
-            names = replace(names, mechanisms=mechanisms)
         return cls(
             replace(names, gold=gold),
             len(contents.digests),
@@ -145,7 +135,7 @@ class Index:
             component,
             count,
             None if masked is None else masked.resolved(len(options)),
-            None if contents.sources is None else contents.sources.reports,
+            None if masked is None else masked.reports,
         )
 
 
@@ -163,13 +153,8 @@ class _Contents:
     sources: NamedSources | None
 
 
-def _local(partition: Partition, scratch: Path) -> CodedPartition | NumberPartition:
-    kind = NumberPartition if partition.numbers else CodedPartition
-    return kind.of(partition, scratch)
-
-
 def _contents(partition: Partition, scratch: Path) -> _Contents:
-    local = _local(partition, scratch)
+    local = CodedPartition.of(partition, scratch)
     return _Contents(
         local.workers,
         local.options,
@@ -229,7 +214,7 @@ def _refuse_split_tasks(contents: _Contents, files: Sequence[Partition], engine:
 def _places_of(
     partition: Partition, scratch: Path, digests: NDArray[np.uint64]
 ) -> dict[Any, list[str]]:
-    tasks = _local(partition, scratch).tasks
+    tasks = CodedPartition.of(partition, scratch).tasks
     repeated = tasks.filter(pa.array(np.isin(digest(tasks), digests)))
     return {name: [partition.path.name] for name in repeated.to_pylist()}
 
@@ -257,7 +242,7 @@ class _Links:
 
 
 def _link(partition: Partition, scratch: Path, names: Names) -> _Links:
-    local = _local(partition, scratch)
+    local = CodedPartition.of(partition, scratch)
     codes = worker_codes(scratch / partition.key, local.workers, names)
     task, worker = local.pairs()
     n = len(local.workers)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from masquerade.answers import Claims
-from masquerade.answers.claims import LABEL_COLUMNS, Duplicates, Kind
+from masquerade.answers.claims import LABEL_COLUMNS, Duplicates
 from masquerade.answers.frames import plain_column, read_table, to_arrow
 from masquerade.errors import (
     EmptyTable,
@@ -61,8 +61,6 @@ class Partition:
     # Column of each report's own mechanism, or of its level with the mechanism of each; or None.
     masked_by: MaskColumn | None = None
     levels: tuple[tuple[str, Mechanism], ...] = ()
-    kind: Kind = "categorical"
-    numbers: bool = False  # whether the claims are for a method for numbers, of whichever kind
 
     def read(self) -> tuple[Claims, ReportMechanisms | None]:
         """Return the claims, checked row by row, and the mechanism of each where it has its own.
@@ -78,7 +76,7 @@ class Partition:
             if self.masked_by is None:
                 claims = Claims.from_frame(
                     table,
-                    kind=self.kind,
+                    kind="categorical",
                     options=self.options,
                     null=self.null,
                     duplicates=self.duplicates,
@@ -90,10 +88,10 @@ class Partition:
                 options=self.options,
                 duplicates=self.duplicates,
             )
-            if claims.kind != self.kind:
+            if claims.kind != "categorical":
                 raise ParameterError(
-                    f"{masks.mechanisms[0]} masks {claims.kind} claims, the method takes "
-                    f"{self.kind} ones; choose another method."
+                    f"{masks.mechanisms[0]} masks numbers, and partitions hold labels; fit numbers "
+                    "in memory."
                 )
             return claims, masks
         except UnreadableFile:
@@ -184,47 +182,20 @@ class Partitions:
     def __len__(self) -> int:
         return len(self.files)
 
-    def likely_kind(self, mechanism: Mechanism | Mapping[str, Mechanism] | None = None) -> Kind:
-        """Return the kind of claims that their mechanism masks, else that their column says.
-
-        A column ``value`` holds numbers; ``label`` and ``answer`` are taken for categories.
-        """
-        if isinstance(mechanism, Mapping):
-            mechanism = next(iter(mechanism.values()), None)
-        if mechanism is not None:
-            return mechanism.kind
-        masked = self.masked()
-        if masked.files[0].masked_by is not None:
-            return masked.kinds_of_masks().pop()
-        columns = _column_names(self.files[0].path)
-        labels = [name for name in LABEL_COLUMNS if name in columns]
-        return "numeric" if labels == ["value"] else "categorical"
-
-    def kinds_of_masks(self) -> set[Kind]:
-        """Return the kinds of claims that the mechanisms named in the first file mask.
+    def require_labels(self) -> None:
+        """Raise unless the first file has a column of labels.
 
         Raises
         ------
-        InputError, ParameterError
-            See `ReportMechanisms.read`.
+        ParameterError
+            It has a column ``value`` instead: numbers are fitted in memory.
         """
-        first = self.files[0]
-        return {ReportMechanisms.read(_columns_of(first.path)).kind}
-
-    def for_numbers(self, kind: Kind, *, null: bool) -> Partitions:
-        """Return the partitions as claims for a method for numbers, of this kind."""
-        return Partitions(
-            tuple(
-                replace(
-                    file,
-                    numbers=True,
-                    kind=kind,
-                    null=file.null or null,
-                    key=f"{file.key}-{kind}-{null:d}",
-                )
-                for file in self.files
+        columns = _column_names(self.files[0].path)
+        if [name for name in LABEL_COLUMNS if name in columns] == ["value"]:
+            raise ParameterError(
+                f"{self.files[0].path.name} has a column 'value', which holds numbers; partitions "
+                "hold labels. Fit numbers in memory, or name the column 'label'."
             )
-        )
 
     def masked(self, levels: Mapping[str, Mechanism | str] | None = None) -> Partitions:
         """Return the partitions as reports that went each through its own mechanism.
