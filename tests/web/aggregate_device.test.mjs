@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { Encoding } from "../../src/masquerade/server/web/static/aggregate/encoding.js";
+import { Encoding } from "../../src/masquerade/server/web/static/app/split_encoding.js";
 import {
   One,
   Some,

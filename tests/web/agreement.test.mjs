@@ -12,7 +12,7 @@ import {
   noiseOf,
   sealedReport,
   taskAddress,
-} from "../../src/masquerade/server/web/static/aggregate/agreement.js";
+} from "../../src/masquerade/server/web/static/app/agreement.js";
 import { hex, sha256, text } from "../../src/masquerade/server/web/static/aggregate/hpke.js";
 import { fingerprintOf } from "../../src/masquerade/server/web/static/aggregate/signature.js";
 import { One, Whole } from "../../src/masquerade/server/web/static/aggregate/survey_circuit.js";

@@ -3,19 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  answersTo,
-  codeOfNumber,
-  numberText,
-  pointsOf,
-  textOf,
-} from "../../src/masquerade/server/web/static/app/answers.js";
+import { answersTo, textOf } from "../../src/masquerade/server/web/static/app/answers.js";
+import { codeOfNumber, numberText, pointsOf } from "../../src/masquerade/server/web/static/app/numbers.js";
 
 const WORDS = { skip: "Prefer not to say" };
 const hours = { kind: "number", labels: [], min: 0, max: 14, step: 0.5, unit: "hours", device: {} };
 const debt = { ...hours, min: -2, max: 1, step: 0.1, unit: "" };
 const scale = {
-  kind: "rating", labels: ["1", "2", "3", "4", "5"], allow_skip: true,
+  kind: "rating", labels: ["1", "2", "3", "4", "5"], min: 1, step: 1, allow_skip: true,
   device: { name: "randomized-response" },
 };
 const pair = {
@@ -55,7 +50,7 @@ test("what is not on the scale is no answer, and is not moved to one that is", (
 test("reports beyond the scale are shown as they are", () => {
   assert.equal(textOf(hours, -20, WORDS), "−10 hours");
   assert.equal(textOf(hours, 15, WORDS), "7.5 hours");
-  const noisy = { ...scale, allow_skip: false, device: { name: "discrete-gaussian" } };
+  const noisy = { ...scale, allow_skip: false, device: { name: "discrete-gaussian", points: 5 } };
   assert.equal(textOf(noisy, 8, WORDS), "9");
   assert.equal(textOf(noisy, -3, WORDS), "−2");
 });

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BrokenPromise, readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";
+import { readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";
+import { BrokenPromise } from "../../src/masquerade/server/web/static/app/promise.js";
 import { sha256OfText } from "../../src/masquerade/server/web/static/app/sha256.js";
 import {
   answerCodes,
@@ -15,10 +16,10 @@ import { surveyOf } from "./example_survey.mjs";
 
 const when = (question, ...answers) => ({ question, answers });
 const QUESTIONS = [
-  { id: "a", labels: ["Yes", "No"], allow_skip: true, show_if: null },
-  { id: "b", labels: ["x", "y", "z"], allow_skip: true, show_if: when("a", "Yes") },
-  { id: "c", labels: ["1", "2"], allow_skip: true, show_if: when("b", "y", "z") },
-  { id: "d", labels: ["p", "q"], allow_skip: false },
+  { id: "a", kind: "choice", labels: ["Yes", "No"], allow_skip: true, show_if: null },
+  { id: "b", kind: "choice", labels: ["x", "y", "z"], allow_skip: true, show_if: when("a", "Yes") },
+  { id: "c", kind: "choice", labels: ["1", "2"], allow_skip: true, show_if: when("b", "y", "z") },
+  { id: "d", kind: "choice", labels: ["p", "q"], allow_skip: false },
 ];
 
 test("a question is shown after one of its answers, to whoever was shown that question", () => {
@@ -69,8 +70,8 @@ test("a condition without a masked no answer, or on a later question, is refused
 test("a question that is called like a part of every object has no answer before one is given", () => {
   for (const id of ["constructor", "__proto__", "toString"]) {
     const questions = [
-      { id, labels: ["Yes", "No"], allow_skip: false, show_if: null },
-      { id: "b", labels: ["x", "y"], allow_skip: true, show_if: when(id, "Yes") },
+      { id, kind: "choice", labels: ["Yes", "No"], allow_skip: false, show_if: null },
+      { id: "b", kind: "choice", labels: ["x", "y"], allow_skip: true, show_if: when(id, "Yes") },
     ];
     assert.deepEqual(answerCodes(questions, {}), [undefined, 2]);
     const answers = { [id]: 1 };

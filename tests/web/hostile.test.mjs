@@ -11,11 +11,8 @@ import {
   spentOf,
   balanceOf,
 } from "../../src/masquerade/server/web/static/app/budget.js";
-import {
-  BrokenPromise,
-  readInvitation,
-  same,
-} from "../../src/masquerade/server/web/static/app/invitation.js";
+import { readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";
+import { BrokenPromise, same } from "../../src/masquerade/server/web/static/app/promise.js";
 import { Participation } from "../../src/masquerade/server/web/static/app/participation.js";
 import { strengthOf } from "../../src/masquerade/server/web/static/app/strength.js";
 import { sha256OfText } from "../../src/masquerade/server/web/static/app/sha256.js";

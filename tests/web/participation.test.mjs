@@ -11,7 +11,7 @@ import {
   checkedQuestions,
   costOf,
 } from "../../src/masquerade/server/web/static/app/participation.js";
-import { BrokenPromise } from "../../src/masquerade/server/web/static/app/invitation.js";
+import { BrokenPromise } from "../../src/masquerade/server/web/static/app/promise.js";
 import { ContractServer, refused } from "./contract_server.mjs";
 import { Disk } from "./disk.mjs";
 import { surveyOf } from "./example_survey.mjs";

@@ -17,12 +17,12 @@ function code(name) {
 /** Return every module that the participant's page loads. */
 function modules() {
   const found = new Set([
-    "app/main.js", "app/service_worker.js", "aggregate/agreement.js",
+    "app/main.js", "app/service_worker.js", "app/agreement.js",
   ]);
   for (const name of found) {
     for (const [, from] of code(name).matchAll(/from\s+"([^"]+)"/g)) {
       const path = posix.join(posix.dirname(name), from);
-      assert.match(path, /^(aggregate|app|mechanisms|words)\/[a-z0-9_]+\.js$/, `${name} imports ${from}`);
+      assert.match(path, /^(aggregate|app|app\/kinds|mechanisms|words)\/[a-z0-9_]+\.js$/, `${name} imports ${from}`);
       found.add(path);
     }
   }
@@ -59,7 +59,7 @@ const RESERVED = [
 
 const KNOWN = {
   aggregate: [
-    "agreement", "bit_circuit", "encoding", "field", "hpke", "prio3", "proof", "signature",
+    "bit_circuit", "field", "hpke", "prio3", "proof", "signature",
     "survey_circuit", "task", "turboshake", "xof",
   ],
   mechanisms: [
@@ -67,11 +67,12 @@ const KNOWN = {
     "mask", "noise", "text", "two_layer",
   ],
   words: ["ar", "en", "formats", "language"],
+  "app/kinds": ["choice", "comparison", "kinds", "number", "rating", "several"],
   app: [
-    "about_page", "answers", "api", "battery_view", "budget", "components", "conditions",
-    "database", "device", "dom", "home_page", "invitation", "ledger_page", "level_view", "main",
-    "mask_demo", "participation", "question_view", "recovery", "reward_view",
-    "screen", "service_worker", "settings_page", "sha256", "strength", "survey_page",
+    "about_page", "agreement", "answers", "api", "battery_view", "budget", "components", "conditions",
+    "database", "device", "dom", "home_page", "invitation", "label_kind", "ledger_page", "level_view", "main",
+    "mask_demo", "numbers", "participation", "promise", "question_view", "recovery", "reward_view",
+    "screen", "service_worker", "settings_page", "sha256", "split_encoding", "strength", "survey_page",
     "survey_text", "survey_views", "two_parties", "two_party_views",
   ],
 };

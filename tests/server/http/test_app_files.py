@@ -117,7 +117,7 @@ def test_a_module_stands_after_what_it_imports() -> None:
 def test_what_two_parties_need_is_kept_and_not_loaded(visitor: httpx.Client) -> None:
     """A device keeps the modules for later, and no other survey waits for them."""
     build = app_build()
-    assert {"aggregate/agreement.js", "aggregate/task.js"} < set(build.two_parties)
+    assert {"app/agreement.js", "aggregate/task.js"} < set(build.two_parties)
     assert set(build.two_parties) <= set(offline_files(build))
     page = visitor.get("/me").text
     loaded = page[: page.index("<template")] + page[page.index("</template>") :]

@@ -19,7 +19,7 @@ from masquerade.server.http.pages import STATIC
 
 ENTRY, WORKER = "app/main.js", "app/service_worker.js"
 #: What a survey between two parties needs besides; no other survey loads it.
-_TWO_PARTIES = ("aggregate/agreement.js",)
+_TWO_PARTIES = ("app/agreement.js",)
 STYLES = ("tokens.css", "base.css", "participant.css")
 _ICONS = ("icon.svg", "icon-192.png", "icon-512.png")
 _IMPORT = re.compile(r'^(?:import|export)\b[^;]*?\bfrom "(\.[^"]+)";', re.MULTILINE)

@@ -45,6 +45,7 @@ from masquerade.server.surveys.selection_runs import (
 )
 from masquerade.server.surveys.survey_records import introduction
 from masquerade.server.surveys.templates import TEMPLATES, template_named
+from masquerade.surveys.kinds import kinds
 from masquerade.surveys.offered_levels import ALL_LEVELS
 
 _GROUPS = (
@@ -205,6 +206,7 @@ def _draft_page(
         "draft": draft,
         "known": asdict(draft_response(actor, draft, review)),
         "document": draft.document,
+        "forms": {kind: question.builder.to_json() for kind, question in kinds().items()},
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
         "introduction": _introduction(draft, review),
         "approval": _approval(actor, token, review),

@@ -57,7 +57,7 @@ class Comparison(LabelQuestion):
             ),
         ),
         place=3,
-        line=("item_a", "/", "item_b"),
+        line=("item_a", " / ", "item_b"),
     )
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 import { battery } from "./battery_view.js";
 import { balanceOf } from "./budget.js";
 import { element } from "./dom.js";
-import { isRecord } from "./invitation.js";
+import { isRecord } from "./promise.js";
 import { maskDemo } from "./mask_demo.js";
 import { actions, button, failureNotice, heading, link, paragraph, userText } from "./components.js";
 import { minutesFor, topicBadge } from "./survey_views.js";

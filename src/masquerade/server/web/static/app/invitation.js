@@ -1,13 +1,14 @@
 // What a server says of a survey before a level is chosen, believed only where it can be checked.
 // What is shown of it is what `readInvitation` returns: amounts are worked out from the masks.
 
+import { KINDS } from "./kinds/kinds.js";
+import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { deviceOf } from "../mechanisms/text.js";
 
 const TOPICS = ["everyday", "personal", "sensitive"];
 const REVEALS = ["before_send", "after_send"];
 const STATES = ["open", "closing", "closed"];
-const KINDS = ["choice", "several", "rating", "number", "comparison"];
 const MOST_QUESTIONS = 200;
 const SLACK = 2; // millionths: the last digit may be rounded otherwise
 
@@ -17,44 +18,7 @@ export const UNMASKED = "none";
 /** The level of a survey whose answers are split between two parties. */
 export const TWO_PARTIES = "two-parties";
 
-/** The server said one thing and did another, or something that cannot be. */
-export class BrokenPromise extends Error {
-  /**
-   * @param {string} message
-   * @param {string|null} reason which of two parties' terms does not hold, where it is one
-   */
-  constructor(message, reason = null) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
-export function requireThat(condition, what) {
-  if (!condition) throw new BrokenPromise(`${what} is not what it must be.`);
-}
-
-export const isText = (value) => typeof value === "string";
-export const isRecord = (value) =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isCount = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
-
-/** Return whether two values of JSON are the same, whatever the order of keys. */
-export function same(one, other) {
-  if (Array.isArray(one) || Array.isArray(other)) {
-    return (
-      Array.isArray(one) &&
-      Array.isArray(other) &&
-      one.length === other.length &&
-      one.every((each, place) => same(each, other[place]))
-    );
-  }
-  if (!isRecord(one) || !isRecord(other)) return one === other;
-  const names = Object.keys(one);
-  return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => Object.hasOwn(other, name) && same(one[name], other[name]))
-  );
-}
 
 /**
  * Return an invitation of which every number is this device's own, or throw `BrokenPromise`.
@@ -74,7 +38,7 @@ export function readInvitation(data, token) {
   requireThat(isCount(data.questions, MOST_QUESTIONS), "the number of questions");
   requireThat(
     isRecord(kinds) &&
-      Object.entries(kinds).every(([kind, n]) => KINDS.includes(kind) && isCount(n, 200)) &&
+      Object.entries(kinds).every(([kind, n]) => KINDS.has(kind) && isCount(n, 200)) &&
       Object.values(kinds).reduce((all, each) => all + each, 0) === data.questions,
     "what the questions are",
   );

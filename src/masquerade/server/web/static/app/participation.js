@@ -22,7 +22,8 @@
 
 import { USUAL_CAPS, admits, chargeOf } from "./budget.js";
 import { randomName } from "../mechanisms/coins.js";
-import { BrokenPromise, checkForms, isRecord, isText, requireThat, same } from "./invitation.js";
+import { checkForms } from "./invitation.js";
+import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { sha256OfText } from "./sha256.js";
 import { answerCodes } from "./conditions.js";

@@ -1,7 +1,7 @@
 // Settings: language, levels, recovery words, leaving, and what program this is.
 
 import { program } from "./about_page.js";
-import { latinDigits } from "./answers.js";
+import { latinDigits } from "./numbers.js";
 import { element } from "./dom.js";
 import { levelName } from "./level_view.js";
 import { actions, button, card, heading, link, paragraph, reasonOf } from "./components.js";

@@ -3,7 +3,8 @@
 
 import { epsilonOf, balanceOf } from "./budget.js";
 import { SystemCoins } from "../mechanisms/coins.js";
-import { BrokenPromise, fromHost, readInvitation } from "./invitation.js";
+import { fromHost, readInvitation } from "./invitation.js";
+import { BrokenPromise } from "./promise.js";
 import { isAffordable } from "./level_view.js";
 import { maskResponse } from "../mechanisms/mask.js";
 import { Participation, checkedQuestions } from "./participation.js";

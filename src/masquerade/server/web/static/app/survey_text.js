@@ -1,30 +1,19 @@
 // The survey as it is hashed: a text from which everything is taken that is shown once the
 // questions are opened, so that what is shown is what was promised.
 
-import { answersTo } from "./answers.js";
-import {
-  BrokenPromise,
-  isRecord,
-  TWO_PARTIES,
-  isText,
-  requireThat,
-  same,
-} from "./invitation.js";
+import { TWO_PARTIES } from "./invitation.js";
+import { KINDS, kindOf } from "./kinds/kinds.js";
+import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { codesOf } from "../mechanisms/mask.js";
 import { deviceOf, latticeOfText } from "../mechanisms/text.js";
 import { sha256OfText } from "./sha256.js";
 
 const ABOUT = ["title", "description", "template", "topic", "reveal"];
 const USUAL_ESTIMATOR = "eb"; // which is left out
-const FIELDS = {
-  choice: ["options", "allow_skip"],
-  several: ["options", "most", "allow_skip"],
-  rating: ["low", "high", "low_label", "high_label", "allow_skip"],
-  number: ["low", "high", "step", "unit"],
-  comparison: ["item_a", "item_b", "tie", "allow_skip"],
+const BLANK = {
+  allow_skip: false, low_label: "", high_label: "", min: null, max: null, step: null, unit: "",
+  most: null,
 };
-const MOST_LABELS = 100;
-const MOST_POINTS = 2 ** 32;
 
 /** Return what of an invitation must still be so when the questions are shown. */
 export function promiseOf(invitation) {
@@ -86,74 +75,38 @@ function checkParties({ trust, two_parties: terms }, parties) {
   }
 }
 
-function readQuestion(question, mechanism) {
-  requireThat(isRecord(question) && Object.hasOwn(FIELDS, question.kind), "a question");
-  const { kind, id, text, show_if: condition = null } = question;
-  const expected = ["kind", "id", "text", ...FIELDS[kind], ...(condition ? ["show_if"] : [])];
+function readQuestion(definition, mechanism) {
+  requireThat(isRecord(definition) && KINDS.has(definition.kind), "a question");
+  const kind = kindOf(definition);
+  const { id, text, show_if: condition = null } = definition;
+  const expected = ["kind", "id", "text", ...kind.fields, ...(condition ? ["show_if"] : [])];
   requireThat(
-    Object.keys(question).length === expected.length &&
-      expected.every((name) => Object.hasOwn(question, name)),
+    Object.keys(definition).length === expected.length &&
+      expected.every((name) => Object.hasOwn(definition, name)),
     "a question",
   );
   requireThat(isText(id) && isText(text) && text.trim(), "a question's text");
-  const made = {
-    id, kind, text, show_if: condition, mechanism,
-    device: mechanism && deviceOf(mechanism),
-    allow_skip: kind === "number" ? false : question.allow_skip,
-    low_label: "", high_label: "", min: null, max: null, step: null, unit: "", most: null,
-    ...READ[kind](question),
-  };
-  requireThat(typeof made.allow_skip === "boolean", "whether a question can be left out");
-  requireThat(made.labels.every((label) => isText(label) && label), "an answer");
-  requireThat(new Set(made.labels).size === made.labels.length, "an answer");
-  requireThat(kind === "number" || isCountOfLabels(made.labels.length), "the answers");
-  if (mechanism !== null) checkMask(made);
-  return made;
+  kind.check(definition, kind.form(definition));
+  const question = formOf(definition, mechanism);
+  requireThat(typeof question.allow_skip === "boolean", "whether a question can be left out");
+  if (mechanism !== null) checkMask(question);
+  return question;
 }
 
-const isCountOfLabels = (count) => count >= 2 && count <= MOST_LABELS;
-
-const READ = {
-  choice({ options }) {
-    requireThat(Array.isArray(options), "the answers");
-    return { labels: options };
-  },
-  several({ options, most }) {
-    requireThat(Array.isArray(options), "the answers");
-    const limit = Number.isInteger(most) && most >= 1 && most <= options.length;
-    requireThat(most === null || limit, "how many answers can be given");
-    return { labels: options, most };
-  },
-  rating({ low, high, low_label: lowLabel, high_label: highLabel }) {
-    requireThat(Number.isSafeInteger(low) && Number.isSafeInteger(high), "a scale");
-    requireThat(isCountOfLabels(high - low + 1) && isText(lowLabel) && isText(highLabel), "a scale");
-    const labels = Array.from({ length: high - low + 1 }, (_, code) => String(low + code));
-    return { labels, low_label: lowLabel, high_label: highLabel, min: low, max: high, step: 1 };
-  },
-  number({ low, high, step, unit }) {
-    requireThat([low, high, step].every(Number.isFinite) && isText(unit), "a scale");
-    const steps = (high - low) / step;
-    requireThat(step > 0 && Math.round(steps) >= 1 && steps < MOST_POINTS, "a scale");
-    requireThat(Math.abs(steps - Math.round(steps)) < 1e-6 * steps, "a scale");
-    return { labels: [], min: low, max: high, step, unit };
-  },
-  comparison({ item_a: a, item_b: b, tie }) {
-    requireThat([a, b, tie].every(isText), "what is compared");
-    return { labels: tie ? [a, b, tie] : [a, b], item_a: a, item_b: b };
-  },
-};
+/** Return a question in the form in which a device draws it; `mechanism` is its mask, or null. */
+export function formOf(definition, mechanism) {
+  const { kind, id, text, show_if: condition = null, allow_skip: skip = false } = definition;
+  const device = mechanism && deviceOf(mechanism);
+  const common = { id, kind, text, show_if: condition, mechanism, device };
+  return { ...common, ...BLANK, allow_skip: skip, ...kindOf(definition).form(definition) };
+}
 
 /** Throw unless the mask has as many answers as the question, on the same scale. */
 function checkMask(question) {
   const { device, mechanism, min, step } = question;
-  const several = question.kind === "several";
-  requireThat(codesOf(device) === answersTo(question), "a mask");
-  requireThat(several === (device.name === "bitwise-response"), "a mask");
-  const { labels, most, allow_skip: skip } = question;
-  requireThat(
-    !several || (device.most === (most ?? labels.length) && device.null === skip),
-    "how many answers a mask has",
-  );
+  const kind = kindOf(question);
+  requireThat(codesOf(device) === kind.answers(question), "a mask");
+  requireThat(kind.fits(question, device), "how many answers a mask has");
   if (device.points === undefined) return;
   const lattice = latticeOfText(mechanism);
   const near = ([top, bottom], value) =>
@@ -170,7 +123,7 @@ function checkConditions(questions) {
       const known = isRecord(condition) && Object.keys(condition).length === 2;
       const before = known ? earlier.get(condition.question) : undefined;
       const { answers } = condition;
-      requireThat(before && !["number", "several"].includes(before.kind) && question.allow_skip, "a condition");
+      requireThat(before && kindOf(before).decides && question.allow_skip, "a condition");
       requireThat(
         Array.isArray(answers) && answers.every((answer) => before.labels.includes(answer)),
         "a condition",

@@ -2,7 +2,7 @@
 // steps that differ from masks.
 
 import { answerCodes, visibility } from "./conditions.js";
-import { BrokenPromise } from "./invitation.js";
+import { BrokenPromise } from "./promise.js";
 
 let loading = null;
 
@@ -19,7 +19,7 @@ async function load() {
   // Their hashes stand in the page, so that no other modules than these are run.
   const links = document.getElementById("two-parties");
   if (links) document.head.append(links.content.cloneNode(true));
-  return import("../aggregate/agreement.js");
+  return import("./agreement.js");
 }
 
 /** Run a check of the agreement; what does not hold is a promise that the parties broke. */

@@ -5,10 +5,12 @@ import { button } from "./fields.js";
 import { drawOutline } from "./outline.js";
 import { Phone } from "./phone.js";
 import { questionFields, surveyFields } from "./properties.js";
-import { KINDS, marginText, newQuestion, withoutBrokenConditions } from "./questions.js";
+import { marginText, newQuestion, withoutBrokenConditions } from "./questions.js";
 
 const at = (id) => document.getElementById(id);
 const draft = new Draft(inPage("known"), heard);
+const forms = inPage("forms");
+const names = Object.fromEntries(Object.entries(forms).map(([kind, { name }]) => [kind, name]));
 const phone = new Phone(at("phone"), choose);
 const questions = () => draft.document.questions;
 let chosen = Math.min(Number(location.hash.slice(1)) || 0, questions().length - 1);
@@ -24,7 +26,7 @@ function draw({ fields = true } = {}) {
       ? ["title", "description", "levels"].some((name) => draft.faults(`/${name}`).length > 0)
       : draft.faults(`/questions/${place}`, { below: true }).length > 0;
   const { title } = draft.document;
-  const known = { questions: questions(), title, chosen, faulty };
+  const known = { questions: questions(), title, chosen, names, faulty };
   drawOutline(at("outline"), known, { choose: chooseByHand, move, remove });
   if (fields) drawFields();
   phone.show(questions(), Math.max(0, chosen));
@@ -43,6 +45,7 @@ function drawFields() {
       : questionFields(
           questions(),
           chosen,
+          forms,
           (name) =>
             name === "options"
               ? draft.faults(`/questions/${chosen}/options`, { below: true })
@@ -129,31 +132,38 @@ function offerUndo(removed, changed, undo) {
 }
 
 function add(kind) {
-  keep([...questions(), newQuestion(kind, questions())]);
+  keep([...questions(), newQuestion(kind, forms[kind].blank, questions())]);
   choose(questions().length - 1);
   document.querySelector(".add").open = false;
   at("properties").querySelector("textarea")?.focus();
 }
 
-/** Return a question with what a line says: an item, "item = its label", or "one / the other". */
+/**
+ * Return a question with what a line says: its text, or two fields with a sign between them, such
+ * as "item = its label" or "one / the other".
+ */
 function likeLine(question, line) {
-  if (question.kind === "comparison") {
-    const [, first, second] = line.match(/^(.*\S)\s+\/\s+(\S.*)$/) ?? [];
-    return first ? { ...question, item_a: first, item_b: second } : { ...question, text: line };
+  const { line: parts, advanced } = forms[question.kind];
+  if (!parts) return { ...question, text: line };
+  const [first, sign, second] = parts;
+  const picked = advanced.find(({ name }) => name === second); // one of another field's lines
+  const place = line.lastIndexOf(sign);
+  const [before, after] = [line.slice(0, place).trim(), line.slice(place + sign.length).trim()];
+  const said = place > 0 && before && after;
+  if (said && (!picked || question[picked.of].includes(after))) {
+    return { ...question, [first]: before, [second]: after };
   }
-  if (question.kind !== "choice") return { ...question, text: line };
-  const [, item, truth] = line.match(/^(.*\S)\s*=\s*(\S.*)$/) ?? [];
-  const known = question.options.includes(truth);
-  return { ...question, text: known ? item : line, truth: known ? truth : null };
+  return { ...question, text: line, ...(picked && { [second]: null }) };
 }
 
 function addLines() {
   const field = at("lines");
-  const like = questions()[Math.max(0, chosen)] ?? newQuestion("choice", []);
+  const first = Object.keys(forms).find((kind) => forms[kind].line);
+  const like = questions()[Math.max(0, chosen)] ?? newQuestion(first, forms[first].blank, []);
   const lines = field.value.split("\n").map((line) => line.trim()).filter(Boolean);
   const list = [...questions()];
   for (const line of lines) {
-    list.push(likeLine(newQuestion(like.kind, list, like), line));
+    list.push(likeLine(newQuestion(like.kind, null, list, like), line));
   }
   field.value = "";
   keep(list);
@@ -191,7 +201,7 @@ function markFaults() {
 }
 
 at("kinds").replaceChildren(
-  ...KINDS.map(([kind, name, glyph]) => {
+  ...Object.entries(forms).map(([kind, { name, glyph }]) => {
     const made = button(name, () => add(kind), { kind: "kind" });
     made.prepend(Object.assign(document.createElement("span"), { textContent: glyph, ariaHidden: "true", className: "glyph" }));
     return made;

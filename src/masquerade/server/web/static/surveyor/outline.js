@@ -2,18 +2,15 @@
 
 import { element } from "../app/dom.js";
 import { button } from "./fields.js";
-import { KINDS } from "./questions.js";
-
-const NAMES = Object.fromEntries(KINDS.map(([kind, name]) => [kind, name]));
 
 /**
  * Draw the list.
  *
- * @param {{questions: object[], title: string, chosen: number, faulty: (place: number) => boolean}} known
+ * @param {{questions: object[], title: string, chosen: number, names: object, faulty: (place: number) => boolean}} known
  *   `chosen` is -1 for the survey itself
  * @param {{choose: Function, move: Function, remove: Function}} acts
  */
-export function drawOutline(list, { questions, title, chosen, faulty }, { choose, move, remove }) {
+export function drawOutline(list, { questions, title, chosen, names, faulty }, { choose, move, remove }) {
   const entry = (place, name, note) =>
     element(
       "button",
@@ -53,7 +50,7 @@ export function drawOutline(list, { questions, title, chosen, faulty }, { choose
         entry(
           place,
           question.text || "No text yet",
-          `${place + 1} · ${NAMES[question.kind]}${question.show_if ? " · sometimes" : ""}`,
+          `${place + 1} · ${names[question.kind]}${question.show_if ? " · sometimes" : ""}`,
         ),
         place === chosen && tools(place),
       ),

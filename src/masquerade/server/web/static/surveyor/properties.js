@@ -79,83 +79,24 @@ export function surveyFields(document, faults, set) {
  *
  * @param {object[]} questions all of the draft
  * @param {number} place of the chosen one
+ * @param {object} forms of each kind, as the server describes them
  * @param {(field: string) => string[]} faults
  * @param {(changes: object, again?: boolean) => void} set keeps changes; `again` draws the fields anew
  */
-export function questionFields(questions, place, faults, set) {
+export function questionFields(questions, place, forms, faults, set) {
   const question = questions[place];
-  const text = (name, label, more) =>
-    textField(label, question[name], (value) => set({ [name]: value }), {
-      faults: faults(name),
-      ...more,
-    });
-  const number = (name, label, more) =>
-    numberField(label, question[name], (value) => set({ [name]: value }), {
-      faults: faults(name),
-      ...more,
-    });
-  const row = (...fields) => element("div", { className: "row" }, ...fields);
-  const own = {
-    choice: () => [
-      textField(
-        "Options",
-        question.options.join("\n"),
-        (value) => {
-          const options = value.split("\n").map((line) => line.trim()).filter(Boolean);
-          const truth = options.includes(question.truth) ? question.truth : null;
-          set({ options, truth });
-        },
-        { lines: 4, hint: "One on each line.", faults: faults("options") },
-      ),
-    ],
-    several: () => [
-      textField(
-        "Options",
-        question.options.join("\n"),
-        (value) => {
-          const options = value.split("\n").map((line) => line.trim()).filter(Boolean);
-          const most = question.most === null ? null : Math.min(question.most, options.length);
-          set({ options, most });
-        },
-        {
-          lines: 4,
-          hint: "One on each line. “None of these” is always offered.",
-          faults: faults("options"),
-        },
-      ),
-      selectField(
-        "How many can be ticked",
-        question.most === null ? "" : String(question.most),
-        [
-          ["", "all"],
-          ...question.options.slice(1).map((_, place) => [String(place + 1), `at most ${place + 1}`]),
-        ],
-        (name) => set({ most: name ? Number(name) : null }),
-        {
-          hint: "The fewer, the sharper the result: the mask of each option can be lighter.",
-          faults: faults("most"),
-        },
-      ),
-    ],
-    rating: () => [
-      row(number("low", "From", { whole: true }), number("high", "To", { whole: true })),
-      row(text("low_label", "Word for the lowest"), text("high_label", "Word for the highest")),
-    ],
-    number: () => [
-      row(number("low", "From"), number("high", "To")),
-      row(number("step", "In steps of"), text("unit", "Unit")),
-    ],
-    comparison: () => [
-      row(text("item_a", "First"), text("item_b", "Second")),
-      text("tie", "A third answer, such as “no difference”", { hint: "Empty: there is none." }),
-    ],
-  }[question.kind]();
+  const form = forms[question.kind];
+  const fields = [...form.rows.flat(), ...form.advanced];
+  const draw = (field) => DRAWN[field.type](field, question, fields, faults(field.name), set);
+  const skippable = Object.hasOwn(form.blank, "allow_skip");
   return [
     element("h2", {}, `Question ${place + 1}`),
     ...faults("").map((fault) => element("p", { className: "error" }, fault)),
-    text("text", "Question", { lines: 2 }),
-    ...own,
-    question.kind !== "number" &&
+    textField("Question", question.text, (text) => set({ text }), { lines: 2, faults: faults("text") }),
+    ...form.rows.map((row) =>
+      row.length === 1 ? draw(row[0]) : element("div", { className: "row" }, ...row.map(draw)),
+    ),
+    skippable &&
       check(
         "Offer “Prefer not to say”",
         question.allow_skip,
@@ -165,31 +106,65 @@ export function questionFields(questions, place, faults, set) {
           disabled: Boolean(question.show_if),
         },
       ),
-    condition(questions, place, faults, set),
+    condition(questions, place, skippable, faults, set),
     fold(
       "Advanced",
-      question.kind === "choice" &&
-        selectField(
-          "Right answer",
-          question.truth ?? "",
-          [["", "not known"], ...question.options.map((option) => [option, option])],
-          (name) => set({ truth: name || null }),
-          { hint: "For labelling: used to check the crowd, never shown to it." },
-        ),
-      text("id", "Name in files"),
+      ...form.advanced.map(draw),
+      textField("Name in files", question.id, (id) => set({ id }), { faults: faults("id") }),
     ),
   ];
 }
 
-function condition(questions, place, faults, set) {
+/** How each type of field is drawn; `fields` are all of the form. */
+const DRAWN = {
+  text: ({ name, label, hint }, question, fields, faults, set) =>
+    textField(label, question[name], (value) => set({ [name]: value }), { hint, faults }),
+
+  number: ({ name, label, hint }, question, fields, faults, set) =>
+    numberField(label, question[name], (value) => set({ [name]: value }), { hint, faults }),
+
+  whole: ({ name, label, hint }, question, fields, faults, set) =>
+    numberField(label, question[name], (value) => set({ [name]: value }), { hint, faults, whole: true }),
+
+  lines({ name, label, hint }, question, fields, faults, set) {
+    const change = (value) => {
+      const lines = value.split("\n").map((line) => line.trim()).filter(Boolean);
+      const bound = fields.filter(({ of }) => of === name);
+      set({ [name]: lines, ...Object.fromEntries(bound.map((one) => [one.name, kept(one, question, lines)])) });
+    };
+    return textField(label, question[name].join("\n"), change, { lines: 4, hint, faults });
+  },
+
+  "at-most"({ name, label, hint, of, none }, question, fields, faults, set) {
+    const counts = question[of].slice(1).map((_, place) => [String(place + 1), `at most ${place + 1}`]);
+    const value = question[name] === null ? "" : String(question[name]);
+    const change = (text) => set({ [name]: text ? Number(text) : null });
+    return selectField(label, value, [["", none], ...counts], change, { hint, faults });
+  },
+
+  "one-of"({ name, label, hint, of, none }, question, fields, faults, set) {
+    const choices = [["", none], ...question[of].map((line) => [line, line])];
+    return selectField(label, question[name] ?? "", choices, (line) => set({ [name]: line || null }), { hint, faults });
+  },
+};
+
+/** Return the value of a field that depends on lines, once the lines are these. */
+function kept({ name, type }, question, lines) {
+  const value = question[name] ?? null;
+  if (value === null) return null;
+  if (type === "at-most") return Math.min(value, lines.length);
+  return lines.includes(value) ? value : null;
+}
+
+function condition(questions, place, skippable, faults, set) {
   const question = questions[place];
   const earlier = questions.slice(0, place).filter(decides);
   if (!earlier.length) return null;
-  if (question.kind === "number") {
+  if (!skippable) {
     return element(
       "p",
       { className: "hint" },
-      "A number is always shown: it has no “no answer” that could be masked for it.",
+      "It is always shown: there is no “no answer” that could be masked for it.",
     );
   }
   const { show_if: now } = question;

@@ -2,12 +2,12 @@
 // what they tell; the second needs a helper that approves the survey.
 
 import { element } from "../app/dom.js";
+import { kindOf } from "../app/kinds/kinds.js";
 import { epsilonOfRho } from "../mechanisms/concentrated.js";
 import { ask } from "./draft.js";
 import { button, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginText } from "./questions.js";
 
-const COUNTED = ["choice", "rating", "comparison", "number"];
 const COSTS = [
   ["0.02", "little"],
   ["0.1", "some"],
@@ -186,7 +186,7 @@ export class TrustFields {
 
   /** Two questions whose answers are counted together: nothing else can be crossed later. */
   #tables() {
-    const questions = this.draft.document.questions.filter(({ kind }) => COUNTED.includes(kind));
+    const questions = this.draft.document.questions.filter((question) => kindOf(question).crossable);
     const named = (id) => questions.find((one) => one.id === id)?.text || id;
     const { cross } = this.terms;
     const choose = (place) =>

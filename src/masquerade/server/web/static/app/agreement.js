@@ -1,11 +1,11 @@
 // What two parties agreed to, checked on the device before it begins and again when the questions
 // are here, and the report that is sealed by it: the device's half of surveys/split_task.py.
 
-import { Encoding } from "./encoding.js";
-import { hex, seal, sha256, text, unhex } from "./hpke.js";
-import { fingerprintOf, isApproved } from "./signature.js";
-import { prio3Survey } from "./survey_circuit.js";
-import { Task, readHpkeConfig } from "./task.js";
+import { Encoding } from "./split_encoding.js";
+import { hex, seal, sha256, text, unhex } from "../aggregate/hpke.js";
+import { fingerprintOf, isApproved } from "../aggregate/signature.js";
+import { prio3Survey } from "../aggregate/survey_circuit.js";
+import { Task, readHpkeConfig } from "../aggregate/task.js";
 
 const [LEADER_KEY, HELPER_KEY, COLLECTOR_KEY] = [1, 2, 3];
 const HASH_SIZE = 32;

@@ -1,0 +1,35 @@
+// A comparison of two items, side by side.
+
+import { element } from "../dom.js";
+import { labelKind, option, skipOption } from "../label_kind.js";
+import { isText, requireThat } from "../promise.js";
+
+export const kind = {
+  ...labelKind,
+  name: "comparison",
+  fields: ["item_a", "item_b", "tie", "allow_skip"],
+
+  form: ({ item_a: a, item_b: b, tie }) => ({
+    labels: tie ? [a, b, tie] : [a, b],
+    item_a: a,
+    item_b: b,
+  }),
+
+  check({ tie }, form) {
+    requireThat(isText(tie), "what is compared");
+    labelKind.check(null, form);
+  },
+
+  draw(place, answering) {
+    const [first, second, ...tie] = place.asked.labels;
+    return [
+      element(
+        "div",
+        { className: "versus" },
+        [first, second].map((name, code) => option(place, answering, code, "option item", name)),
+      ),
+      tie.map((name) => option(place, answering, 2, "option", name)),
+      skipOption(place, answering),
+    ];
+  },
+};

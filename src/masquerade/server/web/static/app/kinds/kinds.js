@@ -1,0 +1,14 @@
+// Every kind of question, by its name. Written by tools/kinds.py from the modules of this folder.
+
+import { kind as choice } from "./choice.js";
+import { kind as comparison } from "./comparison.js";
+import { kind as number } from "./number.js";
+import { kind as rating } from "./rating.js";
+import { kind as several } from "./several.js";
+
+export const KINDS = new Map(
+  [choice, comparison, number, rating, several].map((kind) => [kind.name, kind]),
+);
+
+/** Return the kind of a question. */
+export const kindOf = ({ kind }) => KINDS.get(kind);

@@ -1,0 +1,128 @@
+// A number on a public scale: a field, two buttons and a slider for the same number.
+
+import { userText } from "../components.js";
+import { element } from "../dom.js";
+import { codeOfNumber, latticeOf, numberText, pointsOf } from "../numbers.js";
+import { isText, requireThat } from "../promise.js";
+import { words } from "../../words/language.js";
+
+const MOST_POINTS = 2 ** 32;
+
+export const kind = {
+  name: "number",
+  fields: ["low", "high", "step", "unit"],
+  decides: false,
+  crossable: true,
+
+  form: ({ low, high, step, unit }) => ({ labels: [], min: low, max: high, step, unit }),
+
+  check({ low, high, step, unit }) {
+    requireThat([low, high, step].every(Number.isFinite) && isText(unit), "a scale");
+    const steps = (high - low) / step;
+    requireThat(step > 0 && Math.round(steps) >= 1 && steps < MOST_POINTS, "a scale");
+    requireThat(Math.abs(steps - Math.round(steps)) < 1e-6 * steps, "a scale");
+  },
+
+  answers: pointsOf,
+
+  skipCode: pointsOf, // which no answer has: noise on a scale has no report for it
+
+  fits: (question, { most }) => most === undefined,
+
+  /** Untouched, field and slider stand for no answer. */
+  draw({ asked, chosen }, { choose, next }) {
+    const said = words().question;
+    const points = pointsOf(asked);
+    const { step } = latticeOf(asked);
+    const [low, high] = [numberText(asked, 0), numberText(asked, points - 1)];
+    let code = chosen ?? null;
+
+    const field = element("input", {
+      id: "number",
+      type: "text",
+      inputMode: Number(asked.min) < 0 ? "text" : "decimal",
+      autocomplete: "off",
+      dir: "ltr",
+      "aria-describedby": "number-range",
+      "aria-label": asked.text,
+      oninput: () => take(codeOfNumber(asked, field.value), { typing: true }),
+      onkeydown: (event) => {
+        if (event.key === "Enter") next();
+        else if (event.key === "ArrowUp") nudge(1, event);
+        else if (event.key === "ArrowDown") nudge(-1, event);
+      },
+    });
+    const slider = element("input", {
+      id: "slider",
+      type: "range",
+      min: "0",
+      max: String(points - 1),
+      step: "1",
+      autocomplete: "off",
+      "aria-label": said.slider,
+      oninput: () => take(Number(slider.value)),
+      onpointerup: () => take(Number(slider.value)),
+    });
+    const unit = asked.unit && userText(asked.unit, "span", "unit");
+    const step1 = (id, name, sign, by) =>
+      element(
+        "button",
+        { id, type: "button", className: "button step", "aria-label": name, onclick: () => nudge(by) },
+        sign,
+      );
+
+    function take(value, { typing = false } = {}) {
+      code = value;
+      paint(typing);
+      choose(code);
+    }
+
+    function paint(typing) {
+      if (!typing) field.value = code === null ? "" : numberText(asked, code);
+      field.toggleAttribute("aria-invalid", false);
+      slider.value = String(code ?? Math.floor((points - 1) / 2));
+      slider.classList.toggle("untouched", code === null);
+      const spoken = code === null ? "–" : numberText(asked, code);
+      slider.setAttribute("aria-valuetext", asked.unit ? `${spoken} ${asked.unit}` : spoken);
+    }
+
+    function nudge(by, event) {
+      event?.preventDefault();
+      const from = code ?? Math.floor((points - 1) / 2) - (by > 0 ? by : 0);
+      take(Math.max(0, Math.min(points - 1, from + by)));
+    }
+
+    paint(false);
+    const range = asked.unit ? said.numberIn(low, high, asked.unit) : said.number(low, high);
+    return [
+      element(
+        "div",
+        { className: "number-field" },
+        step1("less", said.less, "−", -1),
+        element("span", { className: "number-value" }, field, unit),
+        step1("more", said.more, "+", 1),
+      ),
+      slider,
+      element("div", { className: "ends", "aria-hidden": "true" }, userText(low), userText(high)),
+      element(
+        "p",
+        { id: "number-range", className: "hint" },
+        step === 1 ? range : `${range}, ${said.step(step)}`,
+      ),
+    ];
+  },
+
+  missing(question, said) {
+    const last = pointsOf(question) - 1;
+    return said.notNumber(numberText(question, 0), numberText(question, last), latticeOf(question).step);
+  },
+
+  text: (question, code) =>
+    question.unit ? `${numberText(question, code)} ${question.unit}` : numberText(question, code),
+
+  split(question, { bins, summed }) {
+    const points = pointsOf(question);
+    if (summed) return { shape: "total", answers: points };
+    return { shape: "counts", labels: Math.min(bins, points), answers: points };
+  },
+};

@@ -1,0 +1,92 @@
+// What kinds of question have in common whose answer is one of a few labels: each such kind extends
+// `labelKind`. A kind in the folder `kinds` is an object with
+//
+//   name       of the kind, in definitions
+//   fields     of a definition, besides kind, id, text and show_if
+//   decides    whether the answer can decide which other questions are shown
+//   crossable  whether two parties can count it in a cross table
+//   form(definition)             the fields of the device's form, of any draft
+//   check(definition, form)      throws `BrokenPromise` where it is no question of this kind
+//   answers(question)            number of codes of answers, "prefer not to say" included
+//   skipCode(question)           code of "prefer not to say"
+//   fits(question, device)       whether a mask is one for this kind
+//   draw(place, answering)       elements in which an answer is given
+//   missing(question, said)      sentence where somebody goes on without an answer
+//   text(question, code, said)   name of an answer or a report
+//   split(question, {bins, summed})  how two parties add it up: see split_encoding.js
+
+import { element } from "./dom.js";
+import { words } from "../words/language.js";
+import { isText, requireThat } from "./promise.js";
+
+const MOST_LABELS = 100;
+
+/** Throw unless labels are different texts, not too few and not too many. */
+export function checkLabels(labels) {
+  requireThat(Array.isArray(labels), "the answers");
+  requireThat(labels.every((label) => isText(label) && label), "an answer");
+  requireThat(new Set(labels).size === labels.length, "an answer");
+  requireThat(labels.length >= 2 && labels.length <= MOST_LABELS, "the answers");
+}
+
+/** Return one answer as a button of a group of which one is pressed. */
+export function option({ chosen }, { choose, next }, code, className, ...inside) {
+  return element(
+    "label",
+    { className },
+    element("input", {
+      type: "radio",
+      name: "answer",
+      value: String(code),
+      checked: code === chosen,
+      autocomplete: "off",
+      onchange: () => choose(code),
+      // A handler that returns false cancels the key, so this one returns nothing.
+      onkeydown: (event) => {
+        if (event.key === "Enter") next();
+      },
+    }),
+    element("span", { dir: "auto" }, ...inside),
+  );
+}
+
+/** Return the answer "prefer not to say", where it is offered. */
+export function skipOption(place, answering) {
+  const { allow_skip: offered, labels } = place.asked;
+  return offered && option(place, answering, labels.length, "option skip", ...skipWords(place.asked));
+}
+
+/** Return the words of "prefer not to say". */
+export function skipWords({ mechanism }) {
+  const { skip, maskedToo } = words().question;
+  // Between two parties nothing is masked: there is no mechanism. A preview has none yet.
+  return [skip, mechanism !== null && element("small", {}, maskedToo)];
+}
+
+export const labelKind = {
+  decides: true,
+  crossable: true,
+
+  check(definition, { labels }) {
+    checkLabels(labels);
+  },
+
+  answers: ({ labels, allow_skip: skip }) => labels.length + (skip ? 1 : 0),
+
+  skipCode: ({ labels }) => labels.length,
+
+  fits: (question, { most }) => most === undefined,
+
+  draw(place, answering) {
+    const options = place.asked.labels.map((label, code) =>
+      option(place, answering, code, "option", label),
+    );
+    return [options, skipOption(place, answering)];
+  },
+
+  missing: (question, said) => said.choose,
+
+  text: ({ labels }, code, said) => labels[code] ?? said.skip,
+
+  split: ({ labels }) => ({ shape: "counts", labels: labels.length, answers: labels.length }),
+};

@@ -1,0 +1,146 @@
+// From a person's answers to what is split: the device's half of surveys/two_party_encoding.py.
+//
+// Codes of answers are the app's: 0 for the first label or point, the number of labels for "prefer
+// not to say". It is the same for every device, so that the length says nothing.
+
+import { kindOf } from "./kinds/kinds.js";
+import { One, Some, Whole } from "../aggregate/survey_circuit.js";
+
+const MOST_BINS = 64;
+const MOST_CELLS = 256;
+
+/**
+ * How the parts of a vector are made, by the shape that a kind of question gives its answers:
+ *   counts  one of `labels`, each of which stands for one of `answers` or for a range of them
+ *   ticks   any of `labels`, at most `most`; a second part says who answered, where not all do
+ *   total   the sum of all answers alone
+ */
+const SHAPES = {
+  counts: {
+    block: (part) => new One(part.labels + part.without),
+    // Label i holds the answers from floor(i n / b) to below floor((i + 1) n / b).
+    measured: (part, code) =>
+      code < part.answers
+        ? Math.floor(((code + 1) * part.labels - 1) / part.answers)
+        : part.labels + code - part.answers,
+  },
+  ticks: {
+    block: (part) => new Some(part.labels, part.most),
+    measured: (part, code) =>
+      Array.from({ length: part.labels }, (_, place) =>
+        code < part.answers && Math.floor(code / 2 ** place) % 2 === 1,
+      ),
+    states: (part) => (part.without ? new One(1 + part.without) : null),
+    state: (part, code) => (code < part.answers ? 0 : 1 + code - part.answers),
+    allows: (part, code) => bitsOf(code) <= (part.most ?? part.labels),
+  },
+  total: { block: (part) => new Whole(part.answers - 1), measured: (part, code) => code },
+};
+
+/** How the answers to a survey become one vector. */
+export class Encoding {
+  /**
+   * @param {object[]} questions as the app has them: id, kind, labels or min, max and step,
+   *   allow_skip, show_if
+   * @param {object} [choices]
+   * @param {string[][]} [choices.cross] ids of two questions whose joint counts are wanted
+   * @param {number} [choices.bins] into how many ranges a number's scale is cut at most
+   * @param {string[]} [choices.sums] ids of numbers of which only the sum is wanted
+   */
+  constructor(questions, { cross = [], bins = 20, sums = [] } = {}) {
+    const ids = questions.map(({ id }) => id);
+    if (!ids.length || new Set(ids).size < ids.length) {
+      throw new RangeError("a survey's questions have no ids of their own.");
+    }
+    if (!Number.isInteger(bins) || bins < 2 || bins > MOST_BINS) {
+      throw new RangeError(`bins is ${bins}, expected 2 to ${MOST_BINS}.`);
+    }
+    const summed = sums.map((id) => placeOf(questions, id));
+    this.parts = questions.map((question, place) => {
+      const part = kindOf(question).split(question, { bins, summed: summed.includes(place) });
+      return { ...part, without: Number(skippable(question)) + Number(conditional(question)) };
+    });
+    if (summed.some((place) => this.parts[place].shape !== "total")) {
+      throw new RangeError("a sum is wanted of what is no number.");
+    }
+    this.questions = questions;
+    this.cross = cross.map((pair) => {
+      const places = pair.map((id) => placeOf(questions, id));
+      const counts = places.every((place) => this.parts[place].shape === "counts");
+      const cells = places.reduce((product, place) => product * this.symbols(place), 1);
+      if (new Set(places).size !== 2 || !counts || cells > MOST_CELLS) {
+        throw new RangeError("a cross table is not of two questions, or has too many cells.");
+      }
+      return places;
+    });
+  }
+
+  /**
+   * One block for each question, then one for each cross table, then one for each question whose own
+   * block does not tell who answered.
+   */
+  get blocks() {
+    const own = this.parts.map((part) => SHAPES[part.shape].block(part));
+    const states = this.parts.map((part) => SHAPES[part.shape].states?.(part)).filter(Boolean);
+    const tables = this.cross.map(([a, b]) => new One(this.symbols(a) * this.symbols(b)));
+    return [...own, ...tables, ...states];
+  }
+
+  /** Return how many symbols can be sent for a question: labels, "no answer" and "not asked". */
+  symbols(place) {
+    const { labels, without } = this.parts[place];
+    return labels + without;
+  }
+
+  /**
+   * Return what is split, from the codes of a person's answers.
+   *
+   * @param {(number|null)[]} codes of each question; null for what was not asked
+   * @param {boolean[]} asked whether each was shown
+   */
+  measurement(codes, asked) {
+    const { length } = this.questions;
+    if (codes.length !== length || asked.length !== length) {
+      throw new RangeError(`${length} questions have not as many answers.`);
+    }
+    const said = this.parts.map((part, place) => this.#code(place, codes[place], asked[place]));
+    const sent = this.parts.map((part, place) => SHAPES[part.shape].measured(part, said[place]));
+    const tables = this.cross.map(([a, b]) => sent[a] * this.symbols(b) + sent[b]);
+    const states = this.parts.flatMap((part, place) =>
+      SHAPES[part.shape].states?.(part) ? [SHAPES[part.shape].state(part, said[place])] : [],
+    );
+    return [...sent, ...tables, ...states];
+  }
+
+  /** Return the code of an answer; after all answers stand "no answer" and "not asked". */
+  #code(place, code, asked) {
+    const question = this.questions[place];
+    const { answers, without, shape } = this.parts[place];
+    if (!asked) {
+      if (!conditional(question) || code != null) {
+        throw new RangeError("a question was not asked and has an answer, or is asked of all.");
+      }
+      return answers + without - 1;
+    }
+    const offered = answers + Number(skippable(question));
+    const whole = Number.isSafeInteger(code) && code >= 0 && code < offered;
+    const { allows = () => true } = SHAPES[shape];
+    if (!whole || (code < answers && !allows(this.parts[place], code))) {
+      throw new RangeError("an answer is none that the question offers.");
+    }
+    return code;
+  }
+}
+
+/** Return the place of a question. */
+function placeOf(questions, id) {
+  const place = questions.findIndex((question) => question.id === id);
+  if (place < 0) throw new RangeError("the survey names a question that it does not have.");
+  return place;
+}
+
+/** Return how many bits of a code are set. */
+const bitsOf = (code) => BigInt(code).toString(2).replaceAll("0", "").length;
+
+const skippable = (question) => question.allow_skip === true;
+const conditional = (question) => Boolean(question.show_if);
