@@ -159,10 +159,11 @@ def _counted(people: int | None) -> str:
 def _rows(question: QuestionResult) -> Iterator[tuple[str, ...]]:
     """Yield the lines of a question's table: an option a line, then the mean."""
     from masquerade.results.headline import outward_interval, whole_percents
+    from masquerade.surveys.kinds import kinds
 
     shares = [option.share.shown or 0.0 for option in question.options]
     # Shares of options that can be ticked together are no parts of a whole.
-    parts = question.kind != "several"
+    parts = kinds()[question.kind].parts_of_whole
     percents = whole_percents(shares, digits=1) if parts else [100 * one for one in shares]
     for option, percent in zip(question.options, percents, strict=True):
         share = option.share

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.mechanisms import DiscreteGaussian
+from masquerade.mechanisms import Lattice
 from masquerade.release import Domain
 from masquerade.release.domain import Ends
 from masquerade.results.reports import SurveyReports
-from masquerade.surveys import Number, Rating
+from masquerade.surveys import Question
 from masquerade.surveys.codebook import Codebook
-from masquerade.surveys.offered_levels import lattice_of
 
 
 def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[str, Any]:
@@ -53,12 +52,11 @@ def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[
         rows, mechanisms = reports.at_level(name), codebook.levels[name]
         # Names of its own: pseudonyms of the survey do not leave with a release.
         people = [f"{name}-{number}" for number in range(1, len(rows) + 1)]
-        for place, question in asked:
+        for place, question, lattice in asked:
             sent = rows[:, place]
             said = np.ones(len(sent), dtype=bool)
-            if question.allow_skip and not isinstance(mechanisms[place], DiscreteGaussian):
+            if question.allow_skip and mechanisms[place].kind == "categorical":
                 said = sent < len(question.labels)  # the last code is "prefer not to say"
-            lattice = lattice_of(question)
             # Reports are whole steps from the lowest value; noise may take them outside the range.
             found = float(lattice.low) + float(lattice.step) * sent[said]
             values += found.tolist()
@@ -81,8 +79,10 @@ def numeric_domain(codebook: Codebook) -> Domain:
     asked = _asked(codebook)
     if not asked:
         raise EmptyTable("this survey asks for no numbers; there is nothing to release.")
-    ends: dict[str, Ends] = {question.id: (question.low, question.high) for _, question in asked}
-    steps = {lattice_of(question).step for _, question in asked}
+    ends: dict[str, Ends] = {
+        question.id: (lattice.low, lattice.high) for _, question, lattice in asked
+    }
+    steps = {lattice.step for _, _, lattice in asked}
     if len(steps) == 1 and len(set(ends.values())) == 1:
         [step], [(low, high)] = steps, set(ends.values())
         return Domain(low, high, step=step)
@@ -91,9 +91,9 @@ def numeric_domain(codebook: Codebook) -> Domain:
     return Domain(low, high, of_objects=ends)
 
 
-def _asked(codebook: Codebook) -> list[tuple[int, Number | Rating]]:
+def _asked(codebook: Codebook) -> list[tuple[int, Question, Lattice]]:
     return [
-        (place, question)
+        (place, question, question.lattice)
         for place, question in enumerate(codebook.questions)
-        if isinstance(question, Number | Rating)
+        if question.lattice is not None
     ]

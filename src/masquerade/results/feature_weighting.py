@@ -14,7 +14,6 @@ from masquerade.preference.masked_choices import fit_masked_choices
 from masquerade.results.json_form import JsonValue
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
-from masquerade.surveys import Comparison
 from masquerade.truth.channel_view import SymbolChannel
 
 
@@ -73,19 +72,19 @@ def feature_weights(
     """
     codebook = reports.codebook
     asked = [
-        (place, question)
+        (place, question, question.compared)
         for place, question in enumerate(codebook.questions)
-        if isinstance(question, Comparison)
+        if question.compared is not None
     ]
     if not asked:
         raise ParameterError("the survey has no pairwise question; weights are learnt from these.")
-    for _, question in asked:
-        if question.tie or question.allow_skip:
+    for _, question, _ in asked:
+        if len(question.labels) > 2 or question.allow_skip:
             raise ParameterError(
                 f"question {question.id!r} has a third answer; weights are learnt from choices of "
                 "two."
             )
-    items = dict.fromkeys(item for _, q in asked for item in (q.item_a, q.item_b))
+    items = dict.fromkeys(item for _, _, pair in asked for item in pair)
     names = sorted({name for item in items for name in features.get(item, {})})
     for item in items:
         if sorted(features.get(item, {})) != names or not names:
@@ -101,16 +100,16 @@ def feature_weights(
     if not (np.isfinite(stacked).all() and (width > 0).all()):
         raise ParameterError(f"of {names}, one is not finite or the same for all items; drop it.")
     # shown[question, feature]: the first item less the second, in widths
-    shown = np.stack([(table[q.item_a] - table[q.item_b]) / width for _, q in asked])
+    shown = np.stack([(table[first] - table[second]) / width for _, _, (first, second) in asked])
     signs, contrast = [], []
     for name, n in reports.counts().items():
         if not n:
             continue
         sent = reports.at_level(name)
         # code 0, the first item, is 1; code 1 is -1
-        signs.append(1 - 2 * sent[:, [place for place, _ in asked]])
+        signs.append(1 - 2 * sent[:, [place for place, _, _ in asked]])
         row = []
-        for place, _ in asked:
+        for place, _, _ in asked:
             mechanism = codebook.levels[name][place]
             assert isinstance(mechanism, CategoricalMechanism)
             # P(report = answer) - P(report = the other answer)

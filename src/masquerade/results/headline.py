@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from scipy.special import ndtri
 
 from masquerade.mechanisms import (
-    BitwiseResponse,
-    CategoricalMechanism,
-    DiscreteGaussian,
     Mechanism,
 )
 from masquerade.results.question_figures import (
@@ -21,8 +18,7 @@ from masquerade.results.question_figures import (
     OptionFigures,
     PeopleNeeded,
 )
-from masquerade.surveys import Number, Question, Rating
-from masquerade.surveys.offered_levels import lattice_of
+from masquerade.surveys import Question
 from masquerade.truth import report_variance
 
 #: Responses below which no estimate stands in large figures.
@@ -106,10 +102,8 @@ def people_needed(
 
 def range_width(question: Question) -> float:
     """Return the width of the range of a question's headline: 1 for a share."""
-    if not isinstance(question, Number | Rating):
-        return 1.0
-    lattice = lattice_of(question)
-    return float(lattice.high - lattice.low)
+    lattice = question.lattice
+    return 1.0 if lattice is None else float(lattice.high - lattice.low)
 
 
 def whole_percents(shares: Sequence[float], *, digits: int = 0) -> list[float]:
@@ -171,9 +165,8 @@ def headline_figure(
 
 def _variance(question: Question, mechanism: Mechanism) -> float:
     """Return the variance of one person's report, in squared widths of the range."""
-    if isinstance(question, Number) and isinstance(mechanism, CategoricalMechanism):
+    if not question.labels and mechanism.kind == "categorical":
         return _SPREAD**2  # answers as they are; there may be millions of them
-    assert isinstance(mechanism, CategoricalMechanism | BitwiseResponse | DiscreteGaussian)
     parts = report_variance(question, mechanism)
     return parts.people + parts.masks
 

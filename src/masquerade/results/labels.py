@@ -13,7 +13,7 @@ from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import ItemLabel
-from masquerade.surveys import Choice, Question
+from masquerade.surveys import Question
 from masquerade.truth import BayesianCombination, ReportMechanisms
 
 #: Most inferences by which known labels are checked; up to so many, one for each.
@@ -34,7 +34,7 @@ def label_result(reports: SurveyReports) -> tuple[ItemLabel, ...]:
     if sent is None:
         return ()
     claims, masks = sent
-    known = {item.id: item.truth for item in items if item.truth is not None}
+    known = {item.id: item.right_answer for item in items if item.right_answer is not None}
     chance, ambiguous = _inferred(claims, masks, known)
     for part in range(min(len(known), PARTS)):
         # Every PARTS-th label together, so there are at most PARTS inferences.
@@ -45,7 +45,7 @@ def label_result(reports: SurveyReports) -> tuple[ItemLabel, ...]:
         # Only rows of labels that were left out: elsewhere known labels speak for themselves.
         chance[rows] = own[rows]
         ambiguous[rows] = unsure[rows]
-    labels = list(items[0].options)
+    labels = list(items[0].labels)
     found = []
     for item, row, unsure_item in zip(items, chance.tolist(), ambiguous.tolist(), strict=True):
         best = max(range(len(labels)), key=row.__getitem__)
@@ -56,17 +56,17 @@ def label_result(reports: SurveyReports) -> tuple[ItemLabel, ...]:
                 label=labels[best],
                 # rounding may take a sum of shares above 1
                 probability=min(row[best], 1.0),
-                known_label=item.truth,
+                known_label=item.right_answer,
                 orientation_ambiguous=unsure_item,
             )
         )
     return tuple(found)
 
 
-def labelling_items(questions: Sequence[Question]) -> list[Choice]:
+def labelling_items(questions: Sequence[Question]) -> list[Question]:
     """Return the items of a labelling task: choices among the same labels; else none."""
-    items = [question for question in questions if isinstance(question, Choice)]
-    same = len({item.options for item in items}) == 1
+    items = [question for question in questions if question.labelling]
+    same = len({item.labels for item in items}) == 1
     return items if same and len(items) == len(questions) else []
 
 

@@ -21,7 +21,7 @@ from masquerade.results.question_figures import (
     ReportTest,
 )
 from masquerade.results.several import OptionShares
-from masquerade.surveys import Number, Question, Rating, SeveralOf
+from masquerade.surveys import Question
 from masquerade.surveys.codebook import labels_of
 from masquerade.surveys.offered_levels import lattice_of
 from masquerade.surveys.small_counts import shown_counts
@@ -107,9 +107,7 @@ def question_result(
 
 def is_number(question: Question, sent: Sent) -> bool:
     """Return whether a question is about numbers with noise, not about categories."""
-    return isinstance(question, Number) or any(
-        isinstance(mechanism, DiscreteGaussian) for _, mechanism in sent.values()
-    )
+    return not question.labels or any(one.kind == "numeric" for _, one in sent.values())
 
 
 def question_shares(sent: Sent, pool: Mapping[str, int] | None) -> LevelShares:
@@ -121,7 +119,7 @@ def option_shares(
     question: Question, sent: Sent, pool: Mapping[str, int] | None
 ) -> LevelShares | OptionShares:
     """Return the shares of people behind each option, of which a person may have several."""
-    if isinstance(question, SeveralOf):
+    if not question.parts_of_whole:
         return OptionShares.of(sent, pool, confidence=CONFIDENCE)
     return question_shares(sent, pool)
 
@@ -212,9 +210,9 @@ def _mean(mean: LevelMean, estimator: str, known: float | None) -> MeanFigures:
 def _known_of_number(question: Question, known: list[float] | None) -> float | None:
     if known is None:
         return None
-    assert isinstance(question, Number | Rating)
-    step = question.step if isinstance(question, Number) else 1
-    return _known_of_scores([question.low + step * place for place in range(len(known))], known)
+    lattice = lattice_of(question)
+    scores = [float(lattice.low + lattice.step * place) for place in range(len(known))]
+    return _known_of_scores(scores, known)
 
 
 def _known_of_scores(scores: Sequence[float] | None, known: list[float] | None) -> float | None:

@@ -12,7 +12,7 @@ from masquerade.preference import rank_pairs
 from masquerade.results.question_result import CONFIDENCE, question_shares
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import ItemStrength
-from masquerade.surveys import Comparison
+from masquerade.surveys import Question
 from masquerade.truth.level_weights import LevelValues, combine
 from masquerade.truth.shares_over_levels import LevelShares
 
@@ -31,7 +31,7 @@ def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
     places, pairs, shares = [], [], []
     names = [name for name, n in reports.counts().items() if n]
     for place, question in enumerate(codebook.questions):
-        if not isinstance(question, Comparison):
+        if question.compared is None:
             continue
         sent = {
             name: (reports.at_level(name)[:, place], codebook.levels[name][place]) for name in names
@@ -40,7 +40,7 @@ def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
         scores = _scores(question)
         if found.score_values(scores) is not None:  # somebody seems to have answered
             places.append(place)
-            pairs.append((question.item_a, question.item_b))
+            pairs.append(question.compared)
             shares.append((found, scores))
     if not pairs:
         return ()
@@ -80,8 +80,8 @@ def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
     return tuple(sorted(rows, key=lambda row: (row.group, -row.strength)))
 
 
-def _scores(question: Comparison) -> list[float]:
-    return [FIRST, SECOND, *([TIE] if question.tie else [])]
+def _scores(question: Question) -> list[float]:
+    return [FIRST, SECOND, TIE][: len(question.labels)]
 
 
 def _pool(reports: SurveyReports, names: Sequence[str]) -> Floats | None:

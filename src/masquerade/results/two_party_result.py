@@ -45,7 +45,7 @@ from masquerade.results.typed_result import (
     ResultRules,
     SurveyResult,
 )
-from masquerade.surveys import Question, QuestionSums, SeveralOf
+from masquerade.surveys import Question, QuestionSums
 from masquerade.surveys.codebook import LABEL_TEMPLATE
 from masquerade.surveys.survey import RESPONDENT, Survey
 from masquerade.surveys.two_parties import expected_margin
@@ -175,16 +175,16 @@ def _labels(survey: Survey, sums: Sequence[Sequence[int]], design: Design) -> tu
     """
     found = []
     for place, item in enumerate(labelling_items(survey.questions)):
-        labels = len(item.options)
+        labels = len(item.labels)
         chance = _top_probability(survey, place, sums[place], design, contenders=labels)
         best = max(range(labels), key=sums[place].__getitem__)
         found.append(
             ItemLabel(
                 id=item.id,
                 item=item.text,
-                label=item.options[best],
+                label=item.labels[best],
                 probability=chance[best],
-                known_label=item.truth,
+                known_label=item.right_answer,
                 orientation_ambiguous=False,
             )
         )
@@ -245,10 +245,7 @@ def _symbols(survey: Survey, place: int) -> list[str]:
     encoding = survey.encoding
     if place < len(survey.questions):
         question = survey.questions[place]
-        if question.id in encoding.sums:
-            return []
-        several = isinstance(question, SeveralOf)
-        return list(question.labels if several else encoding.symbols(question.id))
+        return list(encoding.of(question.id).counted)
     place -= len(survey.questions)
     if place >= len(encoding.cross):
         return list(list(encoding.states.values())[place - len(encoding.cross)])
@@ -272,7 +269,7 @@ def _question(
     _, margin = expected_margin(noise, place, question, people=max(round(n * part), 1))
     shares = [_estimate(one) for one in found.shares]
     top: Sequence[float | None] = [None] * len(shares)
-    if shares and not isinstance(question, SeveralOf):  # whose options are no parts of a whole
+    if shares and question.parts_of_whole:
         shares = list(shown_shares(shares))
         top = _top_probability(survey, place, counts, design, contenders=len(found.answered))
         top = [*top, *[None] * len(others)]

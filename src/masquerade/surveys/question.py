@@ -73,6 +73,8 @@ class Question(ABC):
     parts_of_whole: ClassVar[bool] = True
     #: Whether two parties can add up the answers as one sum.
     summable: ClassVar[bool] = False
+    #: Whether questions of the kind can be the items of a labelling task.
+    labelling: ClassVar[bool] = False
     #: The form in which a surveyor writes a question of this kind.
     builder: ClassVar[BuilderForm]
 
@@ -139,6 +141,11 @@ class Question(ABC):
     @property
     def compared(self) -> tuple[str, str] | None:
         """The two items that are compared; None where none are."""
+        return None
+
+    @property
+    def right_answer(self) -> str | None:
+        """The right label, where it is known."""
         return None
 
     @property

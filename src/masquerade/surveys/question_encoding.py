@@ -99,6 +99,11 @@ class QuestionEncoding(ABC):
         """The labels of what can be sent, then those of `without`."""
 
     @property
+    def counted(self) -> tuple[str, ...]:
+        """The symbols that the block itself counts."""
+        return self.symbols
+
+    @property
     @abstractmethod
     def answers(self) -> int:
         """Number of codes of answers; the codes of `without` follow."""
@@ -217,6 +222,11 @@ class Ticks(QuestionEncoding):
     def symbols(self) -> tuple[str, ...]:
         """The options, then the reasons not to answer."""
         return (*self.labels, *self.without)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The options."""
+        return self.labels
 
     @property
     def answers(self) -> int:

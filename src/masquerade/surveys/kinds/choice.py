@@ -40,6 +40,7 @@ class Choice(LabelQuestion):
     truth: str | None = None
     kind: ClassVar[str] = "choice"
     called: ClassVar[str] = "a choice"
+    labelling: ClassVar[bool] = True
     secret: ClassVar[tuple[str, ...]] = ("truth",)
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Pick one",
@@ -73,3 +74,8 @@ class Choice(LabelQuestion):
     def labels(self) -> tuple[str, ...]:
         """The options, in order."""
         return self.options
+
+    @property
+    def right_answer(self) -> str | None:
+        """The right option, where it is known."""
+        return self.truth

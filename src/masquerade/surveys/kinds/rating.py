@@ -13,6 +13,7 @@ from masquerade.surveys.question import (
     GAUSSIAN_MASK,
     MOST_OPTIONS,
     NOT_SAID,
+    RESPONSE_MASK,
     Answer,
     LabelQuestion,
     MaskRules,
@@ -113,9 +114,15 @@ class Rating(LabelQuestion):
 
     def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
         """Return the mask of labels, or Gaussian noise on the scale."""
-        if level != CLEAR and rules.rating_mask == GAUSSIAN_MASK:
-            return gaussian_noise(self.lattice, level)
-        return LabelQuestion.mask(self, level, rules)
+        if level == CLEAR or rules.rating_mask != GAUSSIAN_MASK:
+            return LabelQuestion.mask(self, level, rules)
+        if self.allow_skip:
+            raise self._error(
+                None,
+                ' can be skipped, and noise on its scale has no report for "no answer"; use '
+                f"rating_mask {RESPONSE_MASK!r}.",
+            )
+        return gaussian_noise(self.lattice, level)
 
     def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
         """Return the point of a report, which noise can move beyond the ends."""
