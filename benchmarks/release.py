@@ -24,17 +24,16 @@ from masquerade.release import (
     Engine,
     GroupedClaims,
     Histogram,
-    LocalNoise,
     Mixtures,
     PooledHistogram,
-    PrisCrowd,
-    ProvenTest,
     TwoPassHistogram,
-    UniformPrisCrowd,
     fit_density,
     ise,
     simulate,
 )
+from masquerade_papers.priscrowd.engine import PrisCrowd, UniformPrisCrowd
+from masquerade_papers.priscrowd.local_noise import LocalNoise
+from masquerade_papers.priscrowd.proven_test import ProvenTest
 
 CARDS = Cards(__file__)
 OBJECTS, REPETITIONS = 120, sized(2, 5)

@@ -64,7 +64,7 @@ axes.figure
 
 model = fit_density(claims)
 rows = []
-for name in ("claims", "hist", "basic"):
+for name in ("claims", "pooled", "hist"):
     for epsilon in ("0.1", "0.2", "0.5", "1", "2"):
         made = simulate(
             claims,
@@ -73,7 +73,7 @@ for name in ("claims", "hist", "basic"):
         )
         rows.append((name, float(epsilon), ise(model, made).rel_ise))
 figure, (axes,) = plots.new_figure()
-for name, colour, marker in zip(("claims", "hist", "basic"), plots.COLOURS, plots.MARKERS, strict=False):
+for name, colour, marker in zip(("claims", "pooled", "hist"), plots.COLOURS, plots.MARKERS, strict=False):
     part = [(epsilon, error) for one, epsilon, error in rows if one == name]
     axes.plot(*zip(*part, strict=True), marker=marker, color=colour, label=name)
 axes.set(xscale="log", xlabel="epsilon of a claim", ylabel="relative error (0 to 1)", ylim=(0, 1.05))
@@ -84,5 +84,4 @@ axes.legend(frameon=False, fontsize=8)
 figure
 
 # %%
-# ``basic`` is the obvious idea: it adds noise to every single claim. It loses most of the shape at every epsilon
-# shown.
+# ``hist`` is the plain noisy histogram. The two others read each object in the light of all.

@@ -99,25 +99,6 @@ def test_attributes_are_released_with_values(run: Run, tmp_path: Path) -> None:
     [
         ("--engine", "hist2", "--epsilon", "4", "--domain", "0", "10", "--cap", "2"),
         ("--engine", "pooled", "--epsilon", "4", "--domain", "0", "10", "--step", "1"),
-        ("--engine", "basic", "--epsilon", "4", "--domain", "0", "10"),
-        (
-            "--engine",
-            "test-honest",
-            "--epsilon",
-            "8",
-            "--domain",
-            "0",
-            "10",
-            "--bandwidth",
-            "1",
-            "--delta",
-            "0.01",
-        ),
-        (
-            "--engine",
-            "test-paper",
-        ),
-        ("--engine", "uniform"),
         ("--epsilon", "1/3", "--domain", "0", "10", "--unit", "user", "--bins", "9"),
     ],
 )

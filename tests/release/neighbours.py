@@ -18,8 +18,6 @@ from masquerade.release import (
     PrivateEngine,
     Release,
     TwoPassHistogram,
-    local_noise,
-    proven_test,
 )
 from masquerade.release.guarantee import UNITS
 
@@ -62,15 +60,15 @@ class Path:
     @property
     def copies(self) -> int:
         """Copies of each neighbour that are drawn at once."""
-        # a published test shows a claim in some copies only, two passes share epsilon
-        if self.kind in (proven_test.ProvenTest, TwoPassHistogram):
+        # two passes share epsilon
+        if self.kind is TwoPassHistogram:
             return 16_000
         return 4000 if self.unit == "claim" and self.mode != "weighted" else 8000
 
     @property
     def high(self) -> float:
         """High end of the domain, of which the low one is 0."""
-        return 40.0 if self.kind is proven_test.ProvenTest else 3.0
+        return 3.0
 
     def world(self, ours: float | None) -> World:
         """Return the claims of one copy; `ours`: all values of user `U`, who is not there at None.
@@ -78,10 +76,8 @@ class Path:
         The other users stand at the low end, each with one claim.
         """
         others = MANY if self.mode == "weighted" else FEW
-        if self.kind is proven_test.ProvenTest:
-            others = FEW
-        if self.kind in (local_noise.LocalNoise, TwoPassHistogram):
-            others = 0  # every claim is shown by itself; who stands alone has the largest weight
+        if self.kind is TwoPassHistogram:
+            others = 0  # who stands alone has the largest weight
         cells: World = []
         for at in range(self.objects):
             if ours is not None:
@@ -127,14 +123,10 @@ class Path:
         known = {field.name for field in dataclasses.fields(self.kind)}
         if "bins" in known:
             words["bins"] = 3
-        if self.kind is proven_test.ProvenTest:
-            of_objects = self.cap if self.unit == "user" else 1
-            words |= {"bandwidth": 1, "epsilon": 2 * of_objects, "delta": of_objects / 10}
         if self.mode == "weighted":
             others = {user for _, user, _ in self.world(None)}
-            least = 0.5 if self.kind is proven_test.ProvenTest else 0.05
             words["reliability"] = {
-                copy * 1000 + user: least for copy in range(copies) for user in others
+                copy * 1000 + user: 0.05 for copy in range(copies) for user in others
             }
         if self.mode == "listed":
             words |= {"objects": range(copies * self.objects), "expected": FEW}

@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from masquerade.errors import ParameterError
 from masquerade.exact import SimulatedCoins
@@ -22,9 +19,7 @@ from masquerade.release import (
     Domain,
     GroupedClaims,
     Histogram,
-    LocalNoise,
     PooledHistogram,
-    ProvenTest,
     TwoPassHistogram,
     simulate,
 )
@@ -114,56 +109,6 @@ def test_audit_two_passes_betray_no_user(grouped: Grouped) -> None:
     assert 0.3 < lower <= 2
 
 
-@pytest.mark.parametrize(("epsilon", "unit", "cap"), [("1", "claim", 10), ("7/3", "user", 3)])
-def test_exact_noise_on_a_claim_costs_epsilon(
-    grouped: Grouped, epsilon: str, unit: Any, cap: int
-) -> None:
-    """Basic: the two ends of the domain, 4096 steps apart, differ by epsilon in fractions.
-
-    Noise of scale s has P(x) proportional to e**(-abs(x) / s): the worst log-ratio of two places
-    is their distance over s.
-    """
-    engine = LocalNoise(epsilon=epsilon, domain=(-3, 5), unit=unit, cap=cap)
-    scale = scale_rounded_up(STEPS / engine.epsilon_of_object)
-    assert Fraction(STEPS) / scale == engine.epsilon_of_object
-    assert (
-        engine.epsilon_of_object * (1 if unit == "claim" else cap)
-        == engine.exact_epsilon
-        == Fraction(epsilon)
-    )
-    # No place is further than the ends: claims beyond them are moved there before the noise.
-    ends = [
-        engine.draw(grouped([[x]]), 1, SimulatedCoins(np.random.default_rng(0))).points[0]
-        for x in (-3.0, 5.0, -1e9, 1e9)
-    ]
-    assert ends[1] - ends[0] == 8
-    assert ends[2:] == ends[:2]
-
-
-def test_audit_noise_on_claims_has_the_stated_law() -> None:
-    """Basic: 200,000 noisy claims against the geometric law, chi-square, false alarm 1e-6."""
-    n, engine = 200_000, LocalNoise(epsilon=4, domain=(0, 4096))
-    claims = GroupedClaims.of(
-        {"task": np.zeros(n, int), "worker": np.arange(n), "value": np.full(n, 1000.0)}
-    )
-    points = engine.draw(claims, 1, SimulatedCoins(np.random.default_rng(8))).points
-    noise = np.rint(points - 1000).astype(np.int64)
-    assert np.abs(points - 1000 - noise).max() < 1e-9
-    edges = np.array([-(1 << 40), -3000, -1500, -700, -200, 0, 1, 200, 700, 1500, 3000, 1 << 40])
-    ratio = math.exp(-4 / STEPS)
-
-    def below(x: int) -> float:
-        """Return P(noise < x)."""
-        if x <= 0:
-            return ratio ** (1 - x) / (1 + ratio)
-        return 1 - ratio**x / (1 + ratio)
-
-    law = np.diff([below(int(x)) for x in edges])
-    counts = np.histogram(noise, edges - 0.5)[0]
-    assert law.sum() == pytest.approx(1)
-    assert ((counts - law * n) ** 2 / (law * n)).sum() < chi2.isf(1e-6, len(law) - 1)
-
-
 def test_exact_pooling_reads_the_counts_of_hist(grouped: Grouped) -> None:
     """All data sets of 2 claims on 4 values: the counts that pooled reads have the loss of hist.
 
@@ -204,20 +149,6 @@ def test_audit_pooled_densities_betray_no_claim(grouped: Grouped) -> None:
     assert 0.2 < lower <= 3
 
 
-@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20))
-def test_prop_a_claim_anywhere_is_as_one_at_the_nearer_end(values: list[float]) -> None:
-    """Basic: claims beyond the domain are moved to its ends before noise, never after."""
-    table = {"task": ["a"] * len(values), "worker": list(range(len(values)))}
-    engine = LocalNoise(epsilon=1, domain=(0, 10))
-    found = [
-        engine.draw(
-            GroupedClaims.of({**table, "value": given}), 1, SimulatedCoins(np.random.default_rng(1))
-        ).points.tolist()
-        for given in (values, np.clip(values, 0, 10).tolist())
-    ]
-    assert found[0] == found[1]
-
-
 class _AllOnes:
     """Words of which every bit is 1."""
 
@@ -233,14 +164,10 @@ def test_uniform_numbers_stay_below_1() -> None:
 
 
 @pytest.mark.parametrize("weights", [{"u1": math.nan}, {"u1": "much"}, {7: 0.5}])
-@pytest.mark.parametrize("engine", [Histogram, ProvenTest])
-def test_public_weights_are_numbers_of_users_there_are(
-    engine: type[Histogram] | type[ProvenTest], weights: dict[Any, Any]
-) -> None:
-    """A weight that is no number, or weights of strangers alone, are refused by every engine."""
+def test_public_weights_are_numbers_of_users_there_are(weights: dict[Any, Any]) -> None:
+    """A weight that is no number, or weights of strangers alone, are refused."""
     rows = {"task": ["a"] * 3, "worker": ["u1", "u2", "u3"], "value": [1.0, 2.0, 3.0]}
-    more: dict[str, Any] = {"bandwidth": 1} if engine is ProvenTest else {}
-    made = engine(epsilon=1, domain=(0, 10), reliability=weights, **more)
+    made = Histogram(epsilon=1, domain=(0, 10), reliability=weights)
     with pytest.raises(ParameterError, match=r"the weight(s are| of user)"):
         simulate(rows, np.random.default_rng(0), engine=made)
 

@@ -30,18 +30,16 @@ from masquerade.release.histogram import UNITS_OF_WEIGHT, noisy_counts
 
 Grouped = Callable[[Sequence[Sequence[float]]], GroupedClaims]
 
-PRIVATE = ["hist", "hist2", "pooled", "basic", "test-honest"]
+PRIVATE = ["hist", "hist2", "pooled"]
 ROWS = [[1.0, 2.0, 2.5, 9.0, 4.0, 4.5], [5.0, 5.0, 5.5], [7.0]]
 
 
 def engine(name: str, unit: str | None = None, cap: int = 2) -> Engine:
     """Return a private engine on the domain 0 to 10."""
-    bandwidth = "1" if name == "test-honest" else None
     return parse_engine(
         name,
         epsilon=2,
         domain=(0, 10),
-        bandwidth=bandwidth,
         cap=cap,
         unit=unit,  # type: ignore[arg-type]
     )
@@ -50,11 +48,8 @@ def engine(name: str, unit: str | None = None, cap: int = 2) -> Engine:
 def public_part(release: Release) -> dict[str, Any]:
     """Return all that a release shows but what noise moves."""
     codebook = release.codebook()
-    if release.engine == "test-honest":  # how many points pass is drawn, and in the guarantee
-        codebook.pop("rows")
-    else:
-        codebook["points of each"] = release.offset.tolist()
-        codebook["workers"] = release.to_arrow()["worker"].to_pylist()
+    codebook["points of each"] = release.offset.tolist()
+    codebook["workers"] = release.to_arrow()["worker"].to_pylist()
     return codebook | {"objects": release.objects.to_pylist(), "status": release.status}
 
 
@@ -92,7 +87,7 @@ def test_a_subclass_of_coins_promises_nothing(grouped: Grouped) -> None:
     source = Overridden()
     with pytest.raises(Exception, match="Overridden"):
         synthesize(grouped(ROWS), engine=engine("hist"), coins=source)
-    drawn = engine("basic").draw(grouped(ROWS), 5, SimulatedCoins(np.random.default_rng(1)))
+    drawn = engine("hist").draw(grouped(ROWS), 5, SimulatedCoins(np.random.default_rng(1)))
     assert drawn.guarantee.status == "none"
 
 

@@ -18,17 +18,16 @@ from masquerade.release import (
     Engine,
     GroupedClaims,
     Histogram,
-    LocalNoise,
     Mixtures,
     PooledHistogram,
-    PrisCrowd,
-    ProvenTest,
-    UniformPrisCrowd,
     fit_density,
     ise,
     simulate,
 )
 from masquerade_papers import simulated_crowds
+from masquerade_papers.priscrowd.engine import PrisCrowd, UniformPrisCrowd
+from masquerade_papers.priscrowd.local_noise import LocalNoise
+from masquerade_papers.priscrowd.proven_test import ProvenTest
 from masquerade_papers.study import Cells, Clock, Job, Scale, real
 from masquerade_papers.verdict import printed_in
 

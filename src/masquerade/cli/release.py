@@ -42,9 +42,8 @@ def release(
         typer.Option(
             help="Algorithm that makes the synthetic claims. claims imitates the claims that "
             "were made. source imitates the distribution from which they were drawn. "
-            "wiener, hist, hist2 (for users, in two passes), pooled, basic and test-honest "
-            "are further engines with a guarantee. test-paper and uniform have no "
-            "guarantee. Parameters follow a colon: claims:bins=21,spread=2.",
+            "wiener, hist, hist2 (for users, in two passes) and pooled are further engines. "
+            "Parameters follow a colon: claims:bins=21,spread=2.",
             autocompletion=completion(engines),
         ),
     ] = "claims",
@@ -52,8 +51,7 @@ def release(
         str | None,
         typer.Option(
             help="Privacy loss of the whole release for one unit (see --unit), above 0 and at "
-            "most 1024. A smaller epsilon protects more. Every engine with a guarantee "
-            "needs it."
+            "most 1024. A smaller epsilon protects more. Every engine needs it."
         ),
     ] = None,
     domain: Annotated[
@@ -61,8 +59,7 @@ def release(
         typer.Option(
             metavar="LOW HIGH",
             help="Public range of the values of all objects, such as 0 10. Never take it from "
-            "the claims. Claims outside are moved to the nearer end. Every engine with a "
-            "guarantee needs it.",
+            "the claims. Claims outside are moved to the nearer end. Every engine needs it.",
         ),
     ] = None,
     domains: Annotated[
@@ -102,8 +99,7 @@ def release(
         int,
         typer.Option(
             min=1,
-            help="How many points (synthetic claims) to draw for each object. The engines basic "
-            "and test-honest set the number themselves.",
+            help="How many points (synthetic claims) to draw for each object.",
         ),
     ] = 30,
     unit: Annotated[
@@ -124,19 +120,12 @@ def release(
             "objects, chosen at random. Each object gets epsilon / cap. Default: 10.",
         ),
     ] = None,
-    delta: Annotated[
-        str | None,
-        typer.Option(
-            help="Delta of the guarantee, for the engine test-honest alone: above 0 and below 1. "
-            "Default: 0.01."
-        ),
-    ] = None,
     bandwidth: Annotated[
         str | None,
         typer.Option(
             help="Public width of the bumps, the normal curves of which a density is made. For "
-            "hist and hist2, own computes it from the released shares. test-honest needs a "
-            "number. Default: the engine's own rule."
+            "hist and hist2, own computes it from the released shares. "
+            "Default: the engine's own rule."
         ),
     ] = None,
     bins: Annotated[
@@ -228,7 +217,6 @@ def release(
         domain=public,
         unit=cast("Unit | None", unit),
         cap=cap,
-        delta=delta,
         bandwidth=bandwidth,
         bins=bins,
         objects=public_objects,

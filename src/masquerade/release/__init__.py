@@ -20,13 +20,10 @@ if TYPE_CHECKING:
     from masquerade.release.grouped_claims import GroupedClaims
     from masquerade.release.guarantee import guarantee_json, guarantee_sentence
     from masquerade.release.histogram import Histogram, TwoPassHistogram
-    from masquerade.release.local_noise import LocalNoise
     from masquerade.release.metrics import Errors, expected_ise, ise
     from masquerade.release.mixtures import Mixtures
     from masquerade.release.pooled import PooledHistogram
     from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, WienerHistogram
-    from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
-    from masquerade.release.proven_test import ProvenTest
     from masquerade.release.release import STATUSES, Release
     from masquerade.release.report import report_page
     from masquerade.release.synthesis import ENGINES, charge, parse_engine, simulate, synthesize
@@ -49,18 +46,14 @@ __all__ = [
     "Errors",
     "GroupedClaims",
     "Histogram",
-    "LocalNoise",
     "Mixtures",
     "PooledHistogram",
     "PosteriorHistogram",
-    "PrisCrowd",
     "PrivateEngine",
-    "ProvenTest",
     "Release",
     "Reliability",
     "SourceHistogram",
     "TwoPassHistogram",
-    "UniformPrisCrowd",
     "WienerHistogram",
     "bandwidths",
     "charge",

@@ -24,11 +24,8 @@ from masquerade.release.engine import Data, Engine, PrivateEngine, claims_of
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.guarantee import Unit
 from masquerade.release.histogram import Histogram, TwoPassHistogram
-from masquerade.release.local_noise import LocalNoise
 from masquerade.release.pooled import PooledHistogram
 from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, WienerHistogram
-from masquerade.release.priscrowd import PrisCrowd, UniformPrisCrowd
-from masquerade.release.proven_test import ProvenTest
 from masquerade.release.release import Release
 
 _LOGGER = logging.getLogger(__name__)
@@ -41,10 +38,6 @@ ENGINES: tuple[type[Engine], ...] = (
     Histogram,
     TwoPassHistogram,
     PooledHistogram,
-    LocalNoise,
-    ProvenTest,
-    PrisCrowd,
-    UniformPrisCrowd,
 )
 
 
@@ -55,7 +48,6 @@ def parse_engine(
     domain: Domain | Ends | None = None,
     unit: Unit | None = None,
     cap: int | None = None,
-    delta: NumberLike | None = None,
     bandwidth: NumberLike | None = None,
     bins: int | None = None,
     objects: Sequence[Any] | None = None,
@@ -65,12 +57,11 @@ def parse_engine(
     Parameters
     ----------
     text : str
-        ``name`` or ``name:key=value,...``: ``claims``, ``source``, ``wiener``, ``hist``, ``hist2``,
-        ``pooled``, ``basic``, ``test-honest``, ``test-paper`` or ``uniform``, with any parameter
-        but `domain`, `reliability` and `objects`.
+        ``name`` or ``name:key=value,...``: ``claims``, ``source``, ``wiener``, ``hist``, ``hist2``
+        or ``pooled``, with any parameter but `domain`, `reliability` and `objects`.
     domain : Domain or (low, high), optional
         See `PrivateEngine`.
-    epsilon, unit, cap, delta, bandwidth, bins : optional
+    epsilon, unit, cap, bandwidth, bins : optional
         The same as in the text, where the engine has such a parameter.
     objects : sequence of names, optional
         The public list of objects; see `PosteriorHistogram`.
@@ -87,7 +78,7 @@ def parse_engine(
     >>> str(parse_engine("hist:bins=20,unit=user", epsilon="1/3", domain=(0, 10)))
     'hist:epsilon=1/3,unit=user,bins=20'
     """
-    return _engine(text, _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins, objects))
+    return _engine(text, _beside_text(epsilon, domain, unit, cap, bandwidth, bins, objects))
 
 
 def _engine(text: str, beside: Mapping[str, Any]) -> Engine:
@@ -123,7 +114,6 @@ def synthesize(
     domain: Domain | Ends | None = None,
     unit: Unit | None = None,
     cap: int | None = None,
-    delta: NumberLike | None = None,
     bandwidth: NumberLike | None = None,
     bins: int | None = None,
     objects: Sequence[Any] | None = None,
@@ -143,7 +133,7 @@ def synthesize(
         What the collector holds. A model is used as it is by the engines of the published test.
     engine : Engine or str
         An engine, or its text form, such as ``"hist:bins=20"``.
-    epsilon, domain, unit, cap, delta, bandwidth, bins, objects : optional
+    epsilon, domain, unit, cap, bandwidth, bins, objects : optional
         Parameters beside the text form; see `parse_engine`.
     samples : int
         Points of each object, at least 1. Engines that make histograms charge nothing for more.
@@ -181,7 +171,7 @@ def synthesize(
     >>> len(release.points_of("a")), release.guarantee.epsilon
     (30, Micro(micro=1000000))
     """
-    beside = _beside_text(epsilon, domain, unit, cap, delta, bandwidth, bins, objects)
+    beside = _beside_text(epsilon, domain, unit, cap, bandwidth, bins, objects)
     if isinstance(engine, str):
         engine = _engine(engine, beside)
     elif beside:
@@ -270,7 +260,7 @@ def charge(ledger: Ledger, engine: Engine, claims: GroupedClaims, name: str) -> 
 
 def _beside_text(*values: Any) -> dict[str, Any]:
     """Return the parameters that are given beside a text form, by name."""
-    names = ("epsilon", "domain", "unit", "cap", "delta", "bandwidth", "bins", "objects")
+    names = ("epsilon", "domain", "unit", "cap", "bandwidth", "bins", "objects")
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 

@@ -76,11 +76,10 @@ def test_nothing_is_kept(site: Site) -> None:
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 def test_what_is_promised_is_what_is_released(engine: str) -> None:
     """The promise of the preview, made without a claim, is that of the library and the release."""
-    test: dict[str, Any] = {"bandwidth": "1", "delta": "0.05"} if engine == "test-honest" else {}
-    specification = SynthesisRequest(engine, "1.5", cap=3, **RANGE, **test)
+    specification = SynthesisRequest(engine, "1.5", cap=3, **RANGE)
     promised = promise(specification, specification.domain())
     unit: Any = "user" if engine == "hist2" else "claim"
-    library = parse_engine(engine, epsilon="1.5", domain=(0, 10), unit=unit, cap=3, **test)
+    library = parse_engine(engine, epsilon="1.5", domain=(0, 10), unit=unit, cap=3)
     assert promised == guarantee_json(library.guarantee())
     assert promised["status"] == "proven"
     lines = list(
@@ -109,7 +108,6 @@ def test_what_promises_nothing_is_refused(engine: str) -> None:
         ({**RANGE, "epsilon": "9e999"}, "epsilon"),
         ({**RANGE, "unit": "team"}, "expected claim or user"),
         ({**RANGE, "step": "3"}, "whole number of steps"),
-        ({**RANGE, "engine": "test-honest"}, "bandwidth"),
     ],
 )
 def test_wishes_that_cannot_be_met(options: dict[str, Any], words: str) -> None:

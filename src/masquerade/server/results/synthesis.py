@@ -48,15 +48,6 @@ ENGINES: Final = {
         "Weighs people by how well they agree with a first release. For people with many claims; "
         "protects people.",
     ),
-    "basic": (
-        "Noise on every claim",
-        "As wide as the range over ε. Needs no trusted collector where each device adds it.",
-    ),
-    "test-honest": (
-        "Privacy test",
-        "Publishes what passes a noisy test. To compare with: it also has a δ, and needs a "
-        "bandwidth.",
-    ),
 }
 
 #: Releases that one process computes at the same time.
@@ -84,9 +75,6 @@ class SynthesisRequest:
     unit: Typed = "claim"  # ``"claim"`` or ``"user"``
     cap: Count = 10
     samples: Count = 30
-    # delta, bandwidth: of the privacy test.
-    delta: Typed = ""
-    bandwidth: Typed = ""
 
     def domain(self) -> Domain:
         """Return the public range."""
@@ -110,15 +98,12 @@ class SynthesisRequest:
         if self.unit not in ("claim", "user"):
             raise ParameterError(f"what is protected is {self.unit!r}, expected claim or user.")
         unit: Unit = "user" if self.engine == "hist2" or self.unit == "user" else "claim"
-        tested = self.engine == "test-honest"
         return parse_engine(
             self.engine,
             epsilon=self.epsilon,
             domain=domain,
             unit=unit,
             cap=self.cap,
-            delta=self.delta or None if tested else None,
-            bandwidth=self.bandwidth or None if tested else None,
         )
 
 

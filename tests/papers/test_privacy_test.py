@@ -11,8 +11,9 @@ import pytest
 
 from masquerade.exact import SimulatedCoins
 from masquerade.exact.arrays import Floats
-from masquerade.release import DensityModel, GroupedClaims, PrisCrowd, fit_density, simulate
-from masquerade.release.privacy_test import (
+from masquerade.release import DensityModel, GroupedClaims, fit_density, simulate
+from masquerade_papers.priscrowd.engine import PrisCrowd
+from masquerade_papers.priscrowd.privacy_test import (
     buckets,
     failure_delta,
     pass_probability,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
-from masquerade.release import GroupedClaims, ProvenTest, guarantee_sentence, simulate
-from masquerade.release.privacy_test import (
+from masquerade.release import GroupedClaims, guarantee_sentence, simulate
+from masquerade_papers.priscrowd.privacy_test import (
     Plan,
     failure_delta,
     holds,
@@ -24,7 +24,7 @@ from masquerade.release.privacy_test import (
     plan,
     release_delta,
 )
-from masquerade.release.proven_test import attempts
+from masquerade_papers.priscrowd.proven_test import ProvenTest, attempts
 
 Grouped = Callable[..., GroupedClaims]
 STEPS = 64

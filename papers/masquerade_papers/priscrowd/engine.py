@@ -19,8 +19,8 @@ from masquerade.release.density import DensityModel, Weights, fit_density
 from masquerade.release.engine import Data, Engine
 from masquerade.release.guarantee import no_guarantee
 from masquerade.release.mixtures import Mixtures, normals, uniforms
-from masquerade.release.privacy_test import pass_decisions
 from masquerade.release.release import Release
+from masquerade_papers.priscrowd.privacy_test import pass_decisions
 
 Small = Literal["skip", "try"]
 

@@ -21,8 +21,8 @@ from masquerade.release.engine import Data, PrivateEngine, claims_of
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.histogram import public_weights
 from masquerade.release.mixtures import Mixtures
-from masquerade.release.privacy_test import Plan, holds, plan
 from masquerade.release.release import Release
+from masquerade_papers.priscrowd.privacy_test import Plan, holds, plan
 
 #: Lattice steps to a bandwidth.
 _STEPS = 64

@@ -8,8 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from masquerade.errors import ParameterError
-from masquerade.release import GroupedClaims, PrisCrowd, UniformPrisCrowd, fit_density, simulate
+from masquerade.accounting import Caps, Ledger, MemoryStorage
+from masquerade.errors import NoGuarantee, ParameterError
+from masquerade.release import (
+    Engine,
+    GroupedClaims,
+    fit_density,
+    guarantee_json,
+    guarantee_sentence,
+    simulate,
+    synthesize,
+)
+from masquerade_papers.priscrowd.engine import PrisCrowd, UniformPrisCrowd
+from masquerade_papers.priscrowd.proven_test import ProvenTest
 
 Grouped = Callable[..., GroupedClaims]
 TIGHT = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
@@ -91,3 +102,33 @@ def test_attempts_must_be_enough_for_the_samples(grouped: Grouped) -> None:
         run(grouped([TIGHT]), PrisCrowd(max_attempts=10))
     with pytest.raises(ParameterError, match="samples"):
         run(grouped([TIGHT]), PrisCrowd(), samples=0)
+
+
+HONEST = ProvenTest(epsilon=2, domain=(0, 10), bandwidth=1)
+
+
+@pytest.mark.parametrize("engine", [PrisCrowd(), UniformPrisCrowd(), HONEST], ids=str)
+def test_what_promises_nothing_that_adds_up_is_never_charged(
+    engine: Engine, grouped: Grouped
+) -> None:
+    """A ledger refuses the published test, its baseline, and an epsilon at a delta."""
+    book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps())
+    with pytest.raises(NoGuarantee):
+        synthesize(grouped([TIGHT]), engine=engine, ledger=book)
+    assert book.statistics().entries == 0
+
+
+def test_a_release_without_a_promise_says_why(grouped: Grouped) -> None:
+    """The guarantee of `test-paper` is none, with reasons, and never the published epsilon."""
+    guarantee = synthesize(grouped([TIGHT]), engine=PrisCrowd()).guarantee
+    found = guarantee_json(guarantee)
+    assert (found["status"], found["epsilon"], found["neighbours"]) == ("none", "inf", None)
+    assert len(found["reasons"]) == 5
+    assert "no privacy guarantee" in guarantee_sentence(guarantee)
+    assert "epsilon =" not in guarantee_sentence(guarantee)
+
+
+def test_the_honest_test_names_its_delta() -> None:
+    """An epsilon at a delta stands in the sentence and in the JSON form."""
+    assert "delta = 0.01" in guarantee_sentence(HONEST.guarantee())
+    assert HONEST.guarantee().to_json()["delta"] == 0.01
