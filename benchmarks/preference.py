@@ -18,13 +18,10 @@ import numpy as np
 
 from card import Cards, sized
 from masquerade import Comparisons
-from masquerade.preference import (
-    fit_bradley_terry,
-    fit_linear,
-    fit_pooled,
-    fit_voters,
-    made_up_voters,
-)
+from masquerade.preference import Leaderboard, made_up_voters
+from masquerade.preference.mechanisms.linear import fit_linear
+from masquerade.preference.pooled_fit import fit_pooled
+from masquerade.preference.thurstone import fit_voters
 
 CARDS = Cards(__file__)
 RECORDS, FEATURES = 50, 10
@@ -162,7 +159,7 @@ def items() -> None:
             "rejected": names[won[:, 1]],
         }
     )
-    ours = best(lambda: fit_bradley_terry(comparisons))
+    ours = best(lambda: Leaderboard.fit(comparisons))
     what, peer = f"Bradley-Terry, {count} items, {len(won):,} comparisons", "choix (ilsr_pairwise)"
     try:
         choix = importlib.import_module("choix")
@@ -171,7 +168,7 @@ def items() -> None:
         return
     data = [tuple(pair) for pair in won.tolist()]
     theirs = best(lambda: choix.ilsr_pairwise(count, data))
-    off = choix.ilsr_pairwise(count, data) - fit_bradley_terry(comparisons).strengths
+    off = choix.ilsr_pairwise(count, data) - Leaderboard.fit(comparisons).strengths
     CARDS.add(
         what,
         ours,

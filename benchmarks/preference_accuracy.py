@@ -21,26 +21,21 @@ from masquerade.preference import (
     MenuChoices,
     MenuResponse,
     SocialPreference,
-    expected_agreement,
     held_out_accuracy,
     made_up_voters,
     one_feature_baseline,
     split_voters,
 )
+from masquerade.preference.metrics import expected_agreement
 
 CARDS = Cards(__file__)
 
 TARGETS: dict[str, dict[float, float | None]] = {
     "central-laplace": {0.1: 0.58, 0.3: 0.72, 1: 0.88, 3: 0.95},
-    "local-laplace": {1: 0.58, 3: 0.70, 10: 0.88},
-    "local-functional": {1: 0.71, 3: 0.86, 10: 0.95},
-    "aggregate-functional": {1: None, 3: None, 10: None},
-    "central-functional": {0.1: None, 0.3: None, 1: None},
     "linear-knorm": {0.1: 0.67, 0.3: 0.84, 1: 0.94},
     "linear-laplace": {0.1: None, 0.3: None, 1: None},
     "linear-gaussian": {0.1: None, 0.3: None, 1: None},
     "choice-response": {0.1: 0.70, 0.3: 0.85, 1: 0.95},
-    "privunit": {1: 0.68, 3: 0.85, 10: 0.95},
     "direction-selection": {1: None, 3: None, 10: None},
 }
 """Accuracy wanted at 100 voters x 100 records x 10 features, against r1; None: no target."""
@@ -67,9 +62,7 @@ MENU_TARGETS: dict[int, dict[float, float | None]] = {
 
 REAL_CURVES = (
     ("voter, trusted aggregator", "central-laplace:bound=10", "voter"),
-    ("voter, local", "privunit", "voter"),
-    ("record, trusted aggregator", "central-functional", "record"),
-    ("record, local", "aggregate-functional", "record"),
+    ("voter, local", "direction-selection", "voter"),
     ("record, local, linear", "linear-knorm", "record"),
     ("choice, local, linear", "linear-knorm", "choice"),
     ("choice, local", "choice-response", "choice"),

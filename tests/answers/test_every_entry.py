@@ -18,7 +18,8 @@ from tests.results.made_up_reports import codebook, define, made_up
 
 import masquerade as mq
 from masquerade import preference, release, selection, truth
-from masquerade.preference import SocialPreference
+from masquerade.preference import SocialPreference, pooled_fit, thurstone
+from masquerade.preference.mechanisms import linear
 from masquerade.results import read_reports, survey_result, write_reports
 
 Columns = dict[str, list[Any]]
@@ -127,16 +128,19 @@ ENTRIES: dict[str, tuple[Columns, Callable[[Any], Any]]] = {
     ),
     "mechanism of a preference": (
         CHOICES,
-        lambda t: preference.LinearKNorm(1).simulate(t, seed()).weights.tolist(),
+        lambda t: (
+            preference.preference_mechanism("linear-knorm", epsilon=1)
+            .simulate(t, seed())
+            .weights.tolist()
+        ),
     ),
-    "fit_linear": (CHOICES, preference.fit_linear),
-    "fit_pooled": (CHOICES, preference.fit_pooled),
-    "fit_voters": (CHOICES, lambda table: preference.fit_voters(table).weights.tolist()),
+    "fit_linear": (CHOICES, linear.fit_linear),
+    "fit_pooled": (CHOICES, pooled_fit.fit_pooled),
+    "fit_voters": (CHOICES, lambda table: thurstone.fit_voters(table).weights.tolist()),
     "held_out_accuracy": (CHOICES, lambda t: preference.held_out_accuracy(PREFERENCE, t)),
     "one_feature_baseline": (CHOICES, preference.one_feature_baseline),
     "split_voters": (CHOICES, lambda t: preference.split_voters(t, seed())[0]),
-    "fit_bradley_terry": (PAIRS, preference.fit_bradley_terry),
-    "rank_centrality": (PAIRS, lambda t: preference.rank_centrality(t, prior=1.0).rank()),
+    "Leaderboard": (PAIRS, lambda t: preference.Leaderboard.fit(t, prior=1.0)),
     "fit_rankings": (RANKS, preference.fit_rankings),
     "fit_menus": (MENUS, preference.fit_menus),
     "MenuResponse": (MENUS, lambda table: preference.MenuResponse(1).simulate(table, seed())),

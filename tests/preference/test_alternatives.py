@@ -10,7 +10,6 @@ import pytest
 from masquerade import Comparisons
 from masquerade.errors import ParameterError
 from masquerade.preference import (
-    ChoiceResponse,
     MadeUpVoters,
     MenuChoices,
     SocialPreference,
@@ -22,6 +21,7 @@ from masquerade.preference import (
     rank_alternatives,
 )
 from masquerade.preference.masked_choices import MaskedChoices
+from masquerade.preference.mechanisms.choice_response import ChoiceResponse
 
 ALTERNATIVES = {"cheap": [1.0, 0.0], "cosy": [3.0, 2.0], "dear": [5.0, 0.0], "same": [3.0, 2.0]}
 

@@ -96,10 +96,7 @@ def paths() -> list[Path]:
         found += [Path(f"linear-moment:trust={trust}", "record", base, each) for each in by_record]
     for name in ("local-functional", "aggregate-functional", "central-functional"):
         found += [Path(name, "record", base, each) for each in by_record]
-    for name in (
-        *("central-laplace", "central-gaussian", "local-laplace", "local-gaussian"),
-        *("direction-selection:candidates=16", "privunit", "secure-laplace"),
-    ):
+    for name in (*("central-laplace", "local-laplace", "direction-selection:candidates=16"),):
         found += [Path(name, "voter", base, each) for each in by_voter]
         found += [Path(name, "record", base, each) for each in by_record]
     for estimator in ("likelihood", "linear"):

@@ -15,18 +15,18 @@ from masquerade.answers import Comparisons, Feature
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import (
-    CentralGaussian,
-    CentralLaplace,
-    LocalGaussian,
-    LocalLaplace,
-    SecureLaplace,
-    fit_voters,
     made_up_voters,
     thurstone,
 )
-from masquerade.preference.bounded_fits import SENSITIVITY, fits_on_grid
 from masquerade.preference.l1_ball import STEPS
+from masquerade.preference.mechanisms.central_laplace import (
+    SENSITIVITY,
+    CentralLaplace,
+    fits_on_grid,
+)
+from masquerade.preference.thurstone import fit_voters
 from masquerade.preference.vector_noise import LAPLACE, LaplaceNoise
+from masquerade_papers.preferences.local_laplace import LocalLaplace
 
 TWO = Fraction(2)
 
@@ -185,22 +185,12 @@ def test_both_units_protect_the_whole_voter() -> None:
             assert released.paradigm[0] == unit[0].upper()
 
 
-def test_gaussian_variants_say_their_delta() -> None:
-    """Epsilon is at most the one asked for, at the delta asked for, also for a whole voter."""
-    for kind in (CentralGaussian, LocalGaussian):
-        promise = kind(epsilon=1, delta="1e-5").release(few()).guarantee
-        assert promise.delta == Fraction(1, 10**5)
-        assert Micro(990_000) < promise.epsilon <= Micro(1_000_000)
-    with pytest.raises(ParameterError, match="delta"):
-        CentralGaussian(epsilon=1, delta=0)
-
-
 def test_noise_is_unbiased_and_as_large_as_it_says() -> None:
     """Mean and variance of 16 releases are those of the plain mean and the stated covariance."""
     data = few()
     plain = fits_on_grid(data, TWO).mean(axis=0) * 2 / STEPS
     rng = np.random.default_rng(5)
-    for mechanism in (CentralLaplace(epsilon=1), SecureLaplace(epsilon=1)):
+    for mechanism in (CentralLaplace(epsilon=1), LocalLaplace(epsilon=1)):
         runs = [mechanism.simulate(data, rng) for _ in range(16)]
         off = np.array([run.weights for run in runs]) - plain
         variance = runs[0].noise_covariance[0, 0]
@@ -230,11 +220,9 @@ def test_a_voter_without_records_counts_and_adds_noise() -> None:
     assert any(report.values)
 
 
-def test_one_voter_is_warned_of_by_the_aggregator_and_refused_by_the_secure_sum() -> None:
+def test_one_voter_is_warned_of_by_the_aggregator() -> None:
     """The local mechanism does not mind."""
     data = voters([np.array([[1.0, 2.0]])])
     with pytest.warns(UserWarning, match="one voter"):
         CentralLaplace(epsilon=1).release(data)
-    with pytest.raises(ParameterError, match="local-laplace"):
-        SecureLaplace(epsilon=1).release(data)
     LocalLaplace(epsilon=1).release(data)

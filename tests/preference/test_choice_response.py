@@ -14,22 +14,20 @@ from hypothesis import strategies as st
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import Micro, SimulatedCoins
-from masquerade.preference import (
-    ChoiceResponse,
-    SocialPreference,
-    VoterReport,
-    expected_agreement,
-    fit_pooled,
-    made_up_voters,
-    masked_choices,
-)
-from masquerade.preference.choice_response import ChoiceNoise, orientation
+from masquerade.preference import SocialPreference, VoterReport, made_up_voters, masked_choices
 from masquerade.preference.masked_choices import (
     TYPICAL_MARGIN,
     WIDE_MARGIN,
     MaskedChoices,
     fit_masked_choices,
 )
+from masquerade.preference.mechanisms.choice_response import (
+    ChoiceNoise,
+    ChoiceResponse,
+    orientation,
+)
+from masquerade.preference.metrics import expected_agreement
+from masquerade.preference.pooled_fit import fit_pooled
 
 
 @given(st.integers(10_000, 20_000_000).map(lambda micro: Fraction(micro, 10**6)))

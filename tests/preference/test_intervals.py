@@ -12,17 +12,12 @@ import pytest
 
 from masquerade import Comparisons
 from masquerade.exact.arrays import Floats
-from masquerade.preference import (
-    MadeUpVoters,
-    MenuChoices,
-    MenuResponse,
-    SocialPreference,
-    fit_linear,
-    fit_pooled,
-    fit_voters,
-)
+from masquerade.preference import MadeUpVoters, MenuChoices, MenuResponse, SocialPreference
 from masquerade.preference.directions import VoterDirection
+from masquerade.preference.mechanisms.linear import fit_linear
+from masquerade.preference.pooled_fit import fit_pooled
 from masquerade.preference.synthetic import FeatureKind
+from masquerade.preference.thurstone import fit_voters
 
 CROWDS, FEWER = 60, 16
 
@@ -60,7 +55,6 @@ FEATURES = [
     Cell("linear-moment", "record", 1000, 20, 4, 3, "correlated"),
     Cell("central-functional", "record", 300, 20, 5, 0.5),
     Cell("direction-selection", "voter", 300, 20, 5, 3),
-    Cell("privunit", "voter", 300, 20, 5, 3),
     Cell("local-laplace", "voter", 300, 20, 5, 5),
     Cell("linear-moment:trust=aggregator", "record", 1000, 20, 5, 1, "correlated"),
 ]
@@ -110,7 +104,7 @@ def estimated(cell: Cell, spread: float = 0.0) -> tuple[float, ...]:
     if name in ("local-laplace", "central-laplace"):
         crowd = choices(rng, cell._replace(voters=20_000), spread=spread)
         return tuple(fit_voters(crowd, bound=2.0).weights.mean(axis=0))
-    if name in ("direction-selection", "privunit"):
+    if name == "direction-selection":
         crowd = choices(rng, cell._replace(voters=20_000), spread=spread)
         sums = VoterDirection().rows(crowd).astype(np.float64)
         mean = (sums / np.linalg.norm(sums, axis=1, keepdims=True)).mean(axis=0)

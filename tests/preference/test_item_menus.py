@@ -21,19 +21,18 @@ from masquerade.errors import InvalidRecord, ParameterError, SchemaError
 from masquerade.exact import Micro, SimulatedCoins
 from masquerade.exact.arrays import Floats
 from masquerade.preference import (
-    Automatic,
-    ChoiceResponse,
-    ItemWins,
     MenuChoices,
     MenuResponse,
-    PrivateMechanism,
     SocialPreference,
     fit_menus,
     preference_mechanism,
     rank_alternatives,
 )
 from masquerade.preference.item_menus import menu_strengths
-from masquerade.preference.noisy_item_wins import Wins, perturbed_strengths
+from masquerade.preference.mechanisms.automatic import Automatic
+from masquerade.preference.mechanisms.choice_response import ChoiceResponse
+from masquerade.preference.mechanisms.noisy_item_wins import ItemWins, Wins, perturbed_strengths
+from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.registry import MECHANISMS
 from masquerade.preference.vector_noise import LaplaceNoise
 

@@ -14,15 +14,15 @@ from masquerade.errors import MechanismSyntaxError, ParameterError, SchemaError
 from masquerade.exact import Guarantee, Micro
 from masquerade.preference import (
     MECHANISMS,
-    NoMechanism,
     PreferenceMechanism,
     Release,
     SocialPreference,
-    fit_pooled,
     made_up_voters,
     preference_mechanism,
 )
 from masquerade.preference.mechanism import NEIGHBOURS
+from masquerade.preference.mechanisms.no_mechanism import NoMechanism
+from masquerade.preference.pooled_fit import fit_pooled
 
 FEATURES = (Feature("price", 0, 100), Feature("comfort", 0, 2))
 

@@ -9,8 +9,14 @@ import pytest
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.preference import expected_agreement, fit_linear, made_up_voters
-from masquerade.preference.linear import directions, second_moment, voter_sums
+from masquerade.preference import made_up_voters
+from masquerade.preference.mechanisms.linear import (
+    directions,
+    fit_linear,
+    second_moment,
+    voter_sums,
+)
+from masquerade.preference.metrics import expected_agreement
 
 ROWS: dict[str, list[Any]] = {"voter": ["a", "b", "a"], "f": [3.0, 0.0, 0.0], "g": [4.0, 0.0, -2.0]}
 

@@ -11,17 +11,17 @@ import pytest
 
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro, SimulatedCoins
-from masquerade.preference import (
-    EpsilonGroups,
+from masquerade.preference import made_up_voters
+from masquerade.preference.directions import UNIT, direction_sensitivity, whole_directions
+from masquerade.preference.mechanisms.linear import (
     LinearGaussian,
     LinearKNorm,
     LinearLaplace,
-    expected_agreement,
+    LinearSum,
     fit_linear,
-    made_up_voters,
 )
-from masquerade.preference.directions import UNIT, direction_sensitivity, whole_directions
-from masquerade.preference.linear import LinearSum
+from masquerade.preference.metrics import expected_agreement
+from masquerade.preference.personal_epsilon import EpsilonGroups
 from masquerade.preference.vector_noise import NormNoise
 
 KINDS = (LinearKNorm, LinearLaplace, LinearGaussian)

@@ -8,16 +8,15 @@ import pytest
 from masquerade.answers import Comparisons
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.preference import (
-    REFERENCES,
     Score,
     SocialPreference,
     agreement,
-    expected_agreement,
     held_out_accuracy,
     made_up_voters,
     one_feature_baseline,
     split_voters,
 )
+from masquerade.preference.metrics import REFERENCES, expected_agreement
 
 
 def test_there_are_four_references() -> None:

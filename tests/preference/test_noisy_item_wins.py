@@ -18,18 +18,22 @@ from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.answers import Comparisons
 from masquerade.errors import InsecureRandomness, InvalidRecord, ParameterError
 from masquerade.exact import Micro, SimulatedCoins
-from masquerade.preference import (
-    Automatic,
-    ChoiceResponse,
+from masquerade.preference import SocialPreference, made_up_voters
+from masquerade.preference.battle_counts import BattleCounts
+from masquerade.preference.mechanisms.automatic import Automatic
+from masquerade.preference.mechanisms.choice_response import ChoiceResponse
+from masquerade.preference.mechanisms.noisy_item_wins import (
     ItemNetWins,
     ItemVotes,
     ItemWins,
-    PrivateMechanism,
-    SocialPreference,
-    made_up_voters,
+    NetWins,
+    VoterNetWins,
+    Wins,
+    perturbed_strengths,
 )
-from masquerade.preference.bradley_terry import maximise_strengths
-from masquerade.preference.noisy_item_wins import NetWins, VoterNetWins, Wins, perturbed_strengths
+from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.strength_fit import fit_strengths
+from masquerade.preference.tie_models import HALVES
 from masquerade.preference.vector_noise import LaplaceNoise
 
 KINDS: tuple[tuple[type[PrivateMechanism], dict[str, Any]], ...] = (
@@ -86,7 +90,10 @@ def test_strengths_of_noisy_wins_are_the_specified_ones(
 def test_strengths_without_a_ridge_have_the_specified_information() -> None:
     """Three items that met ten times each, no ridge: strengths and information, to 1e-6."""
     met = 10.0 * (1 - np.eye(3))
-    found = maximise_strengths(np.array([15.0, 10.0, 5.0]), met, ridge=0.0, tolerance=1e-9)
+    first, second = np.triu_indices(3, 1)
+    counts = np.array([[5.0] * 3, [0.0] * 3, [5.0] * 3])
+    cells = BattleCounts(3, first, second, counts, counts, np.zeros((3, 0)))
+    found = fit_strengths(cells, HALVES, tilt=np.array([15.0, 10.0, 5.0]) - met.sum(axis=1) / 2)
     np.testing.assert_allclose(found.strengths, [0.756308, 0, -0.756308], atol=1e-6)
     np.testing.assert_allclose(
         np.diag(found.information), [3.653538, 4.348023, 3.653538], atol=1e-6

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.preference import MECHANISMS, REFERENCES
+from masquerade.preference import MECHANISMS
+from masquerade.preference.metrics import REFERENCES
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/preference.md"
 

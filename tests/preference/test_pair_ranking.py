@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.preference import fit_bradley_terry, rank_pairs
+from masquerade.preference import Leaderboard, rank_pairs
 
 PAIRS = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "d")]
 
@@ -19,12 +18,10 @@ def test_without_noise_it_is_bradley_terry() -> None:
     for (first, second), (won, lost) in zip(PAIRS, wins, strict=True):
         chosen += [first] * won + [second] * lost
         rejected += [second] * won + [first] * lost
-    fit = fit_bradley_terry(
-        Comparisons.from_frame({"chosen": chosen, "rejected": rejected}, one_each=True)
-    )
+    fit = Leaderboard.fit({"chosen": chosen, "rejected": rejected})
     shares = [won / 40 for won, _ in wins]
     found = rank_pairs(PAIRS, shares, np.eye(4) * 0.25 / 40, prior=1e-9)
-    strengths = dict(zip(fit.items.to_pylist(), fit.strengths, strict=True))
+    strengths = dict(zip(fit.items, fit.strengths, strict=True))
     assert dict(zip(found.items, found.strengths, strict=True)) == pytest.approx(
         strengths, abs=1e-6
     )

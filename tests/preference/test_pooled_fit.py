@@ -11,7 +11,9 @@ from scipy.special import log_ndtr
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.preference import fit_pooled, fit_voters, made_up_voters
+from masquerade.preference import made_up_voters
+from masquerade.preference.pooled_fit import fit_pooled
+from masquerade.preference.thurstone import fit_voters
 
 
 def _crowd(seed: int, *, voters: int = 60, records: int = 20, features: int = 3) -> Comparisons:

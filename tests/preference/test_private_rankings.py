@@ -13,8 +13,12 @@ from scipy.stats import kendalltau
 from masquerade.answers import Comparisons
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.exact import Micro
-from masquerade.preference import ItemRankings, Rankings, SocialPreference, fit_rankings
-from masquerade.preference.private_rankings import BordaScores, SmallerNoise
+from masquerade.preference import Rankings, SocialPreference, fit_rankings
+from masquerade.preference.mechanisms.private_rankings import (
+    BordaScores,
+    ItemRankings,
+    SmallerNoise,
+)
 from masquerade.preference.vector_noise import LAPLACE, NORM
 
 

@@ -14,16 +14,19 @@ from scipy.optimize import minimize
 
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro, SimulatedCoins
-from masquerade.preference import Automatic, LinearMoment, expected_agreement, made_up_voters
+from masquerade.preference import made_up_voters
 from masquerade.preference.composition import Estimate, Reports
 from masquerade.preference.directions import UNIT, direction_sensitivity, whole_directions
-from masquerade.preference.slope_and_moment import (
+from masquerade.preference.mechanisms.automatic import Automatic
+from masquerade.preference.mechanisms.slope_and_moment import (
+    LinearMoment,
     SlopeAndMoment,
     SlopeAndMomentNoise,
     features_of,
     moment_sensitivity,
     upper_triangle,
 )
+from masquerade.preference.metrics import expected_agreement
 
 
 def moments(rows: np.ndarray) -> np.ndarray:

@@ -13,9 +13,9 @@ from scipy.special import log_ndtr
 
 from masquerade.answers import Comparisons
 from masquerade.errors import ParameterError
-from masquerade.preference import fit_voters, made_up_voters
+from masquerade.preference import made_up_voters
 from masquerade.preference.l1_ball import gap
-from masquerade.preference.thurstone import slope
+from masquerade.preference.thurstone import fit_voters, slope
 
 
 def of_one_voter(records: Any) -> Comparisons:

@@ -21,9 +21,9 @@ from masquerade.aggregate import (
 )
 from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import Coins, Micro
-from masquerade.preference import LinearGaussian, LinearKNorm, made_up_voters
+from masquerade.preference import made_up_voters
 from masquerade.preference.directions import UNIT
-from masquerade.preference.linear import LinearSum
+from masquerade.preference.mechanisms.linear import LinearGaussian, LinearKNorm, LinearSum
 from masquerade.preference.two_parties import _checked_shares, two_party_sum
 from masquerade.preference.vector_noise import GaussianNoise
 

@@ -19,10 +19,17 @@ import pytest
 
 from masquerade.answers import Comparisons, Feature
 from masquerade.exact.coins import Words
-from masquerade.preference import ChoiceResponse
-from masquerade.preference.choice_response import ChoiceNoise, orientation
-from masquerade.preference.direction_selection import SelectionNoise, best_selection, select
 from masquerade.preference.directions import whole_directions_of_integers
+from masquerade.preference.mechanisms.choice_response import (
+    ChoiceNoise,
+    ChoiceResponse,
+    orientation,
+)
+from masquerade.preference.mechanisms.direction_selection import (
+    SelectionNoise,
+    best_selection,
+    select,
+)
 
 FILE = Path(__file__).parents[1] / "vectors" / "preference.json"
 WORDS = 1 << 64

@@ -273,13 +273,13 @@ def _from_menus(
     """Return what choices among several say; auto is item-wins for names, else menu-response."""
     from masquerade.answers.frames import read_table
     from masquerade.preference import (
-        ItemWins,
         MenuChoices,
         MenuResponse,
         SocialPreference,
         fit_menus,
         preference_mechanism,
     )
+    from masquerade.preference.mechanisms.noisy_item_wins import ItemWins
 
     name, _, rest = mechanism.partition(":")
     known = ("auto", "none", MenuResponse.name, ItemWins.name)
@@ -315,13 +315,8 @@ def _from_rankings(
 ) -> SocialPreference:
     """Return what rankings say; auto is item-rankings."""
     from masquerade.answers.frames import read_table
-    from masquerade.preference import (
-        ItemRankings,
-        Rankings,
-        SocialPreference,
-        fit_rankings,
-        preference_mechanism,
-    )
+    from masquerade.preference import Rankings, SocialPreference, fit_rankings, preference_mechanism
+    from masquerade.preference.mechanisms.private_rankings import ItemRankings
 
     name, _, rest = mechanism.partition(":")
     if name not in ("auto", "none", ItemRankings.name) or (rest and name != ItemRankings.name):

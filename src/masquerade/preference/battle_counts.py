@@ -8,7 +8,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from masquerade.answers import Comparisons
 from masquerade.answers.battles import SECOND, Battles
+from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 
 _PLACES_A_BATTLE = 4  # a table with so many places a battle still costs less than sorting
@@ -187,6 +189,32 @@ class CountedBattles:
             outcome,
             battles.voter,
             battles.weight,
+        )
+
+    @classmethod
+    def of_comparisons(cls, comparisons: Comparisons) -> CountedBattles:
+        """Count comparisons of named items; records that name an item outside the list say nothing.
+
+        Raises
+        ------
+        ParameterError
+            The comparisons name no items.
+        """
+        items, chosen, rejected = comparisons.items, comparisons.chosen, comparisons.rejected
+        if items is None or chosen is None or rejected is None:
+            raise ParameterError("the comparisons have features, and name no items.")
+        known = (chosen >= 0) & (rejected >= 0)
+        nothing = np.zeros((int(known.sum()), 0))
+        return cls.of(
+            Battles(
+                tuple(items.to_pylist()),
+                chosen[known],
+                rejected[known],
+                np.zeros(int(known.sum()), dtype=np.int8),
+                comparisons.voter[known].astype(np.int32),
+                comparisons.n_voters,
+                nothing,
+            )
         )
 
     def among(self, kept: Flags) -> CountedBattles:

@@ -24,7 +24,7 @@ from masquerade.exact.coins import WordSource
 Rows = NDArray[Any]
 
 Unit = Literal["voter", "record", "choice"]
-TrustName = Literal["local", "two-parties", "aggregator", "secure-sum", "everyone"]
+TrustName = Literal["local", "two-parties", "aggregator", "everyone"]
 #: One a voter.
 Epsilons = Sequence[Fraction]
 
@@ -213,7 +213,7 @@ class Composition:
 
     Examples
     --------
-    >>> from masquerade.preference.linear import LinearSum
+    >>> from masquerade.preference.mechanisms.linear import LinearSum
     >>> from masquerade.preference.vector_noise import NORM
     >>> from masquerade.preference.trust import Device
     >>> parts = Composition(LinearSum(), NORM, Device())

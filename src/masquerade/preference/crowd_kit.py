@@ -1,4 +1,4 @@
-"""crowd-kit's methods for comparisons of pairs, with its names of parameters and attributes.
+"""crowd-kit's method for comparisons of pairs, with its names of parameters and attributes.
 
 Code written for crowd-kit changes its import only; all other methods are in
 `masquerade.truth.crowd_kit`.
@@ -10,18 +10,16 @@ from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 
-from masquerade.answers import Frame
-from masquerade.preference.inattentive_workers import SidedComparisons, fit_noisy_bradley_terry
+from masquerade.answers import Battles, Frame
 
-__all__ = ["BradleyTerry", "NoisyBradleyTerry"]
+__all__ = ["BradleyTerry"]
 
 
 class BradleyTerry:
     """Bradley-Terry by Hunter's (2004) iteration; scores sum to 1.
 
-    `masquerade.preference.fit_bradley_terry` has the maximum itself, with standard errors, and says
+    `masquerade.preference.Leaderboard` has the maximum itself, with errors and ranks, and says
     where there is none; this stops where crowd-kit stops.
 
     Parameters
@@ -42,11 +40,14 @@ class BradleyTerry:
         if not len(data):
             self.scores_ = pandas.Series(dtype="float64", name="agg_score")
             return self
-        records = SidedComparisons.from_frame(data)
-        k = len(records.items)
+        battles = Battles.from_frame(data)
+        k = len(battles.items)
         wins = np.zeros((k, k))
-        winner = np.where(records.chose_left, records.left, records.right)
-        np.add.at(wins, (winner, records.left + records.right - winner), 1)
+        sides = (battles.first, battles.second)
+        for share, (winner, loser) in zip(
+            ([1, 0.5, 0], [0, 0.5, 1]), (sides, sides[::-1]), strict=True
+        ):
+            np.add.at(wins, (winner, loser), np.array(share)[battles.outcome])
         met, won = wins + wins.T, wins.sum(axis=1)
         score = np.full(k, 1 / k)
         for _ in range(self.n_iter):
@@ -58,48 +59,9 @@ class BradleyTerry:
             score = new
             if moved < self.tol:
                 break
-        self.scores_ = pandas.Series(score, records.items.to_pylist(), name="agg_score")
+        self.scores_ = pandas.Series(score, list(battles.items), name="agg_score")
         return self
 
     def fit_predict(self, data: Frame) -> Any:
         """Return the score of each item; see `fit`."""
-        return self.fit(data).scores_
-
-
-class NoisyBradleyTerry:
-    """Bradley-Terry with workers' skills and biases.
-
-    See `masquerade.preference.fit_noisy_bradley_terry`, whose strengths, reliabilities and habits
-    these are: they are no more crowd-kit's numbers than those are a maximum.
-
-    Parameters
-    ----------
-    n_iter : int
-        Most iterations.
-    tol : float
-        See ``tolerance`` there.
-    """
-
-    def __init__(self, n_iter: int = 500, tol: float = 1e-6) -> None:
-        self.n_iter, self.tol = n_iter, tol
-        self.scores_: Any = None
-        self.skills_: Any = None
-        self.biases_: Any = None
-
-    def fit(self, data: Frame) -> Self:
-        """Learn from a table ``worker``, ``left``, ``right``, ``label``, the chosen item."""
-        pandas = import_module("pandas")
-        # crowd-kit takes 0 for both.
-        fit = fit_noisy_bradley_terry(
-            data, max_iterations=max(self.n_iter, 1), tolerance=self.tol or 1e-12
-        )
-        index = pandas.Index(fit.items.to_pylist(), name="label")
-        workers = fit.workers.to_pylist()
-        self.scores_ = pandas.Series(expit(fit.strengths), index, name="agg_score")
-        self.skills_ = pandas.Series(fit.reliability, workers, name="skill")
-        self.biases_ = pandas.Series(fit.left_habit, workers, name="bias")
-        return self
-
-    def fit_predict(self, data: Frame) -> Any:
-        """Return the score of each item, 0 to 1; see `fit`."""
         return self.fit(data).scores_

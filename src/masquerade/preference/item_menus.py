@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.preference.composition import Estimate
+from masquerade.preference.luce_fit import Menus, fit_luce
 
 #: Information an item that stands for none.
 NEVER_MET = 1e-9
-
-_CLOSE = 1e-10  # derivative a choice at which a fit ends
-_MOST_STEPS = 100
-_MOST_HALVINGS = 60
 
 
 def largest_menu(difference: Floats) -> int:
@@ -114,41 +110,7 @@ def menu_strengths(
     menus, many = menus[menus.any(axis=1)], many[menus.any(axis=1)]
     sizes = menus.sum(axis=1)
     ridge = 1 + variance / max(float(many @ ((sizes - 1) / sizes)) / k, NEVER_MET)
-    strengths, information = _maximum(wins, menus, many, ridge)
+    rows = Menus.of(k, [np.flatnonzero(menu) for menu in menus], many)
+    strengths, information = fit_luce(wins, rows, ridge)
     noise = variance * (np.eye(k) - 1 / k)
     return estimate_of_strengths(strengths, information, ridge, noise, "plackett-luce")
-
-
-def _maximum(
-    wins: Floats, menus: NDArray[np.bool_], many: Floats, ridge: float
-) -> tuple[Floats, Floats]:
-    """Return the strengths of greatest penalised likelihood, and their information."""
-    strengths = np.zeros(len(wins))
-
-    def logs(at: Floats) -> tuple[Floats, Floats]:
-        utility = np.where(menus, at, -np.inf)
-        return utility, logsumexp(utility, axis=1)
-
-    def value(at: Floats) -> float:
-        return float(wins @ at - many @ logs(at)[1] - ridge / 2 * at @ at)
-
-    now = value(strengths)
-    for _ in range(_MOST_STEPS):
-        utility, total = logs(strengths)
-        # chance[menu, item] = e**t_i / sum_S e**t_j (Luce 1959)
-        chance = np.exp(utility - total[:, None])
-        expected = chance.T @ many
-        gradient = wins - expected - ridge * strengths
-        # Covariance of what is chosen from each menu, summed.
-        information = np.diag(expected) - (chance * many[:, None]).T @ chance
-        if np.abs(gradient).max(initial=0) <= _CLOSE * max(float(many.sum()), 1.0):
-            break
-        step = np.linalg.solve(information + ridge * np.eye(len(wins)), gradient)
-        # Far from the maximum a whole Newton step may overshoot.
-        for _ in range(_MOST_HALVINGS):
-            after = value(strengths + step)
-            if after >= now - 1e-12 * (1 + abs(now)):
-                break
-            step = step / 2
-        strengths, now = strengths + step, after
-    return strengths - strengths.mean(), information

@@ -20,9 +20,9 @@ from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
-from masquerade.preference.automatic import Automatic
 from masquerade.preference.charging import charge_voters
 from masquerade.preference.mechanism import NEIGHBOURS, PreferenceMechanism, Release
+from masquerade.preference.mechanisms.automatic import Automatic
 from masquerade.preference.menus import MenuChoices
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.rankings import ItemStrengths

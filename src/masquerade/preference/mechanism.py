@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -29,7 +29,6 @@ PARADIGMS: Mapping[tuple[str, str], str] = {
     ("voter", "aggregator"): "VLCP",
     ("record", "aggregator"): "RLCP",
     ("choice", "aggregator"): "CLCP",
-    ("voter", "secure-sum"): "VLCP",
     ("record", "two-parties"): "RLCP",
     ("choice", "two-parties"): "CLCP",
     ("voter", "local"): "VLDP",
@@ -41,7 +40,6 @@ _AGAINST = {
     "local": "from everybody, the server included",
     "aggregator": "from everybody who sees the result, not from who computes it",
     "two-parties": "from everybody, if one of two parties is honest",
-    "secure-sum": "from everybody, if enough voters are honest",
     "everyone": "from nobody",
 }
 
@@ -61,7 +59,7 @@ class Release(Result):
         nothing. Zeros where there is no noise.
     guarantee : Guarantee
         Its unit is ``"voter"``, ``"record"`` or ``"choice"`` (see `NEIGHBOURS`), its trust
-        ``"local"``, ``"two-parties"``, ``"secure-sum"``, ``"aggregator"`` or, without privacy,
+        ``"local"``, ``"two-parties"``, ``"aggregator"`` or, without privacy,
         ``"everyone"``.
         `epsilon_user` is the loss of all records of one voter.
     mechanism : str
@@ -174,3 +172,15 @@ class PreferenceMechanism(Protocol):
     def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
         """Return weights with noise of a seeded generator, for studies; they protect nobody."""
         ...
+
+
+#: Every way of learning a preference, by the name that the command line uses.
+MECHANISMS: dict[str, type[Any]] = {}
+
+Kind = TypeVar("Kind", bound=PreferenceMechanism)
+
+
+def register(kind: type[Kind]) -> type[Kind]:
+    """Let texts name a mechanism; a decorator of its class."""
+    MECHANISMS[kind.name] = kind
+    return kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,25 @@ from scipy.special import expit
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
-from masquerade.preference.bradley_terry import strength_table
 
 #: Precision of a strength before anything is known: a standard deviation of 2 in logits.
 PRIOR = 0.25
 
 _MOST_STEPS = 100
 _CLOSE = 1e-12  # largest move of a strength at which Newton's method ends
+
+
+def strength_table(items: Any, strengths: Floats, errors: Floats) -> pa.Table:
+    """Return items with their strengths, standard errors and 95 % intervals."""
+    return pa.table(
+        {
+            "item": items,
+            "strength": strengths,
+            "standard_error": errors,
+            "low": strengths - 1.96 * errors,
+            "high": strengths + 1.96 * errors,
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
 from masquerade.preference.l1_ball import gap, maximise_quadratic
-from masquerade.preference.linear import voter_sums
+from masquerade.preference.mechanisms.linear import voter_sums
 from masquerade.preference.thurstone import curvature, require_features, slope
 
 _BLOCK = 1 << 16  # records worked on at a time
@@ -49,7 +49,8 @@ class PooledFit(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from masquerade.preference import fit_pooled, made_up_voters
+    >>> from masquerade.preference import made_up_voters
+    >>> from masquerade.preference.pooled_fit import fit_pooled
     >>> rng = np.random.default_rng(1)
     >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
     >>> fit_pooled(choices).weights.shape

@@ -3,65 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from masquerade.answers import Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.mechanisms.text import read_field, read_text_form
-from masquerade.preference.automatic import Automatic
-from masquerade.preference.bounded_fits import (
-    CentralGaussian,
-    CentralLaplace,
-    LocalGaussian,
-    LocalLaplace,
-    SecureLaplace,
-)
-from masquerade.preference.choice_response import ChoiceResponse
-from masquerade.preference.direction_selection import DirectionSelection
-from masquerade.preference.functional import (
-    AggregateFunctional,
-    CentralFunctional,
-    LocalFunctional,
-)
-from masquerade.preference.linear import LinearGaussian, LinearKNorm, LinearLaplace
-from masquerade.preference.mechanism import PreferenceMechanism
-from masquerade.preference.no_mechanism import NoMechanism
-from masquerade.preference.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
+from masquerade.preference import mechanisms
+from masquerade.preference.mechanism import MECHANISMS, PreferenceMechanism
 from masquerade.preference.private_mechanism import PrivateMechanism, require_pairs
-from masquerade.preference.private_rankings import ItemRankings
-from masquerade.preference.privunit import PrivUnit
-from masquerade.preference.slope_and_moment import LinearMoment
 from masquerade.preference.voter_device import VoterDevice
 
-Kind = type[PrivateMechanism] | type[NoMechanism] | type[Automatic]
+__all__ = ["MECHANISMS", "preference_mechanism", "read_voter_device"]
 
-_KINDS: tuple[Kind, ...] = (
-    Automatic,
-    NoMechanism,
-    ItemWins,
-    ItemNetWins,
-    ItemVotes,
-    ItemRankings,
-    CentralLaplace,
-    CentralGaussian,
-    SecureLaplace,
-    LocalLaplace,
-    LocalGaussian,
-    LocalFunctional,
-    AggregateFunctional,
-    CentralFunctional,
-    LinearKNorm,
-    LinearLaplace,
-    LinearGaussian,
-    LinearMoment,
-    ChoiceResponse,
-    PrivUnit,
-    DirectionSelection,
-)
-
-#: Every way of learning a preference, by the name that the command line uses.
-MECHANISMS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
+# A mechanism is a module of the folder, and its class registers itself when that is loaded.
+for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
+    import_module(_module.name)
 
 
 def preference_mechanism(
@@ -110,9 +69,15 @@ def preference_mechanism(
             f"{name} cannot protect the unit {values['unit']!r}; it protects "
             f"{' or '.join(kind.units)}."
         )
-    if "epsilon" not in values and kind is not NoMechanism:
+    needed = [field.name for field in dataclasses.fields(kind) if _has_no_default(field)]
+    if "epsilon" in needed and "epsilon" not in values:
         raise ParameterError(f"{name} needs an epsilon above 0, for instance 1.")
-    return kind(**values)
+    mechanism: PreferenceMechanism = kind(**values)
+    return mechanism
+
+
+def _has_no_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> VoterDevice:

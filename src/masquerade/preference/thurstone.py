@@ -51,7 +51,8 @@ class VoterFits(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from masquerade.preference import fit_voters, made_up_voters
+    >>> from masquerade.preference import made_up_voters
+    >>> from masquerade.preference.thurstone import fit_voters
     >>> rng = np.random.default_rng(1)
     >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
     >>> fit_voters(choices).weights.shape

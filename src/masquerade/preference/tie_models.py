@@ -149,7 +149,8 @@ class Halves:
         return Curvature(counts.sum(axis=0) * p * (1 - p), nothing, nothing)
 
 
+DAVIDSON, RAO_KUPPER, HALVES = Davidson(), RaoKupper(), Halves()
+_MODELS: tuple[TieModel, ...] = (DAVIDSON, RAO_KUPPER, HALVES)
+
 #: Every model by its name.
-TIE_MODELS: dict[str, TieModel] = {
-    model.name: model for model in (Davidson(), RaoKupper(), Halves())
-}
+TIE_MODELS: dict[str, TieModel] = {model.name: model for model in _MODELS}

@@ -80,7 +80,7 @@ class VoterDevice:
 
     Examples
     --------
-    >>> from masquerade.preference import LocalLaplace
+    >>> from masquerade_papers.preferences.local_laplace import LocalLaplace
     >>> device = LocalLaplace(epsilon=2).device([Feature("price", 0, 9), Feature("size", 0, 1)])
     >>> len(device.report([[3, -1], [2, 0]]).values)
     2

@@ -29,6 +29,7 @@ from masquerade.preference.composition import Composition, Estimate, Reports, Se
 from masquerade.preference.directions import UNIT, sums_by_voter, whole_directions
 from masquerade.preference.l1_ball import project
 from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.mechanism import register
 from masquerade.preference.other_voters import (
     explained_share,
     reports_show_spread,
@@ -286,6 +287,7 @@ class QuadraticSum:
         return weights if self.bound is None else project(weights, float(finite(self.bound, "")))
 
 
+@register
 @dataclass(frozen=True)
 class LocalFunctional(PrivateMechanism):
     """Each voter sends noisy coefficients of the likelihood; each quadratic is maximised by itself.
@@ -345,6 +347,7 @@ class LocalFunctional(PrivateMechanism):
         return Composition(statistic, LAPLACE, Device(self.weights, self.most))
 
 
+@register
 @dataclass(frozen=True)
 class AggregateFunctional(LocalFunctional):
     """As `LocalFunctional`, but the noisy coefficients are added up and maximised once.
@@ -371,6 +374,7 @@ class AggregateFunctional(LocalFunctional):
         return Composition(statistic, LAPLACE, Device(self.weights, self.most))
 
 
+@register
 @dataclass(frozen=True)
 class CentralFunctional(PrivateMechanism):
     """A trusted aggregator adds up the coefficients of all voters and adds noise once.

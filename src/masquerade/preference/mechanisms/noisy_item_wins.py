@@ -12,7 +12,7 @@ from masquerade.answers import Comparisons
 from masquerade.errors import InvalidRecord
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import one_of, whole
-from masquerade.preference.bradley_terry import maximise_strengths
+from masquerade.preference.battle_counts import BattleCounts
 from masquerade.preference.composition import (
     Composition,
     Estimate,
@@ -31,9 +31,12 @@ from masquerade.preference.item_menus import (
     require_menu_records,
 )
 from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.mechanism import register
 from masquerade.preference.other_voters import reports_show_spread, spread_of_reports
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.strength_fit import fit_strengths
+from masquerade.preference.tie_models import HALVES
 from masquerade.preference.trust import whose_noise
 from masquerade.preference.vector_noise import LAPLACE, NORM
 
@@ -41,7 +44,6 @@ Design = Literal["unknown", "balanced"]
 
 BALANCED = "the questions were planned so that each pair of items is asked about equally often"
 
-_CLOSE = 1e-10  # derivative a record at which a fit ends
 _MOST_NET_WINS = 1 << 16
 
 
@@ -112,8 +114,12 @@ def perturbed_strengths(
     k = len(wins)
     information_an_item = max(float(met.sum()) / (4 * k), NEVER_MET)
     ridge = 1 + variance / information_an_item
-    records = max(float(met.sum()) / 2, 1.0)
-    found = maximise_strengths(wins, met, ridge=ridge, tolerance=_CLOSE * records)
+    # Half of a pair's meetings as wins of either, and what the wins say beyond them.
+    first, second = np.nonzero(np.triu(met, 1))
+    half = met[first, second] / 2
+    counts = np.stack([half, np.zeros_like(half), half])
+    cells = BattleCounts(k, first, second, counts, counts, np.zeros((len(first), 0)))
+    found = fit_strengths(cells, HALVES, ridge=ridge, tilt=wins - met.sum(axis=1) / 2)
     noise = variance * (np.eye(k) - 1 / k) if noise is None else noise
     return estimate_of_strengths(found.strengths, found.information, ridge, noise, "bradley-terry")
 
@@ -340,6 +346,7 @@ class ItemMechanism(PrivateMechanism):
         return Composition(statistic, noise, whose_noise(self.trust, self.weights, self.most))
 
 
+@register
 @dataclass(frozen=True)
 class ItemWins(ItemMechanism):
     """Publish how often each named item was chosen, with noise, and the strengths that this gives.
@@ -389,6 +396,7 @@ class ItemWins(ItemMechanism):
         return self.with_noise(Wins())
 
 
+@register
 @dataclass(frozen=True)
 class ItemNetWins(ItemMechanism):
     """Publish how often each named item was chosen less how often it was rejected, with noise.
@@ -429,6 +437,7 @@ class ItemNetWins(ItemMechanism):
         return self.with_noise(NetWins(self.design))
 
 
+@register
 @dataclass(frozen=True)
 class ItemVotes(ItemMechanism):
     """Publish each named item's net wins with noise that hides all records of a voter together.

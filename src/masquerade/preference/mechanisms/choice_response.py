@@ -30,7 +30,8 @@ from masquerade.preference.masked_choices import (
     at_least_zero,
     fit_masked_choices,
 )
-from masquerade.preference.noisy_item_wins import (
+from masquerade.preference.mechanism import register
+from masquerade.preference.mechanisms.noisy_item_wins import (
     pairs_met,
     perturbed_strengths,
     require_item_records,
@@ -222,6 +223,7 @@ def _on_shrinkage(fit: MaskedChoicesFit, *, voters: int) -> dict[str, Any]:
     return details
 
 
+@register
 @dataclass(frozen=True)
 class ChoiceResponse(PrivateMechanism):
     """Each choice is kept or turned round at random; the server fits a model that knows this.

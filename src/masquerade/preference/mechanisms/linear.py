@@ -28,6 +28,7 @@ from masquerade.preference.directions import (
     whole_directions,
 )
 from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.mechanism import register
 from masquerade.preference.other_voters import (
     explained_share,
     reports_show_spread,
@@ -59,7 +60,8 @@ class LinearFit(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from masquerade.preference import fit_linear, made_up_voters
+    >>> from masquerade.preference import made_up_voters
+    >>> from masquerade.preference.mechanisms.linear import fit_linear
     >>> rng = np.random.default_rng(1)
     >>> choices = made_up_voters(rng, voters=50, features=2).choose(rng, records=5)
     >>> fit_linear(choices).covariance.shape
@@ -280,6 +282,7 @@ class LinearMechanism(PrivateMechanism):
         return super().device(features, epsilon=epsilon)
 
 
+@register
 @dataclass(frozen=True)
 class LinearKNorm(LinearMechanism):
     """Publish the direction of the sum of chosen directions, with noise by Euclidean length.
@@ -328,6 +331,7 @@ class LinearKNorm(LinearMechanism):
         return self.with_noise(NORM)
 
 
+@register
 @dataclass(frozen=True)
 class LinearLaplace(LinearMechanism):
     """As `LinearKNorm` with independent discrete Laplace noise a coordinate; for many features.
@@ -350,6 +354,7 @@ class LinearLaplace(LinearMechanism):
         return self.with_noise(LAPLACE)
 
 
+@register
 @dataclass(frozen=True)
 class LinearGaussian(LinearMechanism):
     """As `LinearKNorm` with discrete Gaussian noise; better for many features or many releases.

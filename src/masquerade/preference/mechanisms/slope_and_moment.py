@@ -35,6 +35,7 @@ from masquerade.preference.directions import (
     whole_directions,
 )
 from masquerade.preference.masked_choices import at_least_zero
+from masquerade.preference.mechanism import register
 from masquerade.preference.norm_noise import MOST_DIMENSIONS
 from masquerade.preference.other_voters import (
     explained_share,
@@ -220,6 +221,7 @@ class SlopeAndMomentNoise:
         return Fidelity(1.0, self.of_slope(epsilon, sensitivity, d).variance(d))
 
 
+@register
 @dataclass(frozen=True)
 class LinearMoment(PrivateMechanism):
     """Publish the direction of the sum of chosen directions, divided by their noisy second moment.

@@ -12,16 +12,15 @@ from scipy import optimize
 
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro, SimulatedCoins
-from masquerade.preference import (
+from masquerade.preference import made_up_voters
+from masquerade.preference.directions import UNIT, whole_directions
+from masquerade.preference.metrics import expected_agreement
+from masquerade.preference.pooled_fit import fit_pooled
+from masquerade.preference.vector_noise import LaplaceNoise
+from masquerade_papers.preferences.functional import (
     AggregateFunctional,
     CentralFunctional,
     LocalFunctional,
-    expected_agreement,
-    fit_pooled,
-    made_up_voters,
-)
-from masquerade.preference.directions import UNIT, whole_directions
-from masquerade.preference.functional import (
     coefficient_rows,
     coefficients,
     in_coefficients,
@@ -30,7 +29,6 @@ from masquerade.preference.functional import (
     noise_covariance,
     quadratic_sensitivity,
 )
-from masquerade.preference.vector_noise import LaplaceNoise
 
 ONE = np.array([0, 1])
 

@@ -15,22 +15,23 @@ from masquerade.errors import ParameterError
 from masquerade.exact.coins import Coins
 from masquerade.exact.number import one_of, whole
 from masquerade.mechanisms.text import text_form
-from masquerade.preference.bounded_fits import CentralLaplace
-from masquerade.preference.choice_response import ChoiceResponse
 from masquerade.preference.composition import Unit
-from masquerade.preference.direction_selection import DirectionSelection
 from masquerade.preference.item_menus import largest_menu
-from masquerade.preference.linear import LinearKNorm, LinearLaplace
-from masquerade.preference.mechanism import Release
-from masquerade.preference.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
+from masquerade.preference.mechanism import Release, register
+from masquerade.preference.mechanisms.central_laplace import CentralLaplace
+from masquerade.preference.mechanisms.choice_response import ChoiceResponse
+from masquerade.preference.mechanisms.direction_selection import DirectionSelection
+from masquerade.preference.mechanisms.linear import LinearKNorm, LinearLaplace
+from masquerade.preference.mechanisms.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
+from masquerade.preference.mechanisms.slope_and_moment import LinearMoment
 from masquerade.preference.norm_noise import MOST_DIMENSIONS
 from masquerade.preference.personal_epsilon import Epsilon, read_epsilon
 from masquerade.preference.private_mechanism import PrivateMechanism, text_of_value
-from masquerade.preference.slope_and_moment import LinearMoment
 
 AutomaticTrust = Literal["local", "aggregator"]
 
 
+@register
 @dataclass(frozen=True)
 class Automatic:
     """The mechanism that is most accurate for a unit, a trust and the size of the study.
@@ -82,6 +83,8 @@ class Automatic:
     def choose(self, comparisons: Comparisons) -> PrivateMechanism:
         """Return the mechanism for comparisons with features, or with items as features."""
         named = comparisons.items is not None
+        if named and not comparisons.features:
+            comparisons = comparisons.by_items()
         chosen = (self._for_items if named else self._for_features)[self.unit](self, comparisons)
         return replace(chosen, epsilon=self.epsilon)
 

@@ -14,13 +14,23 @@ from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins
 from masquerade.exact.number import one_of, whole
+from masquerade.preference.battle_counts import CountedBattles
 from masquerade.preference.composition import Unit
 from masquerade.preference.item_menus import largest_menu
-from masquerade.preference.linear import fit_linear
 from masquerade.preference.masked_choices import MaskedChoices
-from masquerade.preference.mechanism import NEIGHBOURS, Release
+from masquerade.preference.mechanism import NEIGHBOURS, Release, register
+from masquerade.preference.mechanisms.linear import fit_linear
+from masquerade.preference.pair_ranking import PRIOR
 from masquerade.preference.pooled_fit import fit_pooled
+from masquerade.preference.strength_fit import (
+    FEWEST_VOTERS,
+    clustered_covariance,
+    fit_strengths,
+    larger_covariance,
+    voter_scatter,
+)
 from masquerade.preference.thurstone import fit_voters
+from masquerade.preference.tie_models import HALVES
 from masquerade.preference.voter_groups import MOST_GROUPS, find_voter_groups
 
 Fit = Literal["pooled", "average", "linear"]
@@ -28,6 +38,7 @@ Fit = Literal["pooled", "average", "linear"]
 _DEFAULT_BOUND: dict[str, float] = {"pooled": 1000.0, "average": 2.0, "linear": math.inf}
 
 
+@register
 @dataclass(frozen=True, slots=True)
 class NoMechanism:
     """Learn weights from the raw choices, without any privacy.
@@ -121,7 +132,34 @@ class NoMechanism:
             details=details,
         )
 
+    def _of_items(self, comparisons: Comparisons) -> tuple[Floats, Floats, dict[str, Any]]:
+        """Return strengths of named items, with errors clustered by voter.
+
+        The prior has a standard deviation of 2 in log-odds: an item that won everything has a
+        finite strength with an error, and one that nobody saw has the prior's own width.
+        """
+        counted = CountedBattles.of_comparisons(comparisons)
+        fit = fit_strengths(counted.counts, HALVES, ridge=PRIOR)
+        own, remarks = fit.inverse(), []
+        scatter, voters = voter_scatter(fit, counted)
+        if voters < FEWEST_VOTERS:
+            errors = own
+            remarks.append("there are fewer than 10 voters, too few to see whether they differ")
+        else:
+            errors = larger_covariance(own, clustered_covariance(fit, scatter))
+        details: dict[str, Any] = {"model": "bradley-terry", "ridge": PRIOR, "converged": True}
+        if not counted.counts.groups().main.all():
+            remarks.append(
+                "results link some items to the others one way only, or not at all: the prior "
+                "alone keeps their strengths finite (masquerade rank names them)"
+            )
+        if remarks:
+            details["remark"] = "; ".join(remarks)
+        return fit.strengths, errors, details
+
     def _fitted(self, comparisons: Comparisons) -> tuple[Floats, Floats | None, dict[str, Any]]:
+        if comparisons.items is not None and self.fit == "pooled" and self.bound is None:
+            return self._of_items(comparisons)
         bound = _DEFAULT_BOUND[self.fit] if self.bound is None else self.bound
         if self.fit == "linear":
             linear = fit_linear(comparisons)

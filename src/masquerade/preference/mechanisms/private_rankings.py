@@ -23,7 +23,8 @@ from masquerade.preference.composition import (
     Sensitivity,
     Unit,
 )
-from masquerade.preference.noisy_item_wins import (
+from masquerade.preference.mechanism import register
+from masquerade.preference.mechanisms.noisy_item_wins import (
     ItemMechanism,
     on_all_items,
     perturbed_strengths,
@@ -164,6 +165,7 @@ class SmallerNoise:
         return min(kinds, key=lambda kind: kind.fidelity(epsilon, sensitivity, size).variance)
 
 
+@register
 @dataclass(frozen=True)
 class ItemRankings(ItemMechanism):
     """Publish Borda scores of named items, with noise that hides each voter's whole ranking.

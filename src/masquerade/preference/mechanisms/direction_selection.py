@@ -23,6 +23,7 @@ from masquerade.preference.directions import (
     direction_fidelity,
     whole_directions_of_integers,
 )
+from masquerade.preference.mechanism import register
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import Device
@@ -213,6 +214,7 @@ class SelectionNoise:
         return {**selection.to_json(), "features": features}
 
 
+@register
 @dataclass(frozen=True)
 class DirectionSelection(PrivateMechanism):
     """Each voter draws many random directions and sends one, more often one near the voter's own.

@@ -1,0 +1,1 @@
+"""Mechanisms: each in a module of its own, which the registry finds."""
