@@ -106,7 +106,7 @@ def test_a_draw_that_fails_costs_nothing() -> None:
 def test_gaussian_noise_is_charged_as_concentrated_loss() -> None:
     """It needs a cap with a delta; a voter with three records pays nine times as much."""
     with pytest.raises(InsufficientBudget):
-        learn("central-gaussian", ledger(7))
+        learn("linear-gaussian", ledger(7))
     book = ledger(20, "1e-6")
     learn("linear-gaussian", book)
     ann, bob = (book.entries(who)[-1].charge.cost.micro_rho for who in ("ann", "bob"))

@@ -14,7 +14,10 @@ from masquerade.preference.metrics import REFERENCES
 PAGE = Path(__file__).parents[2] / "docs/explanation/preference.md"
 
 
-@pytest.mark.parametrize("name", sorted(MECHANISMS))
+OURS = sorted(n for n, kind in MECHANISMS.items() if kind.__module__.startswith("masquerade."))
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
     """Each mechanism has a place on the page, as has each of its parameters."""
     page = PAGE.read_text(encoding="utf-8")

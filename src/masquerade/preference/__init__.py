@@ -1,8 +1,8 @@
 """Preferences of a crowd, learned from pairwise comparisons, private where asked.
 
 Comparisons come in; out come weights of features, which rank alternatives nobody was asked about.
-Each mechanism says whom it protects (a choice, a record, a voter) and from whom (nobody trusted, a
-of two parties one, an aggregator), and every decision knows how much of it may be noise.
+Each mechanism says whom it protects (a choice, a record, a voter) and from whom (nobody trusted,
+one of two parties, an aggregator), and every decision knows how much of it may be noise.
 """
 
 from __future__ import annotations
