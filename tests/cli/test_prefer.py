@@ -164,7 +164,7 @@ def test_a_range_given_twice_and_a_voter_without_id_are_refused(run: Run, tmp_pa
     choices, personal = tmp_path / "choices.csv", tmp_path / "epsilons.csv"
     choices.write_text("voter,x\na,1\nb,-1\n")
     personal.write_text("voter,epsilon\na,1\n,2\n")
-    words = ("prefer", choices, "--mechanism", "local-laplace")
+    words = ("prefer", choices, "--mechanism", "direction-selection")
     twice = run(*words, "--epsilon", 1, "--ranges", "x=0:3,x=0:2")
     assert (twice.code, "--ranges names 'x' twice" in twice.err) == (1, True)
     nameless = run(*words, "--epsilons", personal, "--ranges", "x=0:3")
@@ -260,7 +260,7 @@ def test_menus_and_rankings_are_read(run: Run, tmp_path: Path) -> None:
     plain = run("prefer", str(menus), *how, "--mechanism", "none").json
     assert plain["weights"][0] < 0
     assert run("prefer", str(menus), *how).code == 1
-    assert run("prefer", str(menus), *how, "--mechanism", "privunit").code == 1
+    assert run("prefer", str(menus), *how, "--mechanism", "direction-selection").code == 1
     rows = "".join(f"{v},{item},{rank}\n" for v in range(5) for rank, item in enumerate("abc"))
     ranked.write_text(f"voter,item,rank\n{rows}", encoding="utf-8")
     found = run("prefer", str(ranked), "--rankings", "--mechanism", "none", "--json")
