@@ -1,6 +1,6 @@
 """Write the registry of the device's kinds of question, from the modules of its folder.
 
-``python tools/kinds.py`` writes ``static/app/kinds/kinds.js``; with ``--check`` it fails where the
+``python -m tools.kinds`` writes ``static/app/kinds/kinds.js``; with ``--check`` it fails where the
 file is not what it would write.
 """
 
@@ -10,7 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "src/masquerade/server/web/static/app/kinds"
+import masquerade
+
+FOLDER = Path(masquerade.__file__).parent / "server/web/static/app/kinds"
 REGISTRY = "kinds.js"
 TEXT = """\
 // Every kind of question, by its name. Written by tools/kinds.py from the modules of this folder.
@@ -42,7 +44,7 @@ def main() -> int:
     if not arguments.check:
         path.write_text(text, encoding="utf-8")
     elif path.read_text(encoding="utf-8") != text:
-        sys.stderr.write(f"{path} is not current; run python tools/kinds.py.\n")
+        sys.stderr.write(f"{path} is not current; run python -m tools.kinds.\n")
         return 1
     return 0
 

@@ -82,6 +82,7 @@ class BitwiseResponse(DeviceMechanism):
     """
 
     name = "bitwise-response"
+    example = "bitwise-response:options=4,most=2,epsilon=2"
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     in_surveys = True
 

@@ -71,6 +71,7 @@ class DiscreteGaussian(LatticeMechanism):
     """
 
     name = "discrete-gaussian"
+    example = "discrete-gaussian:low=1,high=5,sigma=3"
 
     null = False
     in_surveys = True

@@ -71,6 +71,7 @@ class DiscreteLaplace(LatticeMechanism):
     """
 
     name = "discrete-laplace"
+    example = "discrete-laplace:low=1,high=5,epsilon=1"
 
     lattice: Lattice
     epsilon: Fraction

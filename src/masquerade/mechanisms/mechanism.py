@@ -36,6 +36,9 @@ class Mechanism(ABC):
     #: The first word of the text form.
     name: ClassVar[str]
 
+    #: A text form, as documentation and tests show the mechanism.
+    example: ClassVar[str]
+
     #: Kind of the claims that it masks.
     kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
 

@@ -65,6 +65,7 @@ class QuantisedResponse(LatticeMechanism):
     """
 
     name = "quantised-response"
+    example = "quantised-response:low=0,high=10,epsilon=1,levels=3"
 
     lattice: Lattice
     epsilon: Fraction

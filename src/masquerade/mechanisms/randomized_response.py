@@ -88,6 +88,7 @@ class RandomizedResponse(CategoricalMechanism):
     """
 
     name = "randomized-response"
+    example = "randomized-response:options=4,epsilon=1"
 
     options: int
     epsilon: Fraction | float | None

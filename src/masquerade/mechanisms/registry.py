@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
 
 from masquerade.errors import MechanismSyntaxError, ParameterError
-from masquerade.mechanisms.bitwise_response import BitwiseResponse
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
-from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
-from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
 from masquerade.mechanisms.mechanism import Mechanism, require_mechanism
-from masquerade.mechanisms.quantised_response import QuantisedResponse
-from masquerade.mechanisms.randomized_response import RandomizedResponse
 from masquerade.mechanisms.text import read_text_form
-from masquerade.mechanisms.two_layer import TwoLayer
+
+
+def _registered() -> Iterator[type[Mechanism]]:
+    """Yield the mechanisms that the modules of this folder define; to add a module is enough."""
+    folder = Path(__file__).parent
+    for one in pkgutil.iter_modules([str(folder)]):
+        if one.name == Path(__file__).stem:
+            continue
+        module = import_module(f"{__package__}.{one.name}")
+        for _, member in inspect.getmembers(module, inspect.isclass):
+            if issubclass(member, Mechanism) and not inspect.isabstract(member):
+                if member.__module__ == module.__name__:
+                    yield member
+
 
 #: Every local randomizer, by the name that its text form begins with.
-MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind
-    for kind in (
-        RandomizedResponse,
-        TwoLayer,
-        BitwiseResponse,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        QuantisedResponse,
-    )
-}
+MECHANISMS: dict[str, type[Mechanism]] = {kind.name: kind for kind in _registered()}
 
 #: The parameters of the text form of each.
 PARAMETERS = {name: inspect.signature(kind).parameters for name, kind in MECHANISMS.items()}

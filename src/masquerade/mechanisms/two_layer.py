@@ -76,6 +76,7 @@ class TwoLayer(CategoricalMechanism):
     """
 
     name = "two-layer"
+    example = "two-layer:options=2,low=0,high=0.5379"
     null = False
 
     options: int
