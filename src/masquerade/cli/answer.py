@@ -1,4 +1,4 @@
-"""``masquerade answer``, ``withdraw``, ``me`` and ``caps``: taking part, and what it cost."""
+"""``masquerade answer``, ``withdraw``, ``me`` and ``caps``: taking part, and its cost."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def _client(url: str, identity: Path | None, home: Path | None) -> Client:
 
 
 def _say_halves(console: Console, entries: list[dict[str, Any]]) -> None:
-    """Say of each response between two parties what was sent to whom, and when it can be undone."""
+    """Say of each response between two parties its size, its parties and how to take it back."""
     for entry in entries:
         parties = entry.get("two_parties")
         if entry["kind"] != "commit" or parties is None:

@@ -1,4 +1,4 @@
-"""A survey answered at a terminal: level, questions, masks, and what was sent at what cost."""
+"""A survey answered at a terminal: level, questions, masks, reports and cost."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _to_answer_again(console: Console, n_questions: int) -> list[int]:
 def _ask(
     console: Console, asked: tuple[MaskedQuestion, ...], given: dict[str, Answer], todo: list[int]
 ) -> None:
-    """Ask the questions at these places, and what is asked only after the new answers."""
+    """Ask the questions at these places, and those that the new answers lead to."""
     from masquerade.client import is_asked
 
     codes: list[int] = []
@@ -122,7 +122,7 @@ def _begun(
 
 
 def say_parties(console: Console, parties: dict[str, Any]) -> None:
-    """Say who adds up the answers of a survey between two parties, and the second one's key."""
+    """Name the two parties of a survey, and the second one's key."""
     digits = parties["fingerprint"]
     groups = " ".join(digits[start : start + 4] for start in range(0, len(digits), 4))
     say(
@@ -155,7 +155,7 @@ def _show_reports(console: Console, part: Participation, given: dict[str, Answer
 
 
 def show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) -> None:
-    """Show what was sent for answers that were given in a file, and what it cost."""
+    """Show the reports of answers from a file, and their cost."""
     console = Console()
     # What was answered now is not what was sent where the masks had been drawn before.
     _show_reports(console, part, {} if receipt.drawn_before else given)

@@ -30,8 +30,8 @@ def privacy(
 
     Example: masquerade privacy randomized-response:options=4,epsilon=1 --answers 20
     """
-    from masquerade.accounting import explain, keep_in_words
-    from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
+    from masquerade.accounting import explain, odds_in_words
+    from masquerade.mechanisms import parse_mechanism
 
     mechanism = parse_mechanism(spec)
     guarantee = mechanism.guarantee(answers=answers)
@@ -39,10 +39,8 @@ def privacy(
     ask_back(guarantee)
     if not json and answers:
         words = explain(guarantee)
-        sentences = [words.one_answer, words.all_answers]
-        if isinstance(mechanism, CategoricalMechanism):
-            sentences.insert(0, keep_in_words([mechanism]))
-        result["in words"] = "\n".join(dict.fromkeys(sentences))
+        sentences = [odds_in_words([mechanism]), words.one_answer, words.all_answers]
+        result["in words"] = "\n".join(dict.fromkeys(filter(None, sentences)))
     show(result, as_json=json, title="Privacy")
 
 

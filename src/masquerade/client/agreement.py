@@ -51,7 +51,7 @@ class Agreement:
 
     @property
     def address(self) -> str:
-        """Where the helper itself says what it approved."""
+        """The address of the helper's own word on its approval."""
         task = base64.urlsafe_b64encode(bytes.fromhex(self.approval["task"])).decode().rstrip("=")
         return f"{self.helper}/tasks/{task}/approval"
 

@@ -1,4 +1,4 @@
-"""A person who takes part in the surveys of one server."""
+"""A participant in the surveys of one server."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Client:
         return self._identity
 
     def invitation(self, survey: str) -> dict[str, Any]:
-        """Return what a survey says of itself before it is begun; no question is among it.
+        """Return the invitation to a survey; no question is in it.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Client:
         return part
 
     def participation(self, survey: str) -> Participation:
-        """Return what was begun here before; nothing is asked of the server.
+        """Return the participations of this device; nothing is asked of the server.
 
         Raises
         ------
@@ -227,7 +227,7 @@ class Client:
         return self.device.account(self.url)
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Return what this device has spent on the server, step by step, oldest first.
+        """Return the device's ledger of this server, oldest entry first.
 
         Each has the survey's ``title``, and ``two_parties`` where its answers were split between
         two: ``leader`` and ``helper`` (addresses), ``operator``, ``bytes`` of both sealed halves

@@ -89,17 +89,17 @@ class Connection:
         self._http.close()
 
     def anybody(self, path: str) -> dict[str, Any]:
-        """Return what everybody may read."""
+        """Return a public resource."""
         return self._ask("GET", path, {}, None)
 
     def elsewhere(self, address: str) -> dict[str, Any]:
-        """Return what everybody may read at another server; nothing of a person goes there."""
+        """Return a public resource of another server; nothing of a person goes there."""
         return self._ask("GET", address, {}, None, server=address)
 
     def own(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str | None = None
     ) -> dict[str, Any]:
-        """Make a request of the participant; what a `key` names begins only once."""
+        """Make a request of the participant; a request with a `key` has an effect only once."""
         headers = {"Masquerade-Participant": self._secret()}
         if key is not None:
             headers["Idempotency-Key"] = key

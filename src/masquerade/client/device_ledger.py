@@ -1,4 +1,4 @@
-"""The device's own ledger: what this computer has spent, on each server and on all together.
+"""The device's own ledger: the privacy spent on each server and on all together.
 
 A server that forgets, or counts less, could otherwise ask the same person for ever. So each
 response is reserved here before it is asked for, spent here before a question is shown, and
@@ -40,7 +40,7 @@ _OPEN = Caps(Micro(1_000_000_000), clear=1_000_000)
 
 
 class DeviceLedger:
-    """The account of everybody who takes part from one home folder.
+    """The account of all participants of one home folder.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class DeviceLedger:
         self._servers = Ledger(self._file, clock=clock, caps=_OPEN)
 
     def reserve(self, server: str, key: str, cost: Cost) -> None:
-        """Set aside what a response costs; the same key again changes nothing.
+        """Reserve the cost of a response; the same key again changes nothing.
 
         Raises
         ------
@@ -96,12 +96,12 @@ class DeviceLedger:
             ) from error
 
     def commit(self, server: str, key: str) -> None:
-        """Spend what was set aside, before a question is shown; it never comes back."""
+        """Commit the reserved cost, before a question is shown; it never comes back."""
         self._everywhere.commit(EVERYWHERE, key)
         self._servers.commit(server, key)
 
     def release(self, server: str, key: str) -> None:
-        """Give back what was set aside, where nothing was opened; else nothing changes."""
+        """Release the reserved cost, where nothing was opened; else nothing changes."""
         for ledger, account in ((self._everywhere, EVERYWHERE), (self._servers, server)):
             try:
                 ledger.release(account, key)
@@ -109,7 +109,7 @@ class DeviceLedger:
                 continue
 
     def keep_only(self, server: str, survey: str, key: str, *, identity: str) -> None:
-        """Give back what a crash left reserved for a survey under other keys of an identity."""
+        """Release reservations for a survey that a crash left under other keys."""
         for account in (EVERYWHERE, server):
             for charge in _latest(self._file.read(account)[1]).values():
                 # others who use this computer may be answering the same survey
@@ -142,7 +142,7 @@ class DeviceLedger:
                 )
 
     def caps(self, server: str | None = None) -> Caps:
-        """Return what is allowed in all, or on a server where that is less."""
+        """Return the caps of all servers, or of one server where they are lower."""
         caps = self._everywhere.balance(EVERYWHERE).caps
         return caps if server is None else _lower(caps, self._servers.balance(server).caps)
 
@@ -155,7 +155,7 @@ class DeviceLedger:
         clear: int | None = None,
         confirm: bool = False,
     ) -> Caps:
-        """Change what this device allows, at once, and return it; what is left out stays.
+        """Change the caps of this device at once and return them; None leaves one as it is.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class DeviceLedger:
         return self._file.read_paid(server or EVERYWHERE)[1]
 
     def spent(self, server: str | None = None) -> Spent:
-        """Return the smallest sound bound on what was spent; see `Ledger.spent`."""
+        """Return the smallest sound bound on the privacy spent; see `Ledger.spent`."""
         return spent_by(self.balance(server), self._paid(server))
 
     def account(self, server: str | None = None) -> dict[str, Any]:
@@ -252,7 +252,7 @@ class DeviceLedger:
         }
 
     def bill(self, server: str, key: str, promise: Guarantee) -> dict[str, Any]:
-        """Return what the response under a key cost, and all together, as a JSON object."""
+        """Return the bill of the response under a key, as a JSON object."""
         paid = self._paid(server)
         mine = next(entry.charge for entry in paid if entry.charge.key == key)
         spent, everywhere = self.spent(server), self.spent()

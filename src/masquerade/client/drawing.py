@@ -1,4 +1,4 @@
-"""The one draw of a participation: answers become what is sealed, and later sent.
+"""The one draw of a participation: answers become sealed reports.
 
 Masked reports, or a report in two sealed halves; with each a salt and the commitment that binds the
 person to it. Whether a draw may be made at all is decided where the record's lock is held, in

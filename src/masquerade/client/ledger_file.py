@@ -30,7 +30,7 @@ class LedgerFile:
         self.path = path
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
-        """Keep what `decide` returns; see `Storage.change`."""
+        """Store the decision of `decide`; see `Storage.change`."""
         make_folder(self.path.parent)
         # a file of its own: the ledger's is replaced, and a lock on the old one would stop nobody
         with locked(self.path.with_name(f".{self.path.name}.lock")):
@@ -57,12 +57,12 @@ class LedgerFile:
         return (rebuilt(entries) if entries else None), tuple(entries)
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
-        """Return a person's balance and what they committed, oldest first."""
+        """Return a person's balance and committed charges, oldest first."""
         balance, entries = self.read(person)
         return balance, tuple(entry for entry in entries if entry.charge.kind in PAID)
 
     def persons(self) -> list[str]:
-        """Return everybody who has entries."""
+        """Return all persons with entries."""
         return [person for person, entries in self._read().items() if entries]
 
     def reservations(self, before: str) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ class Offer:
 
     @classmethod
     def read(cls, invitation: Mapping[str, Any], *, kept: bool = False) -> Offer:
-        """Return what an invitation offers.
+        """Return the offer of an invitation.
 
         `BrokenPromise` where something is missing, cannot be, or is better than the masks are. What
         was `kept`, by this version or another, has numbers that were this device's own.
@@ -172,7 +172,7 @@ def _hash_of(text: str) -> str:
 
 
 def _agreement(invitation: Mapping[str, Any]) -> Agreement | None:
-    """Return who adds up the answers; None where masks protect, as in older invitations."""
+    """Return the agreement of two parties; None where masks protect the answers."""
     trust, parties = invitation.get("trust", DEVICE), invitation.get("two_parties")
     if trust == DEVICE and parties is None:
         return None
@@ -182,7 +182,7 @@ def _agreement(invitation: Mapping[str, Any]) -> Agreement | None:
 
 
 def _split_level(given: Mapping[str, Any], count: int) -> SplitLevel:
-    """Return the level of a survey between two parties, whose cost is its rho alone."""
+    """Return the level of a survey between two parties, with its rho as the only cost."""
     [text] = given["mechanisms"]
     sums = _SUMS.fullmatch(_text(text, "noise"))
     if given["name"] != TWO_PARTIES or sums is None:

@@ -1,4 +1,4 @@
-"""One person's part in one survey, and what leads on from there.
+"""One person's part in one survey, and its steps.
 
 ::
 
@@ -312,7 +312,7 @@ class Participation:
         return None if report is None else len(base64.b64decode(report))
 
     def send(self) -> dict[str, Any]:
-        """Send what was sealed and return the bill; sending again changes nothing.
+        """Send the sealed reports and return the bill; sending again changes nothing.
 
         Raises
         ------
@@ -383,7 +383,7 @@ class Participation:
         return state
 
     def withdraw(self) -> None:
-        """Take the reports back, as long as the survey is open; what they cost stays spent."""
+        """Take the reports back, as long as the survey is open; their cost stays spent."""
         self._step("POST", "withdraw")
         self._end("withdrawn")
 

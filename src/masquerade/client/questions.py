@@ -48,7 +48,7 @@ class MaskedQuestion:
 
 
 def codes_of(questions: Sequence[MaskedQuestion], answers: Mapping[str, Answer]) -> list[int]:
-    """Return the code of the answer to each question; what is not asked has that of "no answer"."""
+    """Return the code of each answer; a question that is not asked has that of "no answer"."""
     ids = [one.question.id for one in questions]
     if extra := [name for name in answers if name not in ids]:
         raise ParameterError(f"there is no question {extra[0]!r}; the ids are {', '.join(ids)}.")

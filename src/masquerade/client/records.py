@@ -32,7 +32,7 @@ class Records:
         return sorted(path.stem for path in self.folder.glob("*.json"))
 
     def read(self, survey: str) -> Record | None:
-        """Return what is remembered, or None."""
+        """Return the record, or None."""
         path = self._path(survey)
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ class Records:
     def change(
         self, survey: str, change: Callable[[Record | None], Record | None]
     ) -> Record | None:
-        """Replace a record by what `change` makes of it, and return that; None deletes it.
+        """Replace a record by `change` of it, and return the new one; None deletes it.
 
         Nothing is written where `change` raises or returns what it was given.
         """
@@ -121,7 +121,7 @@ def after_reservation(record: Record, answer: dict[str, Any]) -> Record:
 
 
 def halves_of(record: Record, leader: str) -> dict[str, Any] | None:
-    """Return who got a half of the answers of a participation between two parties; else None.
+    """Return the parties of a participation between two parties; else None.
 
     ``leader`` and ``helper`` (addresses), ``operator``, and once they were sent ``bytes`` of both
     and ``take_back``, till when that can be undone; both None before, and once it was.

@@ -184,7 +184,7 @@ class BitwiseResponse(DeviceMechanism):
         )
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the exact promise to a person who reports `answers` answers.
+        """Return the exact guarantee of `answers` answers of one person.
 
         Cost: constant time.
         """
@@ -201,7 +201,7 @@ class BitwiseResponse(DeviceMechanism):
         )
 
     def variance(self) -> float:
-        """Return what the mask adds to the variance of the unbiased estimate of an answer.
+        """Return the variance that the mask adds to the unbiased estimate of an answer.
 
         The estimate of bit b from its report y is ``(y - q) / (1 - 2 q)``, q the probability of a
         flip; the noise variances ``q (1 - q) / (1 - 2 q)**2`` of all bits add to this amount.

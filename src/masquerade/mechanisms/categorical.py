@@ -1,4 +1,4 @@
-"""Mechanisms whose answers and reports are categories, and their channels."""
+"""Mechanisms of categories, and their channels."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class CategoricalMechanism(DeviceMechanism):
             )
 
     def variance(self) -> float:
-        """Return what the mask adds to the variance of the one-hot estimate of an answer.
+        """Return the variance that the mask adds to the one-hot estimate of an answer.
 
         The estimate of the indicator of symbol c from report y is ``(1[y = c] - q) / (1 - s q)``, q
         the probability of each other symbol and s the number of symbols. It is unbiased; the noise

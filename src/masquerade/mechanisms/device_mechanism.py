@@ -13,7 +13,6 @@ from masquerade.exact.coins import WordSource
 from masquerade.mechanisms.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from masquerade.mechanisms.categorical import CategoricalMechanism
     from masquerade.mechanisms.lattice import Lattice
 
 
@@ -90,12 +89,7 @@ class DeviceMechanism(Mechanism):
         """Return an array with a report for each answer; `persons` are codes from 0."""
 
     def mask_for_one(self, answers: Sequence[int], source: WordSource) -> list[int]:
-        """Return the reports of one person, who draws a private number at most once."""
+        """Return the reports of one person, with at most one private number for all."""
         codes = np.array(answers, dtype=self._code_type)
         person = np.zeros(len(answers), dtype=np.int32)
         return [int(report) for report in self.mask(codes, person, source)]
-
-    @property
-    def option_response(self) -> CategoricalMechanism | None:
-        """The mechanism of one option's share; None where reports are numbers."""
-        return None

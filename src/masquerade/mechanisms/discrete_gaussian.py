@@ -101,7 +101,7 @@ class DiscreteGaussian(LatticeMechanism):
         return ((self.lattice.high - self.lattice.low) / self.sigma) ** 2 / 2
 
     def guarantee(self, *, answers: int = 1, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
-        """Return the promise to a person who reports `answers` answers, at a `delta` above 0.
+        """Return the guarantee of `answers` answers of one person, at a `delta` above 0.
 
         The epsilons are exact for the worst answers, rounded up; see `epsilon_of_reports`.
 

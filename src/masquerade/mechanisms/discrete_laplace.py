@@ -143,7 +143,7 @@ class DiscreteLaplace(LatticeMechanism):
         return int(index)
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the exact promise to a person who reports `answers` answers.
+        """Return the exact guarantee of `answers` answers of one person.
 
         Cost: constant time.
         """
@@ -202,7 +202,7 @@ class DiscreteLaplace(LatticeMechanism):
         return -reach, self.lattice.points - 1 + reach
 
     def mask(self, answers: Integers, persons: Codes, source: WordSource) -> Integers:
-        """Return each answer, or what stands in for it, plus noise, in lattice steps."""
+        """Return each answer, or its stand-in, plus noise, in lattice steps."""
         points = self.lattice.points
         if self.fill == "uniform":
             # For every answer: how many words are drawn must not tell which were given.

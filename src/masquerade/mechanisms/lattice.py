@@ -72,7 +72,7 @@ class Lattice:
 
     @classmethod
     def of_answers(cls, low: NumberLike, high: NumberLike, step: NumberLike) -> Lattice:
-        """Return a lattice whose points are different floats, with room for `indices`.
+        """Return a lattice of points that are different floats, with room for `indices`.
 
         Raises
         ------
@@ -167,6 +167,11 @@ class LatticeMechanism(DeviceMechanism):
     def domain(self) -> Scale:
         """The numbers that it masks."""
         return Scale(self.lattice, self.null)
+
+    @property
+    def number_lattice(self) -> Lattice:
+        """The numbers that can be answered."""
+        return self.lattice
 
     @property
     def codes(self) -> int:

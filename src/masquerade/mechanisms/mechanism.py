@@ -15,6 +15,8 @@ from masquerade.mechanisms.text import text_fields, text_form
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Frame
+    from masquerade.mechanisms.categorical import CategoricalMechanism
+    from masquerade.mechanisms.lattice import Lattice
 
 Presence = Literal["hidden", "assigned"]
 
@@ -45,17 +47,27 @@ class Mechanism(ABC):
     #: Whether "no answer" is masked too, so that skipping is protected like an answer.
     null: bool
 
+    @property
+    def option_response(self) -> CategoricalMechanism | None:
+        """The mechanism of one option's share; None where reports are no options."""
+        return None
+
+    @property
+    def number_lattice(self) -> Lattice | None:
+        """The numbers that can be answered; None where answers are no numbers."""
+        return None
+
     def fields(self) -> dict[str, str]:
         """Return the parameters of the text form, in order."""
         return text_fields(self)
 
     @abstractmethod
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the exact promise to a person who reports `answers` answers."""
+        """Return the exact guarantee of `answers` answers of one person."""
 
     @abstractmethod
     def variance(self) -> float:
-        """Return what the mask adds to the variance of the unbiased estimate of one answer."""
+        """Return the variance that the mask adds to the unbiased estimate of one answer."""
 
     @abstractmethod
     def check(self, claims: Claims) -> None:

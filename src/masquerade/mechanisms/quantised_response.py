@@ -115,7 +115,7 @@ class QuantisedResponse(LatticeMechanism):
         return self._scale.values(np.arange(self.levels))
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the exact promise to a person who reports `answers` answers.
+        """Return the exact guarantee of `answers` answers of one person.
 
         Cost: constant time.
         """

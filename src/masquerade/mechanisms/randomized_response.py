@@ -138,7 +138,7 @@ class RandomizedResponse(CategoricalMechanism):
         return FlipMixture(np.array([float(self.flip_probability)]), np.ones(1))
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the exact promise to a person who reports `answers` answers.
+        """Return the exact guarantee of `answers` answers of one person.
 
         Cost: constant time.
         """

@@ -23,9 +23,9 @@ def _registered() -> Iterator[type[Mechanism]]:
             continue
         module = import_module(f"{__package__}.{one.name}")
         for _, member in inspect.getmembers(module, inspect.isclass):
-            if issubclass(member, Mechanism) and not inspect.isabstract(member):
-                if member.__module__ == module.__name__:
-                    yield member
+            here = member.__module__ == module.__name__
+            if here and issubclass(member, Mechanism) and not inspect.isabstract(member):
+                yield member
 
 
 #: Every local randomizer, by the name that its text form begins with.

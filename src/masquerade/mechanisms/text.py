@@ -82,7 +82,7 @@ def read_text_form(
 
 
 def read_field(text: str, kind: str, key: str) -> Any:
-    """Return `text` as a field annotated `kind`; what is no plain number or flag stays text."""
+    """Return `text` as a field annotated `kind`: a number, a flag or the text itself."""
     plain = kind.removesuffix(" | None")
     readers: dict[str, Callable[[str], Any]] = {
         "int": int,

@@ -113,7 +113,7 @@ class TwoLayer(CategoricalMechanism):
     def from_epsilon_single(
         cls, epsilon: NumberLike, options: int, *, low_min: NumberLike = 0
     ) -> TwoLayer:
-        """Return the mechanism whose single-report loss is `epsilon`.
+        """Return the mechanism with the single-report loss `epsilon`.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class TwoLayer(CategoricalMechanism):
         return FlipMixture(midpoints, np.full(nodes, 1 / nodes))
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the exact promise to a person who reports `answers` answers.
+        """Return the exact guarantee of `answers` answers of one person.
 
         Cost: O(log answers) evaluations of Q, for ln Q is convex in the number of changed answers.
         """
@@ -291,7 +291,7 @@ def _numerical_error(answers: int) -> float:
 
 
 def _grid_error(answers: int, steps: int) -> float:
-    """Return a bound on what a grid of `steps` steps changes in a difference of two ln Q.
+    """Return a bound on the change of a difference of two ln Q by a grid of `steps` steps.
 
     The integrand of Q_n(m) rises to one maximum M and falls, so the sum over grid points times
     their distance h is within ``h M`` of the integral. It is a polynomial of degree n, so M is at

@@ -20,9 +20,6 @@ from masquerade.errors import ParameterError
 from masquerade.exact import DEFAULT_DELTA, MICRO, Guarantee, Micro, rho_of_epsilon
 from masquerade.exact.number import NumberLike, finite, in_range, whole
 from masquerade.mechanisms import (
-    BitwiseResponse,
-    CategoricalMechanism,
-    LatticeMechanism,
     Mechanism,
 )
 from masquerade.mechanisms.mechanism import require_mechanism
@@ -267,23 +264,22 @@ def precision_of(
     if isinstance(plan, TwoPartySums):
         return Precision(share * (1 - share), 0.0, float(plan.noise.published_variance(0)))
     mechanism = require_mechanism(plan)
-    if isinstance(mechanism, BitwiseResponse):
-        mechanism = mechanism.bit  # each option is a share by itself
-    if isinstance(mechanism, CategoricalMechanism):
-        signal = float(mechanism.signal)
+    response = mechanism.option_response
+    if response is not None:
+        signal = float(response.signal)
         if signal == 0:
             raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
         # r = P(reported) = other + D share; its variance r (1 - r) counts D**-2
-        reported = float(mechanism.other_probability) + signal * share
+        reported = float(response.other_probability) + signal * share
         sampling = share * (1 - share)
         return Precision(sampling, max(reported * (1 - reported) / signal**2 - sampling, 0.0), 0.0)
-    if not isinstance(mechanism, LatticeMechanism):
+    if mechanism.number_lattice is None:
         raise ParameterError(
             f"{mechanism} reports neither a category nor a number for each answer; planning needs "
             "randomized-response, bitwise-response, two-layer, discrete-gaussian, "
             "discrete-laplace, quantised-response or two-parties."
         )
-    width = float(mechanism.lattice.high - mechanism.lattice.low)
+    width = float(mechanism.number_lattice.high - mechanism.number_lattice.low)
     answers = width / 4 if spread is None else spread
     if not 0 <= answers < math.inf:
         raise ParameterError(f"spread is {answers}, expected at least 0.", field="spread")

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from random import Random
 
-from masquerade.mechanisms import CategoricalMechanism, mask_response
+from masquerade.mechanisms import mask_response
 from masquerade.server.participants.participations import Participation
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -88,7 +88,8 @@ def made_up_people() -> tuple[tuple[int, ...], ...]:
 def _reports(survey: Survey) -> list[list[int]]:
     """Return what masks make of the made-up people's answers, by their own probabilities."""
     [level], chance = survey.levels, Random(_SEED)
-    masks = [m.channel() for m in level.mechanisms if isinstance(m, CategoricalMechanism)]
+    responses = [mechanism.option_response for mechanism in level.mechanisms]
+    masks = [response.channel() for response in responses if response is not None]
     tables = [[[float(entry) for entry in row] for row in mask.table] for mask in masks]
     return [
         [
@@ -115,10 +116,9 @@ def take_part(
     """
     who, steps = services.identity(secrets.token_hex(16)), services.participations
     chosen = survey.survey.levels[0] if level is None else survey.survey.level(level)
-    mechanisms = [m for m in chosen.mechanisms if isinstance(m, CategoricalMechanism)]
     begun, _ = steps.reserve(who, survey.token, chosen.name, idempotency_key=secrets.token_hex(16))
     steps.open(who, begun.id)
-    sent = mask_response(answers, mechanisms) if reports is None else list(reports)
+    sent = mask_response(answers, chosen.mechanisms) if reports is None else list(reports)
     salt = secrets.token_hex(16)
     steps.seal(who, begun.id, commitment_of(begun.id, sent, salt))
     done, _ = steps.respond(

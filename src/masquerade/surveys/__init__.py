@@ -1,4 +1,4 @@
-"""The survey as a value: its questions, who is shown which, its levels and masks, and its cost.
+"""The survey as a value: its questions and conditions, its levels and masks, and its cost.
 
 `kinds` holds the kinds of question, each with a closed public domain; `conditions` say who is
 shown which. `survey` is the whole survey as it is asked, with a mechanism for each question and

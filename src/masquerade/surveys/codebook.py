@@ -1,4 +1,4 @@
-"""The codebook of a survey: what one has to know to make sense of its reports."""
+"""The codebook of a survey, by which its reports are read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Codebook:
-    """A survey as its reports need it, with what is known of who answered.
+    """A survey with counts of its responses, by which its reports are read.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Codebook:
             raise SchemaError(f"the codebook has no {error}; download it again.") from error
 
     def to_json(self) -> dict[str, Any]:
-        """Return the codebook as a JSON object, with what people want to look up spelt out."""
+        """Return the codebook as a JSON object, its codes and mechanisms spelt out."""
         counts = self.n_by_level or {}
         return {
             "format": FORMAT,
@@ -128,7 +128,7 @@ class Codebook:
         return {level.name: level.mechanisms for level in self.survey.levels}
 
     def rho(self, level: str) -> Rho:
-        """Return what one response at a level costs in the ledger; answers in clear not counted."""
+        """Return the ledger's cost of a response at a level, without answers in clear."""
         return Rho(self.survey.level(level).cost(self.token).micro_rho)
 
 

@@ -142,7 +142,7 @@ def _error(question: str, wrong: str) -> ParameterError:
 def shown(
     questions: Sequence[Question], conditions: Conditions, codes: Sequence[int | None]
 ) -> list[bool]:
-    """Return which questions are shown to somebody who gives these answers.
+    """Return which questions are shown after these answers.
 
     Parameters
     ----------

@@ -43,11 +43,11 @@ class OfferedLevel:
     linked: tuple[tuple[int, ...], ...] = ()
 
     def guarantee(self) -> Guarantee:
-        """Return what one response at this level promises the person who sends it."""
+        """Return the guarantee of one response at this level."""
         return self._guarantee
 
     def cost(self, survey: str) -> Cost:
-        """Return what one response at this level costs, in the ledger's units."""
+        """Return the cost of one response at this level, in the ledger's units."""
         return replace(self._cost, survey=survey)
 
     @property

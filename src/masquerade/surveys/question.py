@@ -242,7 +242,7 @@ class Question(ABC):
 
     @property
     def prompt(self) -> tuple[str, ...]:
-        """Lines under the question at a terminal: what to type for which answer."""
+        """Lines under the question at a terminal: the answers and how to type them."""
         lines = [f"{place}  {label}" for place, label in enumerate(self.labels, start=1)]
         return (*lines, *([f"0  {NOT_SAID}"] if self.allow_skip else []))
 
@@ -284,7 +284,7 @@ class Question(ABC):
 
 
 class LabelQuestion(Question):
-    """A question whose answer is one of a few labels."""
+    """A question that is answered with one of a few labels."""
 
     __slots__ = ()
 
@@ -368,7 +368,7 @@ def check_options(question: Question, options: object, *, most: int) -> None:
 def check_text(
     text: object, name: str, *, question: str | None = None, field: str | None = None
 ) -> None:
-    """Raise unless `text` is one with some words; ``name`` is what messages call it."""
+    """Raise unless `text` is one with some words; messages call it `name`."""
     if not isinstance(text, str):
         wrong = f" is {text!r}, expected a text."
     elif not text.strip():

@@ -96,7 +96,7 @@ class QuestionEncoding(ABC):
     @property
     @abstractmethod
     def symbols(self) -> tuple[str, ...]:
-        """The labels of what can be sent, then those of `without`."""
+        """The labels, then the reasons not to answer."""
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -113,16 +113,16 @@ class QuestionEncoding(ABC):
         return answer
 
     def code_without(self, reason: str) -> int:
-        """Return the code of somebody who did not answer."""
+        """Return the code of a reason not to answer."""
         return self.answers + self.without.index(reason)
 
     def measured(self, code: int) -> int | list[bool]:
-        """Return what the block takes for a code."""
+        """Return the measurement of a code."""
         return code
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Symbols of a second block that says who answered; empty where the block itself does."""
+        """Symbols of a second block, for answered or not; empty where there is none."""
         return ()
 
     def state(self, code: int) -> int:
@@ -135,10 +135,10 @@ class QuestionEncoding(ABC):
 
     @abstractmethod
     def in_words(self) -> str:
-        """Return what is added up, in words."""
+        """Return the sums in words."""
 
     def unit_of_noise(self) -> tuple[float, str]:
-        """Return the size of one step of a sum, and what is counted."""
+        """Return the size of one step of a sum, and its unit."""
         return 1.0, ON_COUNTS
 
 
@@ -199,7 +199,7 @@ class Counts(QuestionEncoding):
         return QuestionSums(self.question, self.symbols, shares, answered, mean, quartiles)
 
     def in_words(self) -> str:
-        """Return what is counted."""
+        """Return the counts in words."""
         each = "give each answer" if self.points is None else "are in each range"
         return f"how many people {each} ({', '.join(self.symbols)})"
 
@@ -240,7 +240,7 @@ class Ticks(QuestionEncoding):
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Who answered: bits alone do not tell nothing ticked from nothing answered."""
+        """Answered or not: bits alone do not tell nothing ticked from no answer."""
         return (ANSWERED, *self.without) if self.without else ()
 
     def state(self, code: int) -> int:
@@ -260,7 +260,7 @@ class Ticks(QuestionEncoding):
         return QuestionSums(self.question, self.symbols, tuple(every), tuple(answered), None)
 
     def in_words(self) -> str:
-        """Return what is counted."""
+        """Return the counts in words."""
         return "how many tick each answer"
 
 
@@ -301,7 +301,7 @@ class Total(QuestionEncoding):
         return QuestionSums(self.question, (), (), (), mean)
 
     def in_words(self) -> str:
-        """Return what is added up."""
+        """Return the sum in words."""
         return "the sum of all answers, and no counts"
 
     def unit_of_noise(self) -> tuple[float, str]:
@@ -310,7 +310,7 @@ class Total(QuestionEncoding):
 
 
 def binned(question: str, lattice: Lattice, *, bins: int, without: tuple[str, ...]) -> Counts:
-    """Return the encoding of a number whose scale is cut into at most so many ranges."""
+    """Return the encoding of a number on a scale that is cut into at most so many ranges."""
     ends = _ends_of_bins(lattice, min(bins, lattice.points))
     return Counts(
         question,

@@ -45,7 +45,7 @@ class TaskTerms:
     expires: int
 
     def text(self) -> str:
-        """Return the canonical text, whose SHA-256 the task names."""
+        """Return the canonical text; the task names its SHA-256."""
         data: dict[str, Any] = {
             "collector": self.collector.encode().hex(),
             "expires": self.expires,

@@ -114,7 +114,7 @@ class Survey:
 
     @property
     def trust(self) -> str:
-        """Whom people have to trust: nobody else than their device, or one of two parties."""
+        """The party that people have to trust: their own device, or one of two parties."""
         return DEVICE if self.two_parties is None else TWO_PARTIES
 
     @property
@@ -169,7 +169,7 @@ class Survey:
         conditions: Conditions = (),
         estimator: str = DEFAULT_ESTIMATOR,
     ) -> Survey:
-        """Return a survey whose mechanisms follow from the levels.
+        """Return a survey with the mechanisms of its levels.
 
         `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`: as in
         `Survey`.

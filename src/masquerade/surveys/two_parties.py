@@ -1,4 +1,4 @@
-"""Terms of a survey whose answers are split between two parties, and what they cost a person."""
+"""Terms of surveys between two parties: the helper, the noise and the cost of a response."""
 
 from __future__ import annotations
 

@@ -107,15 +107,15 @@ class Encoding:
 
     @property
     def states(self) -> dict[str, tuple[str, ...]]:
-        """Questions whose own block does not tell who answered, each with the symbols that do."""
+        """The symbols of second blocks, by the questions that have one."""
         return {name: part.states for name, part in self.parts.items() if part.states}
 
     def symbols(self, question: str) -> tuple[str, ...]:
-        """Return what can be sent for a question: its labels, "no answer" and "not asked"."""
+        """Return the symbols of a question: its labels, "no answer" and "not asked"."""
         return self.of(question).symbols
 
     def measurement(self, answers: Answers) -> list[int | list[bool]]:
-        """Return what `Prio3.shard` takes, from a person's answers.
+        """Return the measurement of a person's answers, for `Prio3.shard`.
 
         Parameters
         ----------

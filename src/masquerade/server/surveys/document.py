@@ -43,7 +43,7 @@ _POLICIES = Literal["precision", "stratified-random", "random"]
 
 
 class Plan(StrictBody):
-    """The plan of a survey: whom to ask, and at what cost. Participants are not told of it."""
+    """The plan of a survey: people, prices and budget. Participants are not told of it."""
 
     people: Annotated[int, Field(ge=1, le=100_000)] = 400
     shares: dict[LevelName, Annotated[int | float, Field(ge=0, le=1)]] = Field(default_factory=dict)
@@ -270,7 +270,7 @@ def _plan_issues(document: Document) -> list[Issue]:
 def _read_questions(
     data: Sequence[dict[str, Any]],
 ) -> tuple[tuple[Question, ...], Conditions, list[Issue]]:
-    """Return the questions that can be read, when each is shown, and what is wrong with others."""
+    """Return the questions that can be read, their conditions, and the issues of the others."""
     issues: list[Issue] = []
     questions: list[Question] = []
     conditions: list[ShowIf | None] = []
@@ -297,7 +297,7 @@ def _read_questions(
 
 
 def _issue(error: Exception, questions: Sequence[dict[str, Any]]) -> Issue:
-    """Return what is wrong with a document, at the field that the error names."""
+    """Return an error as the issue of a field of a document."""
     field = getattr(error, "field", None)
     name = getattr(error, "question", None)
     index = next((i for i, data in enumerate(questions) if data.get("id") == name), None)

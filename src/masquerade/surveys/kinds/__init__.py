@@ -1,4 +1,4 @@
-"""The kinds of question, one module each: whoever adds a module here adds a kind.
+"""The kinds of question, one module each; a module that is added is found.
 
 A module holds one class that extends `Question`. The device's half stands in
 ``server/web/static/app/kinds``, in a module of the same name.

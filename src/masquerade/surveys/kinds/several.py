@@ -175,7 +175,7 @@ class SeveralOf(Question):
         )
 
     def typed(self, text: str) -> Answer:
-        """Return the options whose numbers somebody typed."""
+        """Return the options of the numbers that were typed."""
         if self.allow_skip and text == "-":
             return None
         numbers = text.replace(",", " ").split()
