@@ -37,6 +37,7 @@ from masquerade.truth.expectation_maximization import (
 from masquerade.truth.intervals import mixture_errors
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.rare_labels import discount_of, discounted, given_and_expected, is_rare
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 
 Shrink = Literal["crowd", "one-coin"]
@@ -76,6 +77,10 @@ class BayesianCombination(CategoricalEstimator):
         Iteration ends when no posterior probability changes by more, above 0.
     max_iterations : int
         Iterations at each level after which the result is returned with ``converged_`` false.
+    discount : tuple of floats, optional
+        Factor of each option's votes in what truths and rates start from, above 0 and at most 1,
+        in the order of the options. By default `rare_labels` finds it: below 1 for a label of whose
+        votes more than half are errors, and 1 for all others.
     ties, seed
         See `CategoricalEstimator`.
 
@@ -115,6 +120,7 @@ class BayesianCombination(CategoricalEstimator):
     strength: float = 10.0
     tolerance: float = 1e-3
     max_iterations: int = 300
+    discount: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,7 +136,7 @@ class BayesianCombination(CategoricalEstimator):
         """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
         found = self.conclude(problem)
         if isinstance(found, Remark):
-            simple = OneCoin(ties=self.ties, seed=self.seed).solve(problem)
+            simple = self._one_coin(self.discount).solve(problem)
             return replace(simple, remarks=(*simple.remarks, found))
         posterior = mean_shares(found.members, problem.block)
         own = mean_shares(found.members[:1], problem.block)
@@ -150,6 +156,7 @@ class BayesianCombination(CategoricalEstimator):
             truth_share_errors=_share_errors(problem, own, found.prior, found.statistics.counts),
             losses=found.objectives,
             remarks=found.remarks,
+            expected=given_and_expected(posterior, own, ~problem.votes.undecided()),
         )
 
     def conclude(self, claims: ClaimBlocks) -> Conclusion | Remark:
@@ -160,7 +167,8 @@ class BayesianCombination(CategoricalEstimator):
             note = "one-coin inference was used: confusions of this many options do not fit"
             return Remark("MANY_OPTIONS", note)
         # Highest trust first: reliability and shares of truths are taken from there.
-        models = self._models(claims)
+        discount = discount_of(self.discount, claims)
+        models = self._models(claims, discount)
         results = [claims.fit(model) for model in models]
         first, start = results[0], models[0].start
         crowds, statistics = first.parameters.state, first.statistics
@@ -178,7 +186,7 @@ class BayesianCombination(CategoricalEstimator):
         if not gated or evidence_bound(crowds, statistics) > without:
             return found
         surplus = agreement_surplus(claims)
-        informed = surplus > _CLEAR or self._beats_chance(claims)
+        informed = surplus > _CLEAR or self._beats_chance(claims, discount)
         # Behind a mask the bound hardly tells models apart, and one coin is the worse guess.
         if informed and crowd.channel.is_clear:
             note = "one-coin inference was used: the claims do not bear out more"
@@ -196,9 +204,12 @@ class BayesianCombination(CategoricalEstimator):
             remarks=(prior_only(reason),),
         )
 
-    def _beats_chance(self, claims: ClaimBlocks) -> bool:
+    def _one_coin(self, discount: tuple[float, ...] | None) -> OneCoin:
+        return OneCoin(discount=discount, ties=self.ties, seed=self.seed)
+
+    def _beats_chance(self, claims: ClaimBlocks, discount: tuple[float, ...]) -> bool:
         """Return whether a one-coin fit explains reports better than even chance does."""
-        evidence = OneCoin(ties=self.ties, seed=self.seed).infer(claims).log_evidence
+        evidence = self._one_coin(discount).infer(claims).log_evidence
         crowd = claims.crowd
         # even chance: every report has probability 1 / s
         chance = -float(crowd.answers.sum()) * np.log(crowd.n_options)
@@ -206,7 +217,7 @@ class BayesianCombination(CategoricalEstimator):
 
     def predict_claims(self, claims: ClaimBlocks) -> Prediction:
         """Predict unseen claims from posteriors, and confusions at the highest trust."""
-        models = self._models(claims)
+        models = self._models(claims, discount_of(self.discount, claims))
         for model in models:
             model.bounded = False  # nobody asks for the bound of a fit that only predicts
         results = [claims.fit(model) for model in models]
@@ -216,10 +227,10 @@ class BayesianCombination(CategoricalEstimator):
             tuple(map(Member.of, models, results)), prior.mean_confusion(first.statistics.counts)
         )
 
-    def _models(self, claims: ClaimBlocks) -> list[CombinationModel]:
+    def _models(self, claims: ClaimBlocks, discount: tuple[float, ...]) -> list[CombinationModel]:
         """Return the models of all levels, highest trust first."""
         channel = claims.crowd.channel
-        plain = PlainVotes(channel, first_weights(claims, channel))
+        plain = PlainVotes(channel, first_weights(claims, channel), discount)
         start = WorkerPrior.start(channel, accuracy=self.accuracy, strength=self.strength)
         levels = sorted(set(self.trust), reverse=True)
         answers = claims.crowd.n_answers
@@ -265,8 +276,10 @@ class JudgedCrowd:
 class PlainVotes:
     """Posteriors by plain votes, of the block asked for last: the anchor of all levels of trust."""
 
-    def __init__(self, channel: OptionChannel, first: LabelWeights | None) -> None:
-        self.channel, self.first = channel, first
+    def __init__(
+        self, channel: OptionChannel, first: LabelWeights | None, discount: tuple[float, ...]
+    ) -> None:
+        self.channel, self.first, self.discount = channel, first, discount
         self._block: VoteBlock | None = None
         self._shares: Floats = np.zeros((0, 0))
         self._statistics: SufficientStatistics | None = None
@@ -285,14 +298,15 @@ class PlainVotes:
 
     def __getstate__(self) -> dict[str, Any]:
         # Sent around without what was worked out of a block.
-        return {**vars(PlainVotes(self.channel, self.first))}
+        return {**vars(PlainVotes(self.channel, self.first, self.discount))}
 
     def _look_at(self, block: VoteBlock) -> None:
         # All levels ask for the same block in turn.
         if self._block is not block:
             self._block = block
             self._statistics = None
-            self._shares = initial_posterior(block, self.channel, self.first)
+            first = initial_posterior(block, self.channel, self.first)
+            self._shares = discounted(first, self.discount)
 
 
 class CombinationModel(ConfusionModel):
@@ -312,7 +326,7 @@ class CombinationModel(ConfusionModel):
     ) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.channel, self.trust, self.start = start.channel, trust, start
-        self.plain = plain
+        self.plain, self.rare = plain, is_rare(plain.discount)
         self.own, self.bounded = method.shrink == "one-coin", True
         self.n_answers = n_answers
 
@@ -332,6 +346,8 @@ class CombinationModel(ConfusionModel):
         """Return expected counts by the mix of posteriors and plain votes."""
         if earlier is None:
             return self.plain.statistics(block)
+        if self.rare:
+            return self._with_own_totals(block, posterior, earlier)
         if self.trust == 0:  # workers are judged by the votes alone, so nothing will change
             return replace(self.plain.statistics(block), change=0.0)
         judged = posterior.shares
@@ -340,6 +356,22 @@ class CombinationModel(ConfusionModel):
             judged = self.trust * judged + (1 - self.trust) * self.plain.shares(block)
         change = largest_change(posterior.shares, earlier.shares)
         return replace(_statistics(block, judged, posterior.shares), change=change)
+
+    def _with_own_totals(
+        self, block: VoteBlock, posterior: Posterior, earlier: Posterior
+    ) -> SufficientStatistics:
+        """Return counts by the mix, and how often truths hold by the posteriors alone.
+
+        Plain votes overstate a rare label: workers may be judged by them, rates may not.
+        """
+        own = posterior.shares
+        if self.trust == 0:
+            found = self.plain.statistics(block)
+        else:
+            mix = self.trust * own + (1 - self.trust) * self.plain.shares(block)
+            found = _statistics(block, mix, own)
+        change = largest_change(own, earlier.shares)
+        return replace(found, totals=own.sum(axis=0), change=change)
 
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None

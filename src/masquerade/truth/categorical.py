@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -26,6 +26,7 @@ from masquerade.truth.estimator import (
     probabilities_like,
 )
 from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
+from masquerade.truth.rare_labels import given_and_expected, low_rates, rare_table
 from masquerade.truth.report_mechanisms import (
     AnyMechanism,
     Masks,
@@ -56,6 +57,8 @@ class CategoricalEstimator(Estimator):
     """
 
     kind: ClassVar[Kind] = "categorical"
+    #: Whether ``posteriors_`` are probabilities, and not shares of votes.
+    gives_probabilities: ClassVar[bool] = True
 
     ties: Ties = "random"
     seed: int = 0
@@ -107,6 +110,9 @@ class CategoricalEstimator(Estimator):
             answers = sources.total(answers, claims.n_workers)
         undecided = problem.unsorted_votes.undecided()
         # The sorted votes are let go: they take more memory than all results.
+        if self.gives_probabilities and solution.expected is None:
+            shares = solution.posteriors
+            solution = replace(solution, expected=given_and_expected(shares, shares, ~undecided))
         self._results = Fitted(
             claims, masks, known, undecided, answers, solution, self.ties, self.seed
         )
@@ -257,6 +263,16 @@ class CategoricalEstimator(Estimator):
         return fitted.claims.tasks.take(pa.array(np.flatnonzero(fitted.undecided)))
 
     @property
+    def rare_labels_(self) -> pa.Table:
+        """Labels of less than 5 % of tasks: ``label, share, given, precision, recall``.
+
+        All are expected by the model of workers; empty for methods without probabilities.
+        """
+        options = self.claims_.options
+        assert options is not None
+        return rare_table(options, self.solution_.expected)
+
+    @property
     def components_(self) -> int:
         """Number of groups of workers and tasks that share no answer with one another."""
         return self._fitted.components
@@ -320,7 +336,12 @@ class Fitted:
     def remarks(self) -> tuple[Remark, ...]:
         """Return the remarks of the method and on the claims."""
         solution = self.solution
-        remarks = (*solution.remarks, *remarks_on(self.claims, self.components))
+        assert self.claims.options is not None
+        remarks = (
+            *solution.remarks,
+            *low_rates(self.claims.options, solution.expected),
+            *remarks_on(self.claims, self.components),
+        )
         if not solution.converged:
             text = f"still changing after {solution.iterations} iterations"
             remarks = (*remarks, Remark("NOT_CONVERGED", text))

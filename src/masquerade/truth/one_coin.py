@@ -12,6 +12,7 @@ from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import hit_given_option
+from masquerade.truth.confusions import Member, Prediction, even_confusion
 from masquerade.truth.estimator import check_accuracy_prior, check_iteration
 from masquerade.truth.expectation_maximization import (
     Blocks,
@@ -28,6 +29,7 @@ from masquerade.truth.expectation_maximization import (
     row_softmax,
 )
 from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.rare_labels import discount_of, is_rare, log_rates, shares_log_evidence
 
 _ACCURACY_NODES = 64  # of a worker's accuracy alpha, on (0, 1)
 _MOST_NODES = 129  # of q, after grouping
@@ -56,6 +58,9 @@ class OneCoin(CategoricalEstimator):
         Iteration ends when no posterior probability changes by more, above 0.
     max_iterations : int
         Rounds after which the result is returned with ``converged_`` false.
+    discount : tuple of floats, optional
+        See `BayesianCombination`. Where any is below 1, how often each truth holds is learnt; else
+        truths are even beforehand.
     ties, seed
         See `CategoricalEstimator`.
 
@@ -92,6 +97,7 @@ class OneCoin(CategoricalEstimator):
     accuracy_prior: tuple[float, float] = (4.0, 2.0)
     tolerance: float = 1e-4
     max_iterations: int = 60
+    discount: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,12 +120,25 @@ class OneCoin(CategoricalEstimator):
     def infer(self, claims: ClaimBlocks) -> OneCoinFit:
         """Return the fit of claims wherever they are, with its evidence."""
         model = OneCoinModel(self, claims.crowd)
+        model.begin(claims)
         blocks = claims.blocks(model)
         result = fit_blocks(model, blocks, claims.progress)
         evidence = model.evidence(blocks, result) if result.evidence is None else result.evidence
-        # Before the claims, truths are even: that is what entropies are compared with.
-        even = claims.fold(_answered_tasks) * np.log(claims.crowd.n_options)
-        return OneCoinFit(model, result, float(evidence[:-1].sum()) - even)
+        if model.learns_rates:
+            # ln p(truths), shares integrated out under a uniform Dirichlet
+            truths = shares_log_evidence(result.statistics.totals)
+        else:
+            # Before the claims, truths are even: that is what entropies are compared with.
+            truths = -claims.fold(_answered_tasks) * np.log(claims.crowd.n_options)
+        return OneCoinFit(model, result, float(evidence[:-1].sum()) + truths)
+
+    def predict_claims(self, claims: ClaimBlocks) -> Prediction:
+        """Predict unseen claims from posteriors and accuracies."""
+        found = self.infer(claims)
+        model, workers = found.model, found.fit.parameters.state
+        hit = model.expected_hits(workers)
+        confusion = even_confusion(hit[:, None], claims.crowd.n_options)
+        return Prediction((Member.of(model, found.fit),), confusion)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,14 +174,24 @@ class Start:
         return block.anchored(share[:, ::-1] if self.reverse else share)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CoinWeights:
+    """The parameters of the one-coin model, as its E-step needs them."""
+
+    weight: Floats  # float array, shape (n_workers,). What a vote counts.
+    # float array, shape (n_options,), or None. E[ln P(truth)] where rates are learnt.
+    log_rate: Floats | None
+
+
 class OneCoinModel(Model):
-    """One-coin inference; messages are a `Start`, then the weights of votes."""
+    """One-coin inference; messages are a `Start`, then `CoinWeights`."""
 
     maximizes_last = True
 
     def __init__(self, method: OneCoin, crowd: Crowd) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.answers, s = crowd.answers, crowd.n_options
+        self.discount, self.learns_rates = method.discount, is_rare(method.discount)
         self.level = np.zeros(len(crowd.answers), dtype=np.int32)
         masks: Sequence[CategoricalMechanism | None] = (crowd.mechanism,)
         shares = np.array([crowd.null_share])
@@ -185,12 +214,18 @@ class OneCoinModel(Model):
         if s == 2 and not self.orientation_ambiguous:
             self.starts = (start, Start(start.complement, reverse=True))
 
+    def begin(self, claims: ClaimBlocks) -> None:
+        """Learn how often truths hold where a label is rare."""
+        self.learns_rates = is_rare(discount_of(self.discount, claims))
+
     def posterior(self, block: VoteBlock, message: Any) -> Posterior:
         """Return the softmax of summed weights: the mean-field posterior of each truth."""
         if isinstance(message, Start):
             share = message.posterior(block)
             return Posterior(share, share)
-        scores = block.sorted_votes.score(block.own(message))
+        scores = block.sorted_votes.score(block.own(message.weight))
+        if message.log_rate is not None:
+            scores += message.log_rate
         return Posterior(scores, block.anchored(row_softmax(scores)))
 
     def statistics(
@@ -199,7 +234,10 @@ class OneCoinModel(Model):
         """Return each worker's expected agreements with the truths."""
         change = np.inf if earlier is None else largest_change(posterior.shares, earlier.shares)
         agreed = block.sorted_votes.agreement(posterior.shares)
-        return SufficientStatistics(block.spread(agreed), change=change)
+        totals = np.zeros(0)
+        if self.learns_rates:
+            totals = posterior.shares[block.votes.of_task > 0].sum(axis=0)
+        return SufficientStatistics(block.spread(agreed), totals, change=change)
 
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None
@@ -213,7 +251,16 @@ class OneCoinModel(Model):
                 rows = self.level == level
                 own = grid.workers(statistics.counts[rows], self.answers[rows])
                 workers = workers.merged(own.spread(rows), rows)
-        return Parameters(workers.weight, workers)
+        rate = log_rates(statistics.totals) if self.learns_rates else None
+        return Parameters(CoinWeights(workers.weight, rate), workers)
+
+    def expected_hits(self, workers: Workers) -> Floats:
+        """Return the probability that each worker's report is the truth."""
+        hits = np.zeros(len(self.answers))
+        for level, grid in enumerate(self.grids):
+            rows = self.level == level
+            hits[rows] = grid.hit_at(workers.accuracy[rows])
+        return hits
 
     def reliability_and_weight(self, parameters: Parameters) -> tuple[Floats, Floats]:
         """Return posterior means of accuracies, and weights."""
@@ -234,12 +281,15 @@ class OneCoinModel(Model):
             return replace(first, evidence=evidence)
         turned = swapped[components.of_worker]  # all voters of a task are of one component
         workers = first.parameters.state.merged(second.parameters.state, turned)
-        message = np.where(turned, second.message, first.message)
+        weight = np.where(turned, second.message.weight, first.message.weight)
+        # One rate for all components: that of the start which most of them keep.
+        most = second if 2 * np.count_nonzero(swapped) > components.count else first
+        message = CoinWeights(weight, most.message.log_rate)
         # No posterior: the truths follow from the merged message, by one more E-step.
         return FixedPoint(
             message,
-            Parameters(workers.weight, workers),
-            first.statistics,
+            Parameters(message, workers),
+            most.statistics,
             # The first fit counts unless every component has left it.
             second.converged and (first.converged or bool(swapped[:-1].all())),
             max(first.iterations, second.iterations),
@@ -327,6 +377,11 @@ class Grid:
             hit = nodes * (1 - flip) + (1 - nodes) * flip / others
         prior, hit, nodes = _grouped(prior, hit, nodes)
         return cls(np.log(prior), np.log(hit), np.log1p(-hit) - np.log(others), nodes)
+
+    def hit_at(self, accuracy: Floats) -> Floats:
+        """Return the probability that a report is the truth, of workers of these accuracies."""
+        order = np.argsort(self.accuracy, kind="stable")
+        return np.interp(accuracy, self.accuracy[order], np.exp(self.log_hit)[order])
 
     def mean_hit(self) -> float:
         """Return the prior probability that a report is the truth."""

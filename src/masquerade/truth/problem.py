@@ -207,6 +207,9 @@ class Solution:
     log_evidence: float | None = None
     losses: tuple[float, ...] = ()  # what was optimized, after every iteration, for each claim
     remarks: tuple[Remark, ...] = ()
+    # float array, shape (n_options, n_options), or None. ``expected[given label, truth]``: see
+    # `given_and_expected`; of methods whose posteriors are not those to expect truths by.
+    expected: Floats | None = None
     extra: dict[str, Floats] | None = None  # parameters of a method's own, by name
 
     def by_worker(self, sources: Sources, answers: Floats, n_workers: int) -> Solution:

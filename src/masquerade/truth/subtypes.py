@@ -30,6 +30,7 @@ from masquerade.truth.expectation_maximization import (
     vote_shares,
 )
 from masquerade.truth.problem import Problem, Solution
+from masquerade.truth.rare_labels import discount_of
 from masquerade.truth.worker_prior import WorkerPrior
 
 _SOFTNESS = 0.8  # share of the start's membership that easiness decides
@@ -51,6 +52,8 @@ class Subtypes(CategoricalEstimator):
     right, wrong : float
         Answers of each kind that a worker is taken to have given at every truth and subtype before
         the claims, above 0: for the truth, and for each other option.
+    discount : tuple of floats, optional
+        See `BayesianCombination`: of the votes that the truths' prior counts.
     tolerance, max_iterations, ties, seed
         See `OneCoin`.
 
@@ -81,6 +84,7 @@ class Subtypes(CategoricalEstimator):
     wrong: float = 1.0
     tolerance: float = 1e-3
     max_iterations: int = 300
+    discount: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,6 +135,7 @@ class SubtypesModel(ConfusionModel):
     def __init__(self, method: Subtypes, crowd: Crowd) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.n_subtypes, s = method.subtypes, crowd.n_options
+        self.discount = method.discount
         self.channel = crowd.channel
         # rows[truth, label]: Dirichlet pseudo-answers, the same for both subtypes of a truth.
         rows = np.full((s, s), method.wrong) + (method.right - method.wrong) * np.eye(s)
@@ -143,7 +148,9 @@ class SubtypesModel(ConfusionModel):
         """Rank all tasks by how far their votes agree, and count the votes' truths."""
         look: FirstLook = claims.fold(_first_look, self.channel)
         self.starts = (look.ranks(),)
-        self.before = look.shares  # the prior number of tasks of each truth
+        cut = look.shares * np.asarray(discount_of(self.discount, claims))
+        # The prior number of tasks of each truth: as many as there are, by votes.
+        self.before = cut * (look.shares.sum() / max(cut.sum(), 1e-300))
 
     def truths(self, cells: Floats) -> Floats:
         """Return the sums over the subtypes of each truth."""

@@ -87,6 +87,7 @@ class TruthDiscovery(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "truth-discovery"
+    gives_probabilities: ClassVar[bool] = False
 
     weights: Weights = "logit"
     smoothing: float = 1.0

@@ -55,6 +55,7 @@ class GoldMajorityVote(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "gold-majority-vote"
+    gives_probabilities: ClassVar[bool] = False
 
     default_weight: float | None = None
 

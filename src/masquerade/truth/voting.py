@@ -108,6 +108,7 @@ class MajorityVote(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "majority-vote"
+    gives_probabilities: ClassVar[bool] = False
 
     def solve(self, problem: Problem) -> Solution:
         """Return the counts of votes; see `CategoricalEstimator.solve`."""
@@ -146,6 +147,7 @@ class WeightedVote(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "weighted-vote"
+    gives_probabilities: ClassVar[bool] = False
 
     weights: Mapping[Any, float] | Any | None = None
     default_weight: float | None = None

@@ -156,7 +156,7 @@ def _subtypes(method: Subtypes, claims: PartitionedClaims) -> PartitionSolution:
 
 def _auto(method: Auto, claims: PartitionedClaims) -> PartitionSolution:
     choice, solution = method.choose(claims, lambda one: AT_SCALE[type(one)](one, claims))
-    remarks = (*solution.remarks, *choice.remarks())
+    remarks = (*solution.remarks, *choice.remarks(claims.index.names.options))
     return replace(solution, remarks=remarks, selection=choice.table())
 
 
