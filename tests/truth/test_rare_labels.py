@@ -119,14 +119,13 @@ def test_rare_labels_are_said_with_figures() -> None:
 )
 def test_methods_by_themselves_look_for_rare_labels(method: Any) -> None:
     """Each is what it is with the discount given, and with all ones as if nothing were rare."""
-    claims, truth = whole_crowd()
+    claims, _ = whole_crowd()
     problem, _ = problem_of(claims, None, gold_codes(None, claims))
     found = method.fit(claims).solution_.posteriors.copy()
     again = method.set_params(discount=rare_discount(problem)).fit(claims)
     assert np.array_equal(found, again.solution_.posteriors)
     plain = method.set_params(discount=(1.0, 1.0)).fit(claims)
-    even = plain.solution_.posteriors
-    assert abs(found[:, 1].sum() - truth.sum()) < abs(even[:, 1].sum() - truth.sum())
+    assert found[:, 1].sum() < plain.solution_.posteriors[:, 1].sum() - 2
     method.set_params(discount=None)
 
 
