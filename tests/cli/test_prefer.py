@@ -253,26 +253,26 @@ def test_menus_and_rankings_are_read(run: Run, tmp_path: Path) -> None:
     menus, ranked = tmp_path / "menus.csv", tmp_path / "ranked.csv"
     rows = "".join(f"{i % 6},{i},{int(p == 1)},{p}\n" for i in range(60) for p in (1, 3, 4))
     menus.write_text(f"voter,choice,chosen,price\n{rows}", encoding="utf-8")
-    how = ("--menus", "--ranges", "price=0:10", "--json")
-    assert "--public-menus" in run("prefer", str(menus), *how, "--epsilon", "2").err
-    masked = run("prefer", str(menus), *how, "--epsilon", "2", "--public-menus")
+    how = ("--ranges", "price=0:10", "--json")
+    assert "--public-menus" in run("menus", str(menus), *how, "--epsilon", "2").err
+    masked = run("menus", str(menus), *how, "--epsilon", "2", "--public-menus")
     assert masked.json["guarantee"]["trust"] == "local"
-    plain = run("prefer", str(menus), *how, "--mechanism", "none").json
+    plain = run("menus", str(menus), *how, "--mechanism", "none").json
     assert plain["weights"][0] < 0
-    assert run("prefer", str(menus), *how).code == 1
-    assert run("prefer", str(menus), *how, "--mechanism", "direction-selection").code == 1
+    assert run("menus", str(menus), *how).code == 1
+    assert run("menus", str(menus), *how, "--mechanism", "direction-selection").code == 1
     rows = "".join(f"{v},{item},{rank}\n" for v in range(5) for rank, item in enumerate("abc"))
     ranked.write_text(f"voter,item,rank\n{rows}", encoding="utf-8")
-    found = run("prefer", str(ranked), "--rankings", "--mechanism", "none", "--json")
+    found = run("rank", str(ranked), "--mechanism", "none", "--json")
     assert [row["alternative"] for row in found.json["ranking"]] == [*"abc"]
-    unnamed = run("prefer", str(ranked), "--rankings", "--epsilon", "1")
+    unnamed = run("rank", str(ranked), "--epsilon", "1")
     assert (unnamed.code, "public list" in unnamed.err) == (1, True)
     listed = tmp_path / "items.csv"
     listed.write_text("item\na\nb\nc\nd\n", encoding="utf-8")
-    given = ("--rankings", "--epsilon", "1", "--items", str(listed), "--json")
-    private = run("prefer", str(ranked), *given).json
+    given = ("--epsilon", "1", "--items", str(listed), "--json")
+    private = run("rank", str(ranked), *given).json
     assert (private["guarantee"]["unit"], private["features"]) == ("voter", [*"abcd"])
-    refused = run("prefer", str(ranked), *given, "--mechanism", "item-wins")
+    refused = run("rank", str(ranked), *given, "--mechanism", "item-wins")
     assert (refused.code, "the other pairs would tell it" in refused.err) == (1, True)
     ranked.write_text("voter,item,rank\n1,a,1\n1,b,1\n", encoding="utf-8")
-    assert "same rank" in run("prefer", str(ranked), "--rankings", "--mechanism", "none").err
+    assert "same rank" in run("rank", str(ranked), "--mechanism", "none").err

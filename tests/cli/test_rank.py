@@ -70,3 +70,35 @@ def test_rank_says_which_row_is_wrong(run: Run, tmp_path: Path) -> None:
     outcome = run("rank", path)
     assert outcome.code == 1
     assert "row 2: 'draw'" in outcome.err
+
+
+def test_rank_protects_votes_and_says_whom(run: Run, battles: Path) -> None:
+    """With --epsilon ties are protected too; without public items or a public schedule: refused."""
+    items = battles.with_name("items.csv")
+    items.write_text("item\na\nb\nc\nd\n")
+    words = ("rank", battles, "--epsilon", 1, "--json")
+    assert "--items FILE" in run(*words).err
+    unsaid = run(*words, "--items", items)
+    assert (unsaid.code, "--public-menus" in unsaid.err) == (1, True)
+    result = run(*words, "--items", items, "--public-menus").json
+    promise = result["guarantee"]
+    assert (promise["unit"], promise["trust"], promise["status"]) == (
+        "choice",
+        "aggregator",
+        "proven",
+    )
+    assert (promise["epsilon"], promise["voter_level_epsilon"]) == (1, 4)
+    assert [one["item"] for one in sorted(result["items"], key=lambda one: one["item"])] == [
+        *"abcd"
+    ]
+    assert result["items"][0]["wins"] is None
+    local = run(
+        *words, "--items", items, "--public-menus", "--mechanism", "battle-scores:trust=local"
+    )
+    assert local.json["guarantee"]["trust"] == "local"
+    page = battles.with_name("private.html")
+    shown = run(*words[:-1], "--items", items, "--public-menus", "--report", page)
+    assert shown.out.index("Protects each choice") < shown.out.index("leaderboard")
+    assert "protected" in page.read_text()
+    assert "leave out --ties" in run(*words, "--items", items, "--prior", 2, "--public-menus").err
+    assert "has no epsilon" in run(*words, "--mechanism", "none").err

@@ -182,11 +182,7 @@ class Battles(Result):
         both_bad: BothBad = "tie",
     ) -> Battles:
         """Read battles from CSV (also .gz), Parquet, .xlsx, .json or .jsonl; see `from_frame`."""
-        name = Path(path).name.lower()
-        if name.endswith((".parquet", ".pq")) and Path(path).is_file():
-            frame = _needed_columns(Path(path), voter, covariates)
-        else:
-            frame = read_table(path)
+        frame = read_votes(path, voter=voter, covariates=covariates)
         return cls.from_frame(
             frame, items=items, voter=voter, covariates=covariates, both_bad=both_bad
         )
@@ -244,11 +240,21 @@ def pair_columns(found: Sequence[str]) -> tuple[str, str]:
     raise missing_column("model_a", list(found), table="the table of votes", others=("model_b",))
 
 
-def _needed_columns(path: Path, voter: str | None, covariates: Sequence[str]) -> pa.Table:
-    """Read the columns of a Parquet file that battles have; texts as dictionaries."""
+#: Columns of a table of rankings, which may be in the file instead.
+_RANKINGS = ("item", "rank", "choice")
+
+
+def read_votes(
+    path: str | Path, *, voter: str | None = None, covariates: Sequence[str] = ()
+) -> pa.Table:
+    """Return the table in a file; of Parquet only the columns that battles or rankings have."""
+    path = Path(path)
+    if not path.name.lower().endswith((".parquet", ".pq")) or not path.is_file():
+        return read_table(path)
     try:
         schema = pa_parquet.read_schema(path)
-        wanted = {*(name for pair in PAIRS for name in pair), *OUTCOMES, *VOTERS, WEIGHT, TIE}
+        pairs = (name for pair in PAIRS for name in pair)
+        wanted = {*pairs, *OUTCOMES, *VOTERS, WEIGHT, TIE, *_RANKINGS}
         columns = [name for name in schema.names if name in {*wanted, voter, *covariates}]
         texts = [
             name

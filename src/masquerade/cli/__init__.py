@@ -30,6 +30,7 @@ _COMMANDS = {
         "collect": "collect:",
         "prefer": "prefer",
         "rank": "rank",
+        "menus": "menus",
         "release": "release",
         "results": "results",
         "randomize": "randomize",

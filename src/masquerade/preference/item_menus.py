@@ -34,9 +34,9 @@ def require_pairs_of_items(comparisons: Comparisons, name: str) -> None:
         raise ParameterError(
             f"a record is a choice from a menu of {size} items, and {name} learns from pairs. Take "
             "item-wins and the unit 'choice', where an aggregator may see the choices, or "
-            "MenuResponse (--menus --mechanism menu-response), which masks each choice on its "
-            "voter's device; menus are public for both, which public_menus=True (--public-menus) "
-            "says."
+            "MenuResponse (masquerade menus --mechanism menu-response), which masks each choice on "
+            "its voter's device; menus are public for both, which public_menus=True "
+            "(--public-menus) says."
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from masquerade.answers import Frame
 from masquerade.answers.battles import Battles
@@ -65,7 +65,8 @@ class Standing:
         Whether the item is in the set that holds the best one in 95 % of leaderboards.
     placed : bool
         Whether the interval of the rank says something; ranks count placed items alone.
-    wins, ties, losses : float
+    wins, ties, losses : float or None
+        None where they are protected.
     note : str
         Why there is no strength or no place; empty otherwise.
     """
@@ -80,9 +81,9 @@ class Standing:
     rank_high: int
     may_be_first: bool
     placed: bool
-    wins: float
-    ties: float
-    losses: float
+    wins: float | None
+    ties: float | None
+    losses: float | None
     note: str
 
     @property
@@ -343,7 +344,7 @@ class Leaderboard(Result):
         wins, even, losses = np.exp(logs[:, 0]).tolist()
         if name == "halves":
             even = 0.0
-        better = float(norm.cdf(apart / math.sqrt(variance))) if variance > 0 else 0.5
+        better = float(ndtr(apart / math.sqrt(variance))) if variance > 0 else 0.5
         return Duel(better, wins, even, losses, bool(self.better[a, b] or self.better[b, a]))
 
     def groups(self) -> list[list[str]]:

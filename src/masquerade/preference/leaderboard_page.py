@@ -87,8 +87,15 @@ def _line(one: Standing, worst: int) -> str:
         f"<tr><td>{escape(one.item)}</td><td class='number'>{ranks}</td>"
         f"<td class='drawn'>{figure}</td><td class='number'>{one.rating:.0f}</td>"
         f"<td class='number far'>{low:.0f} to {high:.0f}</td>"
-        f"<td class='number far'>{one.wins:g}, {one.ties:g}, {one.losses:g}</td></tr>"
+        f"<td class='number far'>{_record(one)}</td></tr>"
     )
+
+
+def _record(one: Standing) -> str:
+    """Return how often an item won, tied and lost."""
+    if one.wins is None:
+        return "protected"
+    return f"{one.wins:g}, {one.ties:g}, {one.losses:g}"
 
 
 def _rest(board: Leaderboard) -> str:
@@ -97,7 +104,7 @@ def _rest(board: Leaderboard) -> str:
         return ""
     rows = "".join(
         f"<tr><td>{escape(one.item)}</td><td>{escape(one.note)}</td>"
-        f"<td class='number'>{one.wins:g}, {one.ties:g}, {one.losses:g}</td></tr>"
+        f"<td class='number'>{_record(one)}</td></tr>"
         for one in rest
     )
     return (

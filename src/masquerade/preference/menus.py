@@ -196,8 +196,8 @@ class MenuChoices(Result):
         if not self.named_items or self.groups is not None:
             raise ParameterError(
                 "these menus have features, or their choices were masked in groups, and only true "
-                "choices of named items become records; mask and learn with MenuResponse (--menus "
-                "--mechanism menu-response)."
+                "choices of named items become records; mask and learn with MenuResponse "
+                "(masquerade menus --mechanism menu-response)."
             )
         # -1 for each item of a menu, then 1 for the chosen one: items are rows of 1 in `values`
         difference = -np.add.reduceat(self.values, self.offsets[:-1], axis=0)

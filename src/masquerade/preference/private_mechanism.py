@@ -395,10 +395,10 @@ def require_pairs(records_of_a_choice: int) -> None:
             f"a choice has {records_of_a_choice} records, so it was made among "
             f"{records_of_a_choice + 1} alternatives: which pairs stand in the table then tells "
             "what was chosen, and the unit 'choice' takes the pairs for public. Give each choice "
-            "as its menu (MenuChoices, --menus): MenuResponse masks it on the voter's device, and "
-            "item-wins takes menus of named items where an aggregator may see the choices. Or ask "
-            "for choices between two, or protect the unit 'record' or 'voter', which hides the "
-            "pairs."
+            "as its menu (MenuChoices, masquerade menus): MenuResponse masks it on the voter's "
+            "device, and item-wins takes menus of named items where an aggregator may see the "
+            "choices. Or ask for choices between two, or protect the unit 'record' or 'voter', "
+            "which hides the pairs."
         )
 
 

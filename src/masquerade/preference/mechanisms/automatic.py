@@ -120,8 +120,8 @@ class Automatic:
         if self.trust == "local" and largest_menu(comparisons.difference) > 2:
             raise ParameterError(
                 "where nobody is trusted, choices from menus are masked one by one: take "
-                "MenuResponse(epsilon).learn(menus, public_menus=True), --menus --mechanism "
-                "menu-response on the command line."
+                "MenuResponse(epsilon).learn(menus, public_menus=True), masquerade menus "
+                "--mechanism menu-response on the command line."
             )
         # The variances of one voter's masked wins (the specification of items, 5): randomized
         # response of n choices among K items, or Laplace noise on their counts.

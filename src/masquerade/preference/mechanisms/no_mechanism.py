@@ -110,8 +110,8 @@ class NoMechanism:
     def _learn(self, comparisons: Comparisons) -> Release:
         if comparisons.items is not None and largest_menu(comparisons.difference) > 2:
             raise ParameterError(
-                f"records are choices from menus, and {self.name} fits pairs; fit_menus (--menus "
-                "--mechanism none) fits menus without privacy."
+                f"records are choices from menus, and {self.name} fits pairs; fit_menus "
+                "(masquerade menus --mechanism none) fits menus without privacy."
             )
         weights, covariance, details = self._fitted(comparisons)
         return Release(
