@@ -21,8 +21,10 @@ const random = { "coins.js": code("mechanisms/coins.js").split("export function 
 for (const name of ["noise.js", "lattice.js"]) random[name] = code(`mechanisms/${name}`);
 random["mask.js"] = masking();
 
-const modules = ["app", "mechanisms", "words"].flatMap((folder) =>
-  readdirSync(new URL(`${folder}/`, STATIC)).map((file) => `${folder}/${file}`),
+const modules = ["app", "app/kinds", "mechanisms", "words"].flatMap((folder) =>
+  readdirSync(new URL(`${folder}/`, STATIC))
+    .filter((file) => file.endsWith(".js"))
+    .map((file) => `${folder}/${file}`),
 );
 
 for (const name of modules) {

@@ -31,13 +31,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.mechanisms import (
-    CategoricalMechanism,
-    DiscreteLaplace,
-    LatticeMechanism,
-    Mechanism,
-    QuantisedResponse,
-)
+from masquerade.mechanisms import CategoricalMechanism, LatticeMechanism, Mechanism
 
 Vector = NDArray[Any]
 #: Reports, and the probability of each.
@@ -142,11 +136,11 @@ class OfMechanism(Subject):
         self._mechanism, self._answers, self._rng = mechanism, answers, rng
         self._inputs, self.inputs = _inputs_of(mechanism, rng)
         self.compared = len(self._inputs)
-        self._shared = isinstance(mechanism, CategoricalMechanism) and _shares_a_number(mechanism)
+        self._response, self._numbers = mechanism.option_response, mechanism.as_numbers
+        self._shared = self._response is not None and _shares_a_number(self._response)
         self._names: dict[int, tuple[pa.Array, pa.Array, pa.Array | None]] = {}
-        self.independent = not self._shared and isinstance(
-            mechanism, CategoricalMechanism | LatticeMechanism
-        )
+        known = self._response is not None or self._numbers is not None
+        self.independent = known and not self._shared
 
     def vectors(self) -> list[Answers]:
         """Return the answers of persons to compare; see `Subject.vectors`."""
@@ -197,26 +191,25 @@ class OfMechanism(Subject):
 
     def whole(self, reports: NDArray[Any]) -> Integers | None:
         """Return reports as whole steps above the lowest answer; see `Subject.whole`."""
-        if not isinstance(self._mechanism, LatticeMechanism):
+        if self._numbers is None:
             return None
-        steps = self._mechanism.lattice.offsets(reports)
+        steps = self._numbers.lattice.offsets(reports)
         return np.where(np.isfinite(steps), np.rint(steps), _NO_STEP).astype(np.int64)
 
     def exact(self) -> ExactLoss | None:
         """Return the loss by the mechanism's own probabilities; see `Subject.exact`."""
-        mechanism, answers, claim = self._mechanism, self._answers, self.claim
-        if isinstance(mechanism, CategoricalMechanism):
-            return of_response(mechanism, answers)
-        if isinstance(mechanism, QuantisedResponse):
-            return _of_quantised(mechanism, answers)
-        if not isinstance(mechanism, LatticeMechanism):
+        answers, claim = self._answers, self.claim
+        if self._response is not None:
+            return of_response(self._response, answers)
+        numbers = self._numbers
+        if numbers is None:
             return None
+        if numbers.report_values is not None:
+            return _of_levels(numbers, numbers.report_values, answers)
         law = self._lattice_law
         if claim.delta:
             return of_lattice_at(law, answers=answers, claimed=claim.user, delta=claim.delta)
-        if isinstance(mechanism, DiscreteLaplace):
-            top, bottom = mechanism.device_form()["scale"]
-            scale = Fraction(int(top), int(bottom))
+        if (scale := numbers.laplace_scale) is not None:
             return of_laplace(law, scale=scale, answers=answers, claimed=claim.event)
         return of_lattice(law, answers=answers, claimed=claim.user)
 
@@ -226,47 +219,44 @@ class OfMechanism(Subject):
         Each report by itself; where answers share a private flip probability also in how many
         places reports differ, and all reports together where these are not too many.
         """
-        mechanism, n = self._mechanism, len(vector)
+        response, n = self._response, len(vector)
         columns = range(n) if n <= _MOST_COLUMNS else (0, 1, n // 2, n - 2, n - 1)
         found = []
         for place in columns:
             law = self._law_of_one(vector[place])
             if law is not None:
                 found.append((law, drawn.reports[:, place]))
-        if n == 1 or not isinstance(mechanism, CategoricalMechanism) or n > MOST_ANSWERS:
+        if n == 1 or response is None or n > MOST_ANSWERS:
             return found
         # differing[person]: in how many places reports differ from answers
         differing = (drawn.reports != vector).sum(axis=1)
-        found.append(((np.arange(n + 1), pattern_law(mechanism, n)), differing))
-        symbols = mechanism.symbols
+        found.append(((np.arange(n + 1), pattern_law(response, n)), differing))
+        symbols = response.symbols
         if symbols**n <= _LARGEST_JOINT:
             # all reports of a person as one number, each report a digit
             weights = symbols ** np.arange(n, dtype=np.int64)
             every = np.arange(symbols**n)
             changed = ((every[:, None] // weights % symbols) != vector).sum(axis=1)
-            by_places = [float(p) for p in pattern_probabilities(*device_numbers(mechanism), n)]
+            by_places = [float(p) for p in pattern_probabilities(*device_numbers(response), n)]
             known = np.where(drawn.reports < 0, symbols**n, drawn.reports)
             found.append(((every, np.array(by_places)[changed]), known @ weights))
         return found
 
     def _law_of_one(self, answer: Any) -> Law | None:
-        mechanism = self._mechanism
-        if isinstance(mechanism, CategoricalMechanism):
-            keep, other = pattern_probabilities(*device_numbers(mechanism), 1)
-            row = np.full(mechanism.symbols, float(other))
+        response, numbers = self._response, self._numbers
+        if response is not None:
+            keep, other = pattern_probabilities(*device_numbers(response), 1)
+            row = np.full(response.symbols, float(other))
             row[int(answer)] = float(keep)
-            return np.arange(mechanism.symbols), row
-        if not isinstance(mechanism, LatticeMechanism):
+            return np.arange(response.symbols), row
+        if numbers is None:
             return None
-        if isinstance(mechanism, QuantisedResponse):
-            reports = mechanism.level_values
-            if mechanism.null:
-                reports = np.append(reports, math.nan)
-        else:
+        reports = numbers.report_values
+        if reports is None:
             if self._window is None:
                 return None
             reports = self._window[0]
-        return reports, mechanism.probability(float(answer), reports)
+        return reports, numbers.probability(float(answer), reports)
 
     @cached_property
     def _window(self) -> tuple[Floats, Floats] | None:
@@ -275,8 +265,8 @@ class OfMechanism(Subject):
     @cached_property
     def _lattice_law(self) -> LatticeLaw:
         """The law of all answers that are compared, or of five where the table is too large."""
-        mechanism = self._mechanism
-        assert isinstance(mechanism, LatticeMechanism)
+        mechanism = self._numbers
+        assert mechanism is not None
         inputs = [float(value) for value in self._inputs]
         lattice = mechanism.lattice
         every = LatticeLaw(tuple(inputs), mechanism.probability, lattice.values, lattice.points)
@@ -348,10 +338,10 @@ def _some(names: Sequence[str], answers: int) -> str:
 
 def _inputs_of(mechanism: Mechanism, rng: np.random.Generator | None) -> tuple[list[Any], int]:
     """Return the answers to compare, "no answer" where masked, and how many there are."""
-    if isinstance(mechanism, LatticeMechanism):
-        points = mechanism.lattice.points
+    if (numbers := mechanism.as_numbers) is not None:
+        points = numbers.lattice.points
         places = chosen_inputs(points, rng)
-        values: list[float] = mechanism.lattice.values(places).tolist()
+        values: list[float] = numbers.lattice.values(places).tolist()
         return ([*values, math.nan] if mechanism.null else values), points + mechanism.null
     if mechanism.kind == "categorical":
         symbols = _options_of(mechanism) + mechanism.null
@@ -384,9 +374,9 @@ def _sent(worker: NDArray[Any], task: NDArray[Any], persons: int, answers: int) 
     return code
 
 
-def _of_quantised(mechanism: QuantisedResponse, answers: int) -> ExactLoss | None:
+def _of_levels(mechanism: LatticeMechanism, reports: Floats, answers: int) -> ExactLoss | None:
     lattice = mechanism.lattice
-    if lattice.points * mechanism.symbols > _LARGEST_TABLE:
+    if lattice.points * len(reports) > _LARGEST_TABLE:
         # Answers between two levels are mixtures of them, so the ends, which are levels, lose most.
         found = of_numbers(*device_numbers(mechanism), answers)
         if found is None:
@@ -399,7 +389,7 @@ def _of_quantised(mechanism: QuantisedResponse, answers: int) -> ExactLoss | Non
     return of_table(
         mechanism.channel().table,
         inputs=[_named(value) for value in values + nothing],
-        reports=[_named(value) for value in mechanism.level_values.tolist() + nothing],
+        reports=[_named(value) for value in reports.tolist()],
         answers=answers,
     )
 

@@ -17,7 +17,7 @@ from masquerade.accounting.exact_loss import ROUNDING, ExactLoss
 from masquerade.errors import ParameterError
 from masquerade.exact.coins import require_generator
 from masquerade.exact.number import in_range, whole
-from masquerade.mechanisms import BitwiseResponse, Mechanism
+from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import parse_mechanism
 
 DEFAULT_SAMPLES = 100_000
@@ -79,8 +79,8 @@ def audit(
         mechanism = parse_mechanism(mechanism)
     if isinstance(mechanism, Mechanism):
         subject: Subject
-        if isinstance(mechanism, BitwiseResponse):
-            subject = OfSets(mechanism, answers, rng)
+        if (sets := mechanism.as_sets) is not None:
+            subject = OfSets(sets, answers, rng)
         else:
             subject = OfMechanism(mechanism, answers, rng)
         return _audit_reports(subject, answers, samples, rng, false_alarm)

@@ -140,6 +140,11 @@ class BitwiseResponse(DeviceMechanism):
         return self.bit
 
     @property
+    def as_sets(self) -> BitwiseResponse:
+        """The mechanism itself."""
+        return self
+
+    @property
     def changes(self) -> int:
         """How many bits one changed answer can change."""
         return changed_bits(self.options, self.most, null=self.null)

@@ -157,6 +157,11 @@ class DiscreteGaussian(LatticeMechanism):
             "variance": [str(variance.numerator), str(variance.denominator)],
         }
 
+    @property
+    def as_gaussian(self) -> DiscreteGaussian:
+        """The mechanism itself."""
+        return self
+
     def possible_reports(self) -> tuple[int, int]:
         """Return the ends of the range, each moved outwards by nine sigmas."""
         reach = int(_REACH * (self.sigma / self.lattice.step)) + 1

@@ -21,6 +21,7 @@ from masquerade.mechanisms.text import text_fields
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims
+    from masquerade.mechanisms.categorical import Channel
 
 MOST_POINTS = 1 << 32
 _EXACT_IN_FLOATS = 1 << 53
@@ -169,9 +170,23 @@ class LatticeMechanism(DeviceMechanism):
         return Scale(self.lattice, self.null)
 
     @property
-    def number_lattice(self) -> Lattice:
-        """The numbers that can be answered."""
-        return self.lattice
+    def as_numbers(self) -> LatticeMechanism:
+        """The mechanism itself."""
+        return self
+
+    @property
+    def report_values(self) -> Floats | None:
+        """All reports on the question's scale; None where noise has no end."""
+        return None
+
+    @property
+    def laplace_scale(self) -> Fraction | None:
+        """The scale of Laplace noise as devices draw it, in steps; None where it is none."""
+        return None
+
+    def channel(self) -> Channel:
+        """Return P(report | answer); `ParameterError` where reports have no end."""
+        raise ParameterError(f"reports of {self} have no end, so that no table holds them.")
 
     @property
     def codes(self) -> int:

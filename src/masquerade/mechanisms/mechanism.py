@@ -15,8 +15,10 @@ from masquerade.mechanisms.text import text_fields, text_form
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Frame
+    from masquerade.mechanisms.bitwise_response import BitwiseResponse
     from masquerade.mechanisms.categorical import CategoricalMechanism
-    from masquerade.mechanisms.lattice import Lattice
+    from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
+    from masquerade.mechanisms.lattice import LatticeMechanism
 
 Presence = Literal["hidden", "assigned"]
 
@@ -53,8 +55,18 @@ class Mechanism(ABC):
         return None
 
     @property
-    def number_lattice(self) -> Lattice | None:
-        """The numbers that can be answered; None where answers are no numbers."""
+    def as_numbers(self) -> LatticeMechanism | None:
+        """The mechanism as one of numbers; None where answers are no numbers."""
+        return None
+
+    @property
+    def as_gaussian(self) -> DiscreteGaussian | None:
+        """The mechanism as Gaussian noise; None where it is none."""
+        return None
+
+    @property
+    def as_sets(self) -> BitwiseResponse | None:
+        """The mechanism as one of sets of options; None where answers are no sets."""
         return None
 
     def fields(self) -> dict[str, str]:

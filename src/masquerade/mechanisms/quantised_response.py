@@ -211,6 +211,11 @@ class QuantisedResponse(LatticeMechanism):
             "null": self.null,
         }
 
+    @property
+    def report_values(self) -> Floats:
+        """The levels, and NaN for "no answer" where `null`."""
+        return np.append(self.level_values, [math.nan] * self.null)
+
     def possible_reports(self) -> tuple[int, int]:
         """Return the first and the last code of a level, "no answer" included."""
         return 0, self.symbols - 1

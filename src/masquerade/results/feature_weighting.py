@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.mechanisms import CategoricalMechanism
 from masquerade.preference.masked_choices import fit_masked_choices
 from masquerade.results.json_form import JsonValue
 from masquerade.results.question_result import CONFIDENCE
@@ -111,9 +110,9 @@ def feature_weights(
         row = []
         for place, _, _ in asked:
             mechanism = codebook.levels[name][place]
-            assert isinstance(mechanism, CategoricalMechanism)
+            assert mechanism.option_response is not None
             # P(report = answer) - P(report = the other answer)
-            row.append(SymbolChannel.of(mechanism).signal)
+            row.append(SymbolChannel.of(mechanism.option_response).signal)
         contrast.append(np.tile(row, (n, 1)))
     people = len(reports)
     fit = fit_masked_choices(

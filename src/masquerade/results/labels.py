@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Flags, Floats
-from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import ItemLabel
 from masquerade.surveys import Question
@@ -78,8 +77,7 @@ def _sent(reports: SurveyReports, labels: Sequence[str]) -> tuple[Claims, Report
         return None
     tables = [reports.at_level(name) for name in names]
     # All items have the same options, so the first one's mask is that of all.
-    masks: list[Any] = [codebook.levels[name][0] for name in names]
-    assert all(isinstance(mask, CategoricalMechanism) for mask in masks)
+    masks: list[Any] = [codebook.levels[name][0].option_response for name in names]
     people, items = sum(len(table) for table in tables), len(codebook.questions)
     claims = Claims(
         # Everybody was asked all items: a person's answers stand behind each other.

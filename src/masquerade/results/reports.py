@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from masquerade.errors import SchemaError
 from masquerade.exact.arrays import Integers
-from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
 from masquerade.surveys.codebook import Codebook
 
 
@@ -137,10 +136,11 @@ class SurveyReports:
                 continue
             for number, mechanism in enumerate(mechanisms):
                 # Noise on numbers has no bounds: every whole number is a possible report.
-                if not isinstance(mechanism, CategoricalMechanism | BitwiseResponse):
+                if mechanism.kind == "numeric":
                     continue
+                low, high = mechanism.possible_reports()
                 sent = self.report[rows, number]
-                bad = np.flatnonzero((sent < 0) | (sent >= mechanism.symbols))
+                bad = np.flatnonzero((sent < low) | (sent > high))
                 if bad.size:
                     raise SchemaError(
                         f"person {self.pseudonyms[rows[bad[0]]]!r}, question "

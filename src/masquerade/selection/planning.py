@@ -273,13 +273,14 @@ def precision_of(
         reported = float(response.other_probability) + signal * share
         sampling = share * (1 - share)
         return Precision(sampling, max(reported * (1 - reported) / signal**2 - sampling, 0.0), 0.0)
-    if mechanism.number_lattice is None:
+    if mechanism.as_numbers is None:
         raise ParameterError(
             f"{mechanism} reports neither a category nor a number for each answer; planning needs "
             "randomized-response, bitwise-response, two-layer, discrete-gaussian, "
             "discrete-laplace, quantised-response or two-parties."
         )
-    width = float(mechanism.number_lattice.high - mechanism.number_lattice.low)
+    lattice = mechanism.as_numbers.lattice
+    width = float(lattice.high - lattice.low)
     answers = width / 4 if spread is None else spread
     if not 0 <= answers < math.inf:
         raise ParameterError(f"spread is {answers}, expected at least 0.", field="spread")
