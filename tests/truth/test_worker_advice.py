@@ -10,7 +10,7 @@ import pytest
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import RandomizedResponse
-from masquerade.truth import Auto, BayesianCombination, worker_advice
+from masquerade.truth import Auto, BayesianCombination, OneCoin, worker_advice
 
 
 def crowd(seed: int, *, odd: str = "", tasks: int = 120, options: int = 2) -> Claims:
@@ -27,8 +27,8 @@ def crowd(seed: int, *, odd: str = "", tasks: int = 120, options: int = 2) -> Cl
         given["odd"] = answers(np.full(tasks, 0.3 / options**2))
     elif odd == "constant":
         given["odd"] = np.zeros(tasks, dtype=int)
-    elif odd == "copying":
-        given["odd"] = given["w3"].copy()
+    elif odd == "random":
+        given["odd"] = rng.integers(0, options, tasks)
     elif odd == "drifting":
         given["odd"] = answers(np.where(np.arange(tasks) < tasks // 2, 0.95, 0.5))
     rows = [(t, name, int(label[t])) for t in range(tasks) for name, label in given.items()]
@@ -41,25 +41,66 @@ def crowd(seed: int, *, odd: str = "", tasks: int = 120, options: int = 2) -> Cl
     [
         ("below", "BELOW_CHANCE", "by chance it would be"),
         ("constant", "CONSTANT", "all 120 answers are 0"),
-        ("copying", "COPYING", "on 120 of 120 shared tasks"),
+        ("random", "RANDOM", "of 320 tasks; by chance"),
         ("drifting", "DRIFTING", "of earlier and"),
     ],
 )
 @pytest.mark.parametrize("options", [2, 4])
-def test_who_is_odd_is_found_with_the_evidence(
+def test_odd_workers_are_found_with_the_evidence(
     odd: str, code: str, words: str, options: int
 ) -> None:
-    """Each kind is found, says so in numbers, and is surer than one in a hundred."""
+    """Each kind is found and named once, says so in numbers, and is surer than one in a hundred."""
     for seed in range(3):
-        fit = BayesianCombination().fit(crowd(seed, odd=odd, options=options))
+        tasks = 320 if odd == "random" else 120  # clicks look like any answers for long
+        fit = BayesianCombination().fit(crowd(seed, odd=odd, options=options, tasks=tasks))
         rows: list[dict[str, Any]] = worker_advice(fit).to_pylist()
-        found = [row for row in rows if row["advice"] == code]
-        assert len(found) == 1
-        assert "odd" in (found[0]["worker"], found[0]["other"])
-        assert words in found[0]["evidence"]
-        assert found[0]["p_value"] < 0.01
-        if odd == "copying":
-            assert {found[0]["worker"], found[0]["other"]} == {"w3", "odd"}
+        assert [(row["worker"], row["advice"]) for row in rows] == [("odd", code)]
+        assert words in rows[0]["evidence"]
+        assert rows[0]["p_value"] < 0.01
+
+
+def sparse_crowd(seed: int, *, readings: bool = False, copies: bool = False) -> Claims:
+    """Return 800 tasks of six answers by fifteen workers; one more may copy all of w1.
+
+    With `readings`, three in ten workers read a fifth of the tasks the other way.
+    """
+    rng = np.random.default_rng([seed, 9])
+    truth, right = rng.integers(0, 2, 800), rng.uniform(0.75, 0.95, 15)
+    disputed, otherwise = rng.random(800) < 0.2, rng.random(15) < 0.3
+    rows = []
+    for task in range(800):
+        for worker in rng.choice(15, 6, replace=False):
+            label = truth[task] ^ (readings and disputed[task] and otherwise[worker])
+            label ^= rng.random() >= right[worker]
+            rows.append((task, f"w{worker}", int(label)))
+            if copies and worker == 1:
+                rows.append((task, "copy", int(label)))
+    columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
+    return Claims.from_frame({name: list(column) for name, column in columns})
+
+
+def test_copies_are_found_by_labels_that_two_alone_gave() -> None:
+    """Of three crowds, the pair is named in each, with the common answers that nobody else gave."""
+    for seed in range(3):
+        (row,) = worker_advice(OneCoin().fit(sparse_crowd(seed, copies=True))).to_pylist()
+        assert row["advice"] == "COPYING"
+        assert {row["worker"], row["other"]} == {"w1", "copy"}
+        assert "answers that only two people gave" in row["evidence"]
+
+
+def test_readings_and_harder_tasks_accuse_nobody_of_copying_or_drifting() -> None:
+    """Of 20 crowds with two readings, and 20 with a harder second half, nobody is (one may be)."""
+    found = []
+    for seed in range(20):
+        found += worker_advice(OneCoin().fit(sparse_crowd(seed, readings=True))).to_pylist()
+        rng = np.random.default_rng(seed)
+        truth, right = rng.integers(0, 2, 400), rng.uniform(0.75, 0.95, 15)
+        task, worker = np.repeat(np.arange(400), 6), np.tile(np.arange(15), 160)
+        skill = np.where(task < 200, right[worker], 0.5 + (right[worker] - 0.5) / 2)
+        label = np.where(rng.random(2400) < skill, truth[task], 1 - truth[task])
+        claims = Claims.from_frame({"task": task, "worker": worker, "label": label})
+        found += worker_advice(OneCoin().fit(claims)).to_pylist()
+    assert sum(row["advice"] in ("COPYING", "DRIFTING") for row in found) <= 1
 
 
 def test_honest_workers_are_left_alone() -> None:

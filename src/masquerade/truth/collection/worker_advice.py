@@ -1,17 +1,18 @@
-"""Advice on workers, with the evidence for it: below chance, constant, copying, drifting."""
+"""Advice on workers, with the evidence: no better than chance, constant, copying, drifting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
+from scipy.special import stdtr
 
 from masquerade.answers import Claims
-from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
 from masquerade.truth.confusions import LEAST
@@ -21,10 +22,13 @@ from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechan
 
 _LEAST_CONSTANT = 5  # answers
 _LEAST_CHANCE = 10
-_LEAST_SHARED = 8
-_LEAST_DRIFTING = 20
-_LEAST_ERRORS = 3  # common answers against the others', below which no pair is looked at
-_MOST_PAIRS = 20_000
+_LEAST_TESTED = 20  # reports of a worker whose knowledge is tested, and whose halves are compared
+_HALF = 0.5  # share of the others' knowledge below which somebody is named
+_NOTHING, _SOMETHING = 2.33, 3.0  # standard errors: no knowledge is shown; knowledge is
+_MARGIN = 0.05  # of agreement, by which halves may differ
+_LEAST_PAIRED = 5  # tasks on which two alone gave a label
+_ALIKE = 5.0  # times as likely people who read a question alike are to err together
+_CROWDED = 4  # reports of a task, from which on a label of two is nearly alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,22 @@ def worker_advice(
 ) -> pa.Table:
     """Return whose answers are odd, and the evidence; what to do is for people to decide.
 
-    Workers are compared with what the others say of the same tasks. ``BELOW_CHANCE``: a worker of
-    ten answers or more agrees less than answers that have nothing to do with the tasks would.
-    ``CONSTANT``: five answers or more are all the same where the crowd's would not be. ``COPYING``:
-    of the tasks that two workers share, eight or more, they give the same report on more than
-    their own accuracies explain, and at least three of these against the others. Which of them
-    copied is not known. ``DRIFTING``: the first and the second half of twenty answers or more, in
-    the order of the rows, agree differently with the others.
+    Workers are compared with what the others say of the same tasks, whatever their labels are.
+
+    - ``RANDOM``: a worker of twenty reports or more agrees with the others no more than chance.
+      Somebody who knows at least half of what the others know of the same tasks is named with less
+      than `significance`, in all.
+    - ``BELOW_CHANCE``: a worker of ten or more agrees less than answers that have nothing to do
+      with the tasks would.
+    - ``CONSTANT``: five or more are all the same where the crowd's would not be.
+    - ``COPYING``: of labels that only two of four or more people gave, and more gave another, two
+      workers share many more than their errors and a like reading of questions explain. Which of
+      them copied is not known; rings of three or more, and copies behind masks, are not found.
+    - ``DRIFTING``: first and second half of twenty or more, in the order of the rows, differ
+      in what the worker knows for each part that the others know of the same tasks. So a second
+      half of harder tasks is no drift.
+
+    None of these says why: who reads a question in another way is not a spammer.
 
     Parameters
     ----------
@@ -70,10 +83,14 @@ def worker_advice(
 
     Notes
     -----
-    p values are from Bernstein's and Hoeffding's inequalities, times the number of workers or of
-    pairs: upper bounds, if the others' confusions are what they were fitted as.
+    A report shows ``k = q(label) - sum_l habit(l) q(l)`` of knowledge, with q the posterior of its
+    task without it and habit the worker's shares of labels; o is the mean of k over the task's
+    other reports. ``RANDOM`` is Student's test of ``k - o / 2``, ``DRIFTING`` of ``k - lambda o``
+    in two halves, lambda the worker's own ratio; ``COPYING`` is a bound by Hoeffding (1963), with
+    the chance of each pair five times that of their errors; ``BELOW_CHANCE`` is Bernstein's. All
+    are times the number of workers or pairs.
 
-    **Cost**: linear in claims times options, and in pairs of workers who share tasks.
+    **Cost**: linear in claims times options.
 
     Examples
     --------
@@ -103,6 +120,11 @@ def advice_on(
         for one in kind(reports)
         if one.p_value < significance
     ]
+    # Who is below chance, or always says the same, is named once, by the more particular.
+    named = {one.worker for one in found if one.code in ("BELOW_CHANCE", "CONSTANT")}
+    found += [
+        one for one in _random(reports) if one.p_value < significance and one.worker not in named
+    ]
     return sorted(found, key=lambda one: (one.p_value, one.worker, one.code))
 
 
@@ -120,32 +142,29 @@ def advice_table(claims: Claims, found: list[Advice]) -> pa.Table:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Reports:
     """Reports with what is known of each from the others' on the same task."""
 
     claims: Claims
-    row: Integers  # row of each report among `tables`
-    tables: Floats  # confusions of workers behind mechanisms, ``[row, truth, label]``
     crowd: Floats  # the crowd's confusion of each report, ``[report, truth, label]`` by `place`
     place: Integers
-    scores: Floats  # log posteriors of tasks, up to a constant, ``[task, truth]``
+    signal: Floats  # of each report's mechanism; 1 where all went through the same
     others: Floats  # posterior of each report's task without the report, ``[report, truth]``
 
     @classmethod
     def of(cls, claims: Claims, place: Any, crowd: FittedCrowd) -> _Reports:
         source = claims.worker * np.int64(len(crowd.crowd)) + place
         present, inverse = np.unique(source, return_inverse=True)
-        row = inverse.astype(np.int64)
         worker, mechanism = np.divmod(present, len(crowd.crowd))
         tables = crowd.confusions_of(claims.workers.take(pa.array(worker)), mechanism)
-        log = np.log(np.maximum(tables, LEAST))[row, :, claims.value]
+        log = np.log(np.maximum(tables, LEAST))[inverse, :, claims.value]
         scores = np.tile(np.log(np.maximum(crowd.truth_share, LEAST)), (claims.n_tasks, 1))
         np.add.at(scores, claims.task, log)
         others = row_softmax(scores[claims.task] - log)
-        return cls(
-            claims, row, tables, crowd.crowd, np.asarray(place, dtype=np.int64), scores, others
-        )
+        signals = np.array([float(one.signal) for one in crowd.mechanisms] or [1.0])
+        signal = signals[place] if len(signals) > 1 else np.ones(len(claims))
+        return cls(claims, crowd.crowd, np.asarray(place, dtype=np.int64), signal, others)
 
     def by_worker(self, figure: Floats) -> Floats:
         """Return each worker's sum of a figure of reports."""
@@ -154,7 +173,29 @@ class _Reports:
     @property
     def agreement(self) -> Floats:
         """How probable the label of each report is the truth, by the others."""
-        return np.asarray(self.others[np.arange(len(self.row)), self.claims.value])
+        return np.asarray(self.others[np.arange(len(self.claims)), self.claims.value])
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Return how often each worker gave each label."""
+        counts = np.zeros((self.claims.n_workers, self.claims.n_options))
+        np.add.at(counts, (self.claims.worker, self.claims.value), 1.0)
+        return counts
+
+    @cached_property
+    def by_chance(self) -> Floats:
+        """Return the agreement of a label by the worker's habit alone, for each report."""
+        habit = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        return np.asarray((habit[self.claims.worker] * self.others).sum(axis=1))
+
+    @cached_property
+    def knowledge(self) -> tuple[Floats, Floats, Flags]:
+        """Return k of each report, the mean o of the task's others, and where there are any."""
+        claims = self.claims
+        k = (self.agreement - self.by_chance) / self.signal
+        size = np.bincount(claims.task, minlength=claims.n_tasks)[claims.task]
+        total = np.bincount(claims.task, k, claims.n_tasks)[claims.task]
+        return k, (total - k) / np.maximum(size - 1, 1), size > 1
 
 
 def _bernstein(distance: Floats, variance: Floats) -> Floats:
@@ -164,11 +205,10 @@ def _bernstein(distance: Floats, variance: Floats) -> Floats:
 
 
 def _below_chance(reports: _Reports) -> Iterator[Advice]:
-    claims, s = reports.claims, reports.claims.n_options
+    claims = reports.claims
     answers = reports.by_worker(np.ones(len(claims)))
     # What a worker with these habits, but blind to tasks, would agree: habits smoothed by one.
-    habit = np.zeros((claims.n_workers, s))
-    np.add.at(habit, (claims.worker, claims.value), 1.0)
+    habit = reports.counts
     pooled = habit.sum(axis=0) / habit.sum()
     habit = (habit + pooled) / (answers + 1)[:, None]
     chance = habit[claims.worker]
@@ -187,8 +227,7 @@ def _below_chance(reports: _Reports) -> Iterator[Advice]:
 
 def _constant(reports: _Reports) -> Iterator[Advice]:
     claims, s = reports.claims, reports.claims.n_options
-    counts = np.zeros((claims.n_workers, s))
-    np.add.at(counts, (claims.worker, claims.value), 1.0)
+    counts = reports.counts
     answers = counts.sum(axis=1)
     # P(the crowd would have given this report), over all reports of a worker
     column = reports.crowd[reports.place, :, claims.value]
@@ -203,90 +242,115 @@ def _constant(reports: _Reports) -> Iterator[Advice]:
         yield Advice(int(worker), "CONSTANT", text, p)
 
 
-def _copying(reports: _Reports) -> Iterator[Advice]:
-    claims, s = reports.claims, reports.claims.n_options
-    shape = (claims.n_tasks * s, claims.n_workers)
-    cell = claims.task.astype(np.int64) * s + claims.value
-    odd = reports.others.argmax(axis=1) != claims.value
-    # errors[cell of task and label, worker]: answers against what the others say
-    errors = sparse.csr_array((np.ones(odd.sum()), (cell[odd], claims.worker[odd])), shape=shape)
-    common = sparse.triu(errors.T @ errors, k=1).tocoo()
-    chosen = np.flatnonzero(common.data >= _LEAST_ERRORS)
-    chosen = chosen[np.argsort(-common.data[chosen], kind="stable")][:_MOST_PAIRS]
-    if not len(chosen):
-        return
-    # Pairs with enough tasks in common: each is a test, and the probability is for all together.
-    by_task = sparse.csr_array(
-        (np.ones(len(claims)), (claims.task, claims.worker)), shape=(claims.n_tasks, shape[1])
-    )
-    shared = sparse.triu(by_task.T @ by_task, k=1).tocoo()
-    pairs = int((shared.data >= _LEAST_SHARED).sum())
-    # Reports of a worker are a run in this order, by task.
-    order = np.lexsort((claims.task, claims.worker))
-    ends = np.searchsorted(claims.worker[order], np.arange(claims.n_workers + 1))
-    for one, other in zip(common.row[chosen], common.col[chosen], strict=True):
-        mine, theirs = (order[ends[w] : ends[w + 1]] for w in (one, other))
-        _, i, j = np.intersect1d(claims.task[mine], claims.task[theirs], return_indices=True)
-        if len(i) < _LEAST_SHARED:
-            continue
-        a, b = mine[i], theirs[j]
-        p = min(_same_by_chance(reports, a.astype(np.int64), b.astype(np.int64)) * pairs, 1.0)
-        same = int((claims.value[a] == claims.value[b]).sum())
+def _t(total: Floats, squares: Floats, n: Floats) -> Floats:
+    """Return means over their standard errors, a pseudo-square of 1 among the deviations."""
+    mean = total / n
+    spread = np.maximum(squares - n * mean**2, 0) + 1
+    return np.asarray(mean / np.sqrt(spread / ((n - 1) * n)))
+
+
+def _random(reports: _Reports) -> Iterator[Advice]:
+    k, o, shared = reports.knowledge
+    n = reports.by_worker(shared.astype(np.float64))
+    tested = n >= _LEAST_TESTED
+    count = np.maximum(n, 2)
+
+    def tests(figure: Floats) -> Floats:
+        figure = np.where(shared, figure, 0)
+        return _t(reports.by_worker(figure), reports.by_worker(figure**2), count)
+
+    p = stdtr(count - 1, tests(k - _HALF * o)) * np.count_nonzero(tested)
+    named = tested & (tests(k) < _NOTHING) & (tests(o) > _SOMETHING)
+    parts = (reports.agreement, reports.by_chance, reports.by_chance + _HALF * o * reports.signal)
+    agreed, chance, half = (reports.by_worker(np.where(shared, part, 0)) for part in parts)
+    for worker in np.flatnonzero(named):
         text = (
-            f"the same report as {claims.workers[int(other)].as_py()!r} on {same} of {len(a)} "
-            "shared tasks"
+            f"agrees with the others on {agreed[worker]:.1f} of {int(n[worker])} tasks; by chance "
+            f"{chance[worker]:.1f}, half of what others reach {half[worker]:.1f}"
         )
-        yield Advice(int(one), "COPYING", text, p, int(other))
-
-
-def _same_by_chance(reports: _Reports, a: Integers, b: Integers) -> float:
-    """Return a bound of how probable so many equal reports of two independent workers are."""
-    first, second = reports.tables[reports.row[a]], reports.tables[reports.row[b]]
-    value = reports.claims.value
-    n = np.arange(len(a))
-    log = np.log(np.maximum(first[n, :, value[a]], LEAST)) + np.log(
-        np.maximum(second[n, :, value[b]], LEAST)
-    )
-    # Posterior of each task without the reports of either.
-    others = row_softmax(reports.scores[reports.claims.task[a]] - log)
-    # P(same) = sum over truths of P(truth) sum over labels of P1(label | truth) P2(label | truth)
-    mean = float(np.einsum("nt,ntl,ntl->n", others, first, second).mean())
-    share = float((value[a] == value[b]).mean())
-    if share <= mean:
-        return 1.0
-    # Hoeffding (1963), theorem 1: exp(-n KL(share, mean)) for terms of different probabilities
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rest = (1 - share) * np.log((1 - share) / (1 - mean)) if share < 1 else 0.0
-    return float(np.exp(-len(a) * (share * np.log(share / mean) + rest)))
+        yield Advice(int(worker), "RANDOM", text, min(float(p[worker]), 1.0))
 
 
 def _drifting(reports: _Reports) -> Iterator[Advice]:
-    claims = reports.claims
+    claims, (k, o, shared) = reports.claims, reports.knowledge
     answers = np.bincount(claims.worker, minlength=claims.n_workers)
     order = np.argsort(claims.worker, kind="stable")
-    start = np.cumsum(answers) - answers
     rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - np.repeat(start, answers)
+    rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(answers) - answers, answers)
     # The second half of each worker's answers, in the order of the rows
     late = rank >= answers[claims.worker] // 2
-    # Expected agreement by the worker's own confusions: tasks of the halves may differ.
-    label = np.einsum("nt,ntl->nl", reports.others, reports.tables[reports.row])
-    mean = (label * reports.others).sum(axis=1)
-    spread = (label * reports.others**2).sum(axis=1) - mean**2
-    off = reports.agreement - mean
-    size = np.where(late, answers[claims.worker] - answers[claims.worker] // 2, 0) + np.where(
-        late, 0, answers[claims.worker] // 2
-    )
-    sign = np.where(late, 1.0, -1.0)
-    moved = reports.by_worker(sign * off / np.maximum(size, 1))  # late mean less early mean
-    # Each term is at most 1 / half: scaled so that terms are within 1.
-    half = np.maximum(answers // 2, 1)
-    variance = reports.by_worker(spread / np.maximum(size, 1) ** 2) * half**2
+    known, others = (reports.by_worker(np.where(shared, part, 0)) for part in (k, o))
+    ratio = np.divide(known, others, out=np.zeros(len(known)), where=others > 0)
+    # Relative to what the others know of the same tasks: harder tasks are harder for all.
+    d = k - np.clip(ratio, 0, 3)[claims.worker] * o
+    means, variances, sizes = [], [], []
+    for rows in (shared & ~late, shared & late):
+        n = np.maximum(reports.by_worker(rows.astype(np.float64)), 2)
+        mean = reports.by_worker(np.where(rows, d, 0)) / n
+        squares = reports.by_worker(np.where(rows, (d - mean[claims.worker]) ** 2, 0))
+        means.append(mean)
+        variances.append((squares + 0.5) / ((n - 1) * n))
+        sizes.append(n)
+    gap = np.maximum(np.abs(means[1] - means[0]) - _MARGIN, 0)
+    tested = reports.by_worker(shared.astype(np.float64)) >= _LEAST_TESTED
     # Two sides, and all workers together (Bonferroni).
-    p = 2 * claims.n_workers * _bernstein(np.abs(moved) * half, variance)
+    t = -gap / np.sqrt(variances[0] + variances[1])
+    p = 2 * np.count_nonzero(tested) * stdtr(np.minimum(*sizes) - 1, t)
     agreed = [reports.by_worker(reports.agreement * part) for part in (~late, late)]
-    for worker in np.flatnonzero((answers >= _LEAST_DRIFTING) & (p < 1)):
-        n, first = int(answers[worker]), int(answers[worker] // 2)
-        early, later = agreed[0][worker] / first, agreed[1][worker] / (n - first)
+    for worker in np.flatnonzero(tested & (p < 1)):
+        total, first = int(answers[worker]), int(answers[worker] // 2)
+        early, later = agreed[0][worker] / first, agreed[1][worker] / (total - first)
         text = f"agreed with the others on {early:.0%} of earlier and {later:.0%} of later answers"
         yield Advice(int(worker), "DRIFTING", text, float(p[worker]))
+
+
+def _copying(reports: _Reports) -> Iterator[Advice]:
+    claims = reports.claims
+    cell = claims.task.astype(np.int64) * claims.n_options + claims.value
+    cells, place, size = np.unique(cell, return_inverse=True, return_counts=True)
+    of_task = np.bincount(claims.task, minlength=claims.n_tasks)
+    most = np.zeros(claims.n_tasks, dtype=np.int64)
+    np.maximum.at(most, cells // claims.n_options, size)
+    # Nearly alone: given by one or two of four or more, and another label was given by more.
+    own = size[place]
+    odd = (own <= 2) & (of_task[claims.task] >= _CROWDED) & (own < most[claims.task])
+    answers = reports.by_worker(np.ones(len(claims)))
+    # e[worker]: how often somebody is nearly alone
+    e = (reports.by_worker(odd.astype(np.float64)) + 1) / (answers + 2)
+    of_two = np.flatnonzero(odd & (own == 2))
+    of_two = of_two[np.argsort(place[of_two], kind="stable")]
+    # Rows of `of_two` come in twos, by cell.
+    pairs = np.sort(claims.worker[of_two].reshape(-1, 2), axis=1).astype(np.int64)
+    tasks = claims.task[of_two].reshape(-1, 2)[:, 0]
+    key = pairs[:, 0] * claims.n_workers + pairs[:, 1]
+    each, count = np.unique(key[pairs[:, 0] != pairs[:, 1]], return_counts=True)
+    each, count = each[count >= _LEAST_PAIRED], count[count >= _LEAST_PAIRED]
+    everyone = np.bincount(claims.task, e[claims.worker], claims.n_tasks)
+    many = np.count_nonzero(answers)
+
+    def side(a: int, b: int, together: int) -> tuple[float, int]:
+        """Return a bound of the chance that so many of a's labels of two are with b."""
+        mine = tasks[(pairs == a).any(axis=1)]
+        mine = mine[np.isin(mine, claims.task[claims.worker == b])]
+        others = np.maximum(everyone[mine] - e[a] - e[b], 0)
+        chance = float((_ALIKE * e[b] / (_ALIKE * e[b] + others)).mean())
+        return _hoeffding(together / len(mine), chance, len(mine)), len(mine)
+
+    for code, together in zip(each.tolist(), count.tolist(), strict=True):
+        a, b = divmod(code, claims.n_workers)
+        (p, n), (other, _) = side(a, b, together), side(b, a, together)
+        text = (
+            f"of {n} answers that only two people gave, {together} are with "
+            f"{claims.workers[b].as_py()!r}"
+        )
+        p = min(max(p, other) * many * (many - 1) / 2, 1.0)
+        yield Advice(a, "COPYING", text, p, b)
+
+
+def _hoeffding(share: float, mean: float, n: int) -> float:
+    """Return a bound of the chance of such a share of n independent terms with this mean."""
+    if share <= mean:
+        return 1.0
+    # Hoeffding (1963), theorem 1: exp(-n KL(share, mean)) for terms of different probabilities
+    rest = (1 - share) * np.log((1 - share) / (1 - mean)) if share < 1 else 0.0
+    return float(np.exp(-n * (share * np.log(share / mean) + rest)))
