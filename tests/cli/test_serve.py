@@ -126,7 +126,7 @@ def test_an_accepted_response_outlives_a_kill(processes: list[Process], tmp_path
     processes.append(again)
     assert re.findall(r"/s/([0-9a-f]{16})", httpx.get(again.url).text) == tokens
     with Client(again.url, Identity.read_or_create(client.identity_file), home) as client:
-        assert client.me_on_server()["battery"]["epsilon_spent"] == bill["total_epsilon"]
+        assert client.me_on_server()["battery"]["epsilon_spent"] == bill.total_epsilon
     again.stop(signal.SIGINT)
 
 

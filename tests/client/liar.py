@@ -125,7 +125,7 @@ class Meeting:
                 if "abandon" in case["lies"]:
                     part.abandon()
                     return
-                self.shown["bill"] = part.send()
+                self.shown["bill"] = part.send().to_json()
                 if "withdraw" in case["lies"]:
                     part.withdraw()
             except MasqueradeError as error:

@@ -55,7 +55,7 @@ def test_every_kind_at_every_level(place: Place, kind: str, level: str) -> None:
     (held,) = place.client().export()["participations"]
     assert held["reports"] == [sent.report for sent in receipt.reports]
     assert (held["state"], held["level"]) == ("submitted", level)
-    assert receipt.bill["surveys"] == 1
+    assert receipt.bill.surveys == 1
 
 
 def test_gaussian_ratings_and_one_mask_a_person(place: Place) -> None:

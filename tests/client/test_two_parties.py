@@ -125,7 +125,7 @@ def test_answers_are_sent_in_two_halves_and_added_up(parties: Parties, tmp_path:
             part = me.begin(parties.record.token)
             receipt = part.answer(answers)
             assert receipt.reports == ()
-            assert receipt.bill["survey_epsilon"] == 5.221535
+            assert receipt.bill.survey_epsilon == 5.221535
             assert part.answer({}).sealed_bytes == receipt.sealed_bytes
             with pytest.raises(WrongState):
                 _ = part.reports

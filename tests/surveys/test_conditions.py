@@ -11,7 +11,7 @@ import pytest
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf, shown
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf, visibility
 from masquerade.surveys.conditions import check_conditions, linked, questions_from_json
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
@@ -35,8 +35,8 @@ CONDITIONS = (None, ShowIf("a", ("Yes",)), ShowIf("b", ("2", "3")))
 )
 def test_who_is_shown_what(codes: list[int | None], flags: list[bool]) -> None:
     """A question is shown after one of the answers named, to whoever was shown that question."""
-    assert shown(QUESTIONS, CONDITIONS, codes) == flags
-    assert shown(QUESTIONS, (), codes) == [True, True, True]
+    assert visibility(QUESTIONS, CONDITIONS, codes) == flags
+    assert visibility(QUESTIONS, (), codes) == [True, True, True]
 
 
 def test_conditions_survive_json() -> None:
@@ -110,7 +110,7 @@ def _sent_by_people() -> list[tuple[int, ...]]:
     """Return what people's devices mask: hidden questions hold "no answer"."""
     found = set()
     for codes in itertools.product(range(2), range(4), range(3)):
-        flags = shown(QUESTIONS, CONDITIONS, list(codes))
+        flags = visibility(QUESTIONS, CONDITIONS, list(codes))
         nothing = [len(question.labels) for question in QUESTIONS]
         found.add(tuple(c if f else n for c, f, n in zip(codes, flags, nothing, strict=True)))
     return sorted(found)

@@ -130,7 +130,7 @@ def answer(
             "level": part.level,
             "sent": {one.question.id: one.text for one in receipt.reports},
             "drawn_before": receipt.drawn_before,
-            "bill": receipt.bill,
+            "bill": receipt.bill.to_json(),
             "paid": receipt.paid,
             "completion_code": receipt.completion_code,
         }
@@ -349,15 +349,15 @@ def _show_questions(part: Participation, *, as_json: bool) -> None:
 
 def _read_answers(path: Path) -> dict[str, Answer]:
     try:
-        found = json_format.loads(path.read_text(encoding="utf-8"))
+        answers = json_format.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UnreadableFile(f"{path} cannot be read as JSON: {type(error).__name__}.") from error
-    if not isinstance(found, dict):
+    if not isinstance(answers, dict):
         raise UnreadableFile(
             f"{path} is not one JSON object from question ids to answers, such as "
             '{"ill": "Yes"}; masquerade answer URL --questions shows the ids.'
         )
-    return found
+    return answers
 
 
 def _note(text: str) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from masquerade.cli.terminal import ask_answer, ask_line, ask_one_of, ask_yes, say, show_rows
 
 if TYPE_CHECKING:
-    from masquerade.client import Answer, Client, MaskedQuestion, Participation, Receipt
+    from masquerade.client import Answer, Bill, Client, MaskedQuestion, Participation, Receipt
 
 
 def interview(client: Client, survey: str, level: str | None, *, confirmed: bool) -> None:
@@ -25,13 +25,13 @@ def interview(client: Client, survey: str, level: str | None, *, confirmed: bool
     given: dict[str, Answer] = {}
     if part.step in ("reserved", "opened"):
         part.open()
-        asked, todo = part.questions, list(range(len(part.questions)))
+        questions, todo = part.questions, list(range(len(part.questions)))
         while todo:
-            _ask(console, asked, given, todo)
-            split = asked[0].mechanism is None
+            _ask(console, questions, given, todo)
+            split = questions[0].mechanism is None
             does = "cut your answers into two sealed halves" if split else "mask your answers"
             say(console, "", f"We now {does}, once. This cannot be repeated.")
-            todo = _to_answer_again(console, len(asked))
+            todo = _to_answer_again(console, len(questions))
     else:
         say(console, "Your answers were masked or sealed before, and stay as they are.")
     part.seal(given or None)
@@ -64,21 +64,24 @@ def _to_answer_again(console: Console, n_questions: int) -> list[int]:
 
 
 def _ask(
-    console: Console, asked: tuple[MaskedQuestion, ...], given: dict[str, Answer], todo: list[int]
+    console: Console,
+    questions: tuple[MaskedQuestion, ...],
+    given: dict[str, Answer],
+    todo: list[int],
 ) -> None:
     """Ask the questions at these places, and those that the new answers lead to."""
     from masquerade.client import is_asked
 
     codes: list[int] = []
-    for place, one in enumerate(asked):
+    for place, one in enumerate(questions):
         name = one.question.id
-        if not is_asked(asked, codes):
+        if not is_asked(questions, codes):
             # an answer given before another one was changed: the question is no longer asked
             given.pop(name, None)
             codes.append(one.code(None))
             continue
         if place in todo or name not in given:
-            given[name] = ask_answer(console, one, number=place + 1, of=len(asked))
+            given[name] = ask_answer(console, one, number=place + 1, of=len(questions))
         codes.append(one.code(given[name]))
 
 
@@ -164,12 +167,12 @@ def show_sent(part: Participation, receipt: Receipt, given: dict[str, Answer]) -
     say(console, f"The level was {part.level}.")
 
 
-def _say_bill(console: Console, bill: dict[str, Any]) -> None:
+def _say_bill(console: Console, bill: Bill) -> None:
     say(
         console,
-        f"Sent. This survey cost epsilon {bill['survey_epsilon']}. All your surveys together cost "
-        f"epsilon {bill['total_epsilon']} at delta {bill['total_delta']:g} on this server, and "
-        f"epsilon {bill['everywhere_epsilon']} on all servers, by this computer's own ledger.",
+        f"Sent. This survey cost epsilon {bill.survey_epsilon}. All your surveys together cost "
+        f"epsilon {bill.total_epsilon} at delta {bill.total_delta:g} on this server, and "
+        f"epsilon {bill.everywhere_epsilon} on all servers, by this computer's own ledger.",
     )
 
 

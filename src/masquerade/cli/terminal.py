@@ -49,11 +49,11 @@ def ask_back(guarantee: Guarantee) -> None:
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
     """Say warnings of the library as notes, each once and without places in the code."""
-    told: set[str] = set()
+    noted: set[str] = set()
 
     def tell(message: Warning | str, *_place: object, **_more: object) -> None:
-        if str(message) not in told:
-            told.add(str(message))
+        if str(message) not in noted:
+            noted.add(str(message))
             note(str(message))
 
     with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from masquerade.lazy import lazy_room
 if TYPE_CHECKING:
     from masquerade.client.client import Client
     from masquerade.client.connection import survey_of
-    from masquerade.client.device_ledger import DeviceLedger
+    from masquerade.client.device_ledger import Bill, DeviceLedger
     from masquerade.client.identity import Identity
     from masquerade.client.participation import Masked, Participation, Receipt
     from masquerade.client.questions import MaskedQuestion, is_asked
@@ -23,6 +23,7 @@ else:
 
 __all__ = [
     "Answer",
+    "Bill",
     "Client",
     "DeviceLedger",
     "Identity",

@@ -141,21 +141,21 @@ class Connection:
 
     def _read(self, answer: httpx.Response) -> dict[str, Any]:
         try:
-            found = answer.json()
+            content = answer.json()
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            content = None
+        if not isinstance(content, dict):
             # redirects are not followed: they would take the secret to another address
             if answer.is_success or answer.is_redirect or answer.status_code == 404:
                 raise ServerUnavailable(
                     f"{self.url} does not answer like a Masquerade server (status "
                     f"{answer.status_code}); check the address."
                 )
-            found = {}
+            content = {}
         if not answer.is_success:
-            raise error_of(answer.status_code, found)
-        found.pop("padding", None)
-        return found
+            raise error_of(answer.status_code, content)
+        content.pop("padding", None)
+        return content
 
 
 def _seconds(text: str) -> float:
@@ -190,12 +190,12 @@ def survey_of(link: str) -> tuple[str, str]:
     >>> survey_of("https://example.org/s/5a5a5a5a5a5a5a5a")
     ('https://example.org', '5a5a5a5a5a5a5a5a')
     """
-    found = _LINK.fullmatch(link.strip())
-    if found is None:
+    match = _LINK.fullmatch(link.strip())
+    if match is None:
         raise ParameterError(
             f"{link!r} is not the link of a survey, such as https://example.org/s/5a5a5a5a5a5a5a5a."
         )
-    return found["server"], found["survey"]
+    return match["server"], match["survey"]
 
 
 BLOCK = 1024

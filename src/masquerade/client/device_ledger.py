@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -37,6 +38,35 @@ KEPT_BY_BOTH = (
 )
 # A server's own account stops nothing until its owner lowers it: the one of all servers does.
 _OPEN = Caps(Micro(1_000_000_000), clear=1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """The cost of a response and of all responses so far, by this device's own account.
+
+    Amounts are floats, or the text ``"inf"``. `survey_epsilon` holds at `survey_delta`,
+    `total_epsilon` (all responses on the server) at `total_delta`, and `everywhere_epsilon` (on all
+    servers) at `everywhere_delta`.
+
+    `method`: by which the total was composed.
+    `surveys`: number of responses on the server.
+    `day`: of the response, as ISO date.
+    """
+
+    survey_epsilon: float | str
+    survey_delta: float
+    survey_rho: float | str
+    total_epsilon: float | str
+    total_delta: float
+    method: str
+    surveys: int
+    everywhere_epsilon: float | str
+    everywhere_delta: float
+    day: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the bill as a JSON object."""
+        return asdict(self)
 
 
 class DeviceLedger:
@@ -251,23 +281,23 @@ class DeviceLedger:
             "statement": [*sentences, KEPT_BY_BOTH],
         }
 
-    def bill(self, server: str, key: str, promise: Guarantee) -> dict[str, Any]:
-        """Return the bill of the response under a key, as a JSON object."""
+    def bill(self, server: str, key: str, promise: Guarantee) -> Bill:
+        """Return the bill of the response under a key."""
         paid = self._paid(server)
         mine = next(entry.charge for entry in paid if entry.charge.key == key)
         spent, everywhere = self.spent(server), self.spent()
-        return {
-            "survey_epsilon": promise.epsilon_user.to_json(),
-            "survey_delta": float(promise.delta),
-            "survey_rho": Rho(mine.cost.micro_rho).to_json(),
-            "total_epsilon": spent.epsilon.to_json(),
-            "total_delta": float(spent.delta),
-            "method": spent.method,
-            "surveys": len(paid),
-            "everywhere_epsilon": everywhere.epsilon.to_json(),
-            "everywhere_delta": float(everywhere.delta),
-            "day": mine.day,
-        }
+        return Bill(
+            survey_epsilon=promise.epsilon_user.to_json(),
+            survey_delta=float(promise.delta),
+            survey_rho=Rho(mine.cost.micro_rho).to_json(),
+            total_epsilon=spent.epsilon.to_json(),
+            total_delta=float(spent.delta),
+            method=spent.method,
+            surveys=len(paid),
+            everywhere_epsilon=everywhere.epsilon.to_json(),
+            everywhere_delta=float(everywhere.delta),
+            day=mine.day,
+        )
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

@@ -67,15 +67,15 @@ class LedgerFile:
 
     def reservations(self, before: str) -> list[tuple[str, str]]:
         """Return person and key of each open reservation from before an ISO date."""
-        found = []
+        reservations = []
         for person, entries in self._read().items():
             latest = {entry.charge.key: entry.charge for entry in entries}
-            found += [
+            reservations += [
                 (person, key)
                 for key, charge in latest.items()
                 if charge.kind == "reserve" and charge.day < before
             ]
-        return found
+        return reservations
 
     def _read(self) -> dict[str, list[Entry]]:
         try:

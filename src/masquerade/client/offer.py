@@ -50,14 +50,14 @@ class Offer:
     agreement: Agreement | None = None
 
     @classmethod
-    def read(cls, invitation: Mapping[str, Any], *, kept: bool = False) -> Offer:
+    def read(cls, invitation: Mapping[str, Any], *, stored: bool = False) -> Offer:
         """Return the offer of an invitation.
 
         `BrokenPromise` where something is missing, cannot be, or is better than the masks are. What
-        was `kept`, by this version or another, has numbers that were this device's own.
+        was `stored`, by this version or another, has numbers that were this device's own.
         """
         try:
-            return cls._read(invitation, kept=kept)
+            return cls._read(invitation, stored=stored)
         except BrokenPromise:
             raise
         except (
@@ -73,7 +73,7 @@ class Offer:
             ) from error
 
     @classmethod
-    def _read(cls, invitation: Mapping[str, Any], *, kept: bool) -> Offer:
+    def _read(cls, invitation: Mapping[str, Any], *, stored: bool) -> Offer:
         covered = {name: _text(invitation[name], name) for name in _COVERED}
         if not _HASH.fullmatch(covered["hash"]) or covered["reveal"] not in REVEALS:
             raise BrokenPromise("the invitation has no hash, or says not when reports are shown.")
@@ -98,7 +98,7 @@ class Offer:
         if invitation.get("fixed_level") != (names[0] if len(names) == 1 else None):
             raise BrokenPromise("the invitation names a level for everybody that is not the one.")
         # what was kept has this device's own numbers, perhaps of an older version
-        if not kept:
+        if not stored:
             for level, one in zip(levels, given, strict=True):
                 _require_said(level, one)
         levels.sort(key=_strength)

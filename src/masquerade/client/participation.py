@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from masquerade.client.connection import Connection
-from masquerade.client.device_ledger import DeviceLedger
+from masquerade.client.device_ledger import Bill, DeviceLedger
 from masquerade.client.drawing import masked_content, split_content
 from masquerade.client.offer import Offer, read_survey
 from masquerade.client.questions import MaskedQuestion, codes_of, masked_questions
@@ -75,9 +75,7 @@ class Receipt:
     """The receipt of a response that the server acknowledged."""
 
     reports: tuple[Masked, ...]  # one for each question
-    # What the response cost, and all together, by this device's own account: ``survey_epsilon``,
-    # ``total_epsilon``, ``everywhere_epsilon``, ...
-    bill: dict[str, Any]
+    bill: Bill
     # Whether the masks had been drawn in an earlier attempt: then the answers of that one count,
     # and those given now were not used.
     drawn_before: bool
@@ -311,7 +309,7 @@ class Participation:
         report = self._read().get("report")
         return None if report is None else len(base64.b64decode(report))
 
-    def send(self) -> dict[str, Any]:
+    def send(self) -> Bill:
         """Send the sealed reports and return the bill; sending again changes nothing.
 
         Raises
@@ -338,7 +336,7 @@ class Participation:
                 "completion_code": code if isinstance(code, str) else None,
             }
             promise = self._level(record).guarantee()
-            bill = self._device.bill(self._server, record["charge"], promise)
+            bill = self._device.bill(self._server, record["charge"], promise).to_json()
             self._from(
                 "sealed", lambda old: {**without(old, "key"), **got, "step": "sent", "bill": bill}
             )
@@ -348,7 +346,7 @@ class Participation:
                 f"this participation is {record['step']}; seal your answers first.",
                 state=record["step"],
             )
-        return dict(record["bill"])
+        return Bill(**record["bill"])
 
     def answer(self, answers: Mapping[str, Answer] | None = None) -> Receipt:
         """Mask the answers, seal and send them: `seal` and `send` in one.
@@ -420,7 +418,7 @@ class Participation:
 
     def _offer(self, record: Record) -> Offer:
         if self._offered is None or self._offered[0] != record["charge"]:
-            self._offered = record["charge"], Offer.read(record["offer"], kept=True)
+            self._offered = record["charge"], Offer.read(record["offer"], stored=True)
         return self._offered[1]
 
     def _level(self, record: Record) -> OfferedLevel:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from masquerade.errors import MissingValue, ParameterError
-from masquerade.surveys import Question, ShowIf, shown
+from masquerade.surveys import Question, ShowIf, visibility
 from masquerade.surveys.offered_levels import Mask
 from masquerade.surveys.question import Answer, Canonical
 from masquerade.surveys.survey import Survey
@@ -80,7 +80,7 @@ def is_asked(questions: Sequence[MaskedQuestion], codes: Sequence[int]) -> bool:
     """
     upto = questions[: len(codes) + 1]
     conditions = tuple(one.show_if for one in upto)
-    return shown([one.question for one in upto], conditions, [*codes, None])[-1]
+    return visibility([one.question for one in upto], conditions, [*codes, None])[-1]
 
 
 def masked_questions(survey: Survey, level: str) -> tuple[MaskedQuestion, ...]:

@@ -35,14 +35,14 @@ class Records:
         """Return the record, or None."""
         path = self._path(survey)
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             raise UnreadableFile(f"{path} cannot be read: {type(error).__name__}.") from error
-        if not isinstance(found, dict) or "step" not in found:
+        if not isinstance(record, dict) or "step" not in record:
             raise UnreadableFile(f"{path} is not a record of a participation.")
-        return found
+        return record
 
     def change(
         self, survey: str, change: Callable[[Record | None], Record | None]
@@ -108,9 +108,9 @@ def first_record(survey: str, offer: Offer, level: str, *, named: str, identity:
 def after_reservation(record: Record, answer: dict[str, Any]) -> Record:
     """Return the record after the server's answer to a reservation."""
     state, name = answer.get("state"), answer.get("id")
-    asked = (answer.get("survey"), answer.get("level")) == (record["survey"], record["level"])
+    same = (answer.get("survey"), answer.get("level")) == (record["survey"], record["level"])
     known = {*GOING, *ELSEWHERE, *OVER, "expired"}
-    if not asked or not isinstance(name, str) or not _ID.fullmatch(name) or state not in known:
+    if not same or not isinstance(name, str) or not _ID.fullmatch(name) or state not in known:
         raise BrokenPromise("the server reserved something else than was asked for; try again.")
     # opened on the server and not here is reserved here: opening again gives the same questions
     if state in GOING:

@@ -96,9 +96,10 @@ def number_plausibility(
     noisy = []
     for reports, mechanism in groups.values():
         sent = np.asarray(reports, dtype=np.float64)
-        if isinstance(mechanism, DiscreteGaussian) and sent.size:
-            steps = float(mechanism.sigma / mechanism.lattice.step)
-            noisy.append((sent, steps, float(mechanism.lattice.points - 1)))
+        gaussian = mechanism.as_gaussian
+        if gaussian is not None and sent.size:
+            steps = float(gaussian.sigma / gaussian.lattice.step)
+            noisy.append((sent, steps, float(gaussian.lattice.points - 1)))
     n = sum(sent.size for sent, _, _ in noisy)
     tests = []
     for distance in DISTANCES if noisy else ():

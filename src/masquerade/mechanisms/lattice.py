@@ -52,22 +52,22 @@ class Lattice:
     def __init__(self, low: NumberLike, high: NumberLike, step: NumberLike = 1) -> None:
         for name, value in (("low", low), ("high", high), ("step", step)):
             object.__setattr__(self, name, finite(value, name))
-        shown = text_fields(self)
+        texts = text_fields(self)
         if self.step <= 0:
-            raise ParameterError(f"step is {shown['step']}, expected above 0.")
+            raise ParameterError(f"step is {texts['step']}, expected above 0.")
         if self.high <= self.low:
             raise ParameterError(
-                f"low is {shown['low']} and high is {shown['high']}, expected low below high."
+                f"low is {texts['low']} and high is {texts['high']}, expected low below high."
             )
         steps = (self.high - self.low) / self.step
         if steps.denominator != 1:
             raise ParameterError(
-                f"low {shown['low']} plus whole steps of {shown['step']} never is high "
-                f"{shown['high']}; change one of them."
+                f"low {texts['low']} plus whole steps of {texts['step']} never is high "
+                f"{texts['high']}; change one of them."
             )
         if steps >= MOST_POINTS:
             raise ParameterError(
-                f"low {shown['low']} to high {shown['high']} by step {shown['step']} are more "
+                f"low {texts['low']} to high {texts['high']} by step {texts['step']} are more "
                 "than 2**32 points; use a larger step."
             )
 
@@ -125,9 +125,9 @@ class Lattice:
         last = self.points - 1
         # A guess by rounding; whether it is the point itself is looked at below.
         nearest = np.rint((known * common - offset) / factor).astype(np.int64)
-        found = np.minimum(np.maximum(nearest, 0), last)
+        places = np.minimum(np.maximum(nearest, 0), last)
         # by the float of the point itself, so that 0.3 typed is the point three tenths
-        between = (self.values(found) != known).nonzero()[0]
+        between = (self.values(places) != known).nonzero()[0]
         if between.size:
             row = int(between[0])
             fields = text_fields(self)
@@ -136,7 +136,7 @@ class Lattice:
                 f"of {fields['step']}; round it on the device before it is masked, or use a "
                 "smaller step."
             )
-        return np.where(missing, last + 1, found)
+        return np.where(missing, last + 1, places)
 
     def offsets(self, values: ArrayLike) -> Floats:
         """Return (value - low) / step as floats, unchecked: for probabilities, never for masks."""
@@ -173,6 +173,11 @@ class LatticeMechanism(DeviceMechanism):
     def as_numbers(self) -> LatticeMechanism:
         """The mechanism itself."""
         return self
+
+    @property
+    def level_values(self) -> Floats | None:
+        """The levels that reports name; None where reports are numbers with noise."""
+        return None
 
     @property
     def report_values(self) -> Floats | None:

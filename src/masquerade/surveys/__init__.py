@@ -14,7 +14,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.surveys.codebook import Codebook
-    from masquerade.surveys.conditions import ShowIf, questions_from_json, shown
+    from masquerade.surveys.conditions import ShowIf, questions_from_json, visibility
     from masquerade.surveys.kinds import question_from_json
     from masquerade.surveys.kinds.choice import Choice
     from masquerade.surveys.kinds.comparison import Comparison
@@ -40,5 +40,5 @@ __all__ = [
     "ShowIf",
     "question_from_json",
     "questions_from_json",
-    "shown",
+    "visibility",
 ]

@@ -139,7 +139,7 @@ def _error(question: str, wrong: str) -> ParameterError:
     return ParameterError(f"question {question!r}{wrong}", field="show_if", question=question)
 
 
-def shown(
+def visibility(
     questions: Sequence[Question], conditions: Conditions, codes: Sequence[int | None]
 ) -> list[bool]:
     """Return which questions are shown after these answers.
@@ -157,7 +157,7 @@ def shown(
     >>> from masquerade.surveys import Choice
     >>> first = Choice("a", "Do you commute?", ("Yes", "No"))
     >>> second = Choice("b", "By train?", ("Yes", "No"), allow_skip=True)
-    >>> shown((first, second), (None, ShowIf("a", ("Yes",))), [1, None])
+    >>> visibility((first, second), (None, ShowIf("a", ("Yes",))), [1, None])
     [True, False]
     """
     flags: dict[str, bool] = {}

@@ -181,15 +181,15 @@ def require_origin(address: str) -> None:
     >>> require_origin("https://helper.example.org")
     >>> require_origin("http://127.0.0.1:8081")
     """
-    found = _ORIGIN.fullmatch(address) if isinstance(address, str) else None
-    if found is None or not (found[1] == "https" or _LOOPBACK.fullmatch(found[2])):
+    origin = _ORIGIN.fullmatch(address) if isinstance(address, str) else None
+    if origin is None or not (origin[1] == "https" or _LOOPBACK.fullmatch(origin[2])):
         raise _wrong(
             "helper",
             address[:200] if isinstance(address, str) else address,
             "an address such as https://helper.example.org, without a path; http is for this "
             "computer itself",
         )
-    if found[3] is not None and not 0 < int(found[3]) < 2**16:
+    if origin[3] is not None and not 0 < int(origin[3]) < 2**16:
         raise _wrong("helper", address, "a port from 1 to 65535")
 
 

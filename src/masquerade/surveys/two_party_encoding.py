@@ -12,7 +12,7 @@ from masquerade.aggregate.noise import SumNoise
 from masquerade.aggregate.score_intervals import Design
 from masquerade.aggregate.survey_circuit import Block, One
 from masquerade.errors import ParameterError
-from masquerade.surveys.conditions import Conditions, check_conditions, shown
+from masquerade.surveys.conditions import Conditions, check_conditions, visibility
 from masquerade.surveys.question import NOT_SAID, Question
 from masquerade.surveys.question_encoding import NoisySums, QuestionEncoding, QuestionSums
 
@@ -137,9 +137,9 @@ class Encoding:
             None if answers.get(one.id) is None else one.code(answers[one.id])
             for one in self.questions
         ]
-        asked = shown(self.questions, self.conditions, given)
+        visible = visibility(self.questions, self.conditions, given)
         codes: dict[str, int] = {}
-        for question, code, is_asked in zip(self.questions, given, asked, strict=True):
+        for question, code, is_asked in zip(self.questions, given, visible, strict=True):
             codes[question.id] = self._code(question, code, is_asked=is_asked)
         tables = [codes[a] * len(self.symbols(b)) + codes[b] for a, b in self.cross]
         own = [part.measured(codes[name]) for name, part in self.parts.items()]

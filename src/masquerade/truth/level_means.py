@@ -265,10 +265,11 @@ def _bounded(
     worth: Floats, mechanism: CategoricalMechanism | DiscreteGaussian
 ) -> tuple[Floats, float]:
     """Return what each report counts, and the variance that its mask adds to that."""
-    if isinstance(mechanism, DiscreteGaussian):
-        bounded = BoundedReport.of(mechanism, len(worth))
+    if (gaussian := mechanism.as_gaussian) is not None:
+        bounded = BoundedReport.of(gaussian, len(worth))
         return bounded.values(worth), bounded.variance
-    if mechanism.keep_probability != 1:
+    response = mechanism.option_response
+    if response is None or response.keep_probability != 1:
         raise ParameterError(f"{mechanism} masks categories; a mean of numbers needs noise.")
     return worth, 0.0
 

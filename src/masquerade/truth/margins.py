@@ -14,10 +14,6 @@ from masquerade.errors import ParameterError
 from masquerade.estimation.bounded_reports import BoundedReport
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import (
-    BitwiseResponse,
-    CategoricalMechanism,
-    DiscreteGaussian,
-    LatticeMechanism,
     Mechanism,
 )
 from masquerade.surveys import Question
@@ -87,17 +83,16 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
     >>> round(report_variance(question, RandomizedResponse(2, epsilon=1)).masks, 3)
     0.921
     """
-    if isinstance(mechanism, LatticeMechanism):
-        width = float(mechanism.lattice.high - mechanism.lattice.low)
-        masks: float = mechanism.variance()
-        if isinstance(mechanism, DiscreteGaussian):
-            masks = BoundedReport.of(mechanism, people).variance
+    if (numbers := mechanism.as_numbers) is not None:
+        width = float(numbers.lattice.high - numbers.lattice.low)
+        masks = numbers.variance()
+        if (gaussian := mechanism.as_gaussian) is not None:
+            masks = BoundedReport.of(gaussian, people).variance
         return ReportVariance(_SPREAD**2, masks / width**2, width, MEAN)
-    if isinstance(mechanism, BitwiseResponse):
-        mechanism = mechanism.bit  # each option is a share by itself
-    if not isinstance(mechanism, CategoricalMechanism):
+    response = mechanism.option_response
+    if response is None:
         raise ParameterError(f"{mechanism} reports neither a category nor a number.")
-    other, signal = float(mechanism.other_probability), float(mechanism.signal)
+    other, signal = float(response.other_probability), float(response.signal)
     if signal <= 0:
         raise ParameterError(f"reports of {mechanism} say nothing; no number is enough.")
     if question.lattice is None:
@@ -107,10 +102,10 @@ def report_variance(question: Question, mechanism: Mechanism, *, people: int = 1
         return ReportVariance(0.25, reported * (1 - reported) / signal**2 - 0.25, 1.0, SHARE)
     points = question.answer_count
     value = (np.arange(points) / (points - 1)) - 0.5
-    held = np.zeros(mechanism.symbols)
+    held = np.zeros(response.symbols)
     held[:points] = _around_the_middle(value)
     # "No answer" counts as the middle: a mean over who answered is a ratio of nearly this error.
-    value = np.append(value, np.zeros(mechanism.symbols - points))
+    value = np.append(value, np.zeros(response.symbols - points))
     # The value of each report that makes the mean unbiased: the inverse channel.
     sent = (value - other * value.sum()) / signal
     # held[answer]: normal around the middle of the range; reported_share[symbol], after the mask

@@ -13,7 +13,7 @@ import pyarrow as pa
 from masquerade.answers import Claims
 from masquerade.errors import NotFitted
 from masquerade.exact.arrays import Flags, Floats
-from masquerade.mechanisms import LatticeMechanism, QuantisedResponse
+from masquerade.mechanisms import LatticeMechanism
 from masquerade.truth.diagnostics import PRIOR_ONLY, Remark
 from masquerade.truth.estimator import NOT_FITTED
 from masquerade.truth.numeric.channel_em import ChannelEM
@@ -99,9 +99,9 @@ class NumericAuto(NumericEstimator):
         by_levels = ChannelEM(confidence=self.confidence, levels=self.levels)
         if claims.kind == "categorical" or isinstance(mechanism, ReportMechanisms):
             choice = NumericChoice.only(by_levels)
-        elif isinstance(mechanism, LatticeMechanism):
+        elif mechanism is not None and (numbers := mechanism.as_numbers) is not None:
             others = (by_levels, HeavyTail(confidence=self.confidence))
-            choice = NumericChoice.of_masked(others, claims, mechanism)
+            choice = NumericChoice.of_masked(others, claims, numbers)
         elif mechanism is not None:
             choice = NumericChoice.only(QualityWeighted(confidence=self.confidence))
         else:
@@ -324,9 +324,9 @@ def _squares(
 
 def _expected_report(value: Floats, mechanism: LatticeMechanism) -> Floats:
     """Return E[report | answer] of each value; reports with added noise are right on average."""
-    if not isinstance(mechanism, QuantisedResponse):
-        return value
     levels = mechanism.level_values
+    if levels is None:
+        return value
     chance = mechanism.probability(levels[:, None], levels[None, :])
     mean = chance @ levels / chance.sum(axis=1)  # given that a level is reported
     return np.asarray(np.interp(value, levels, mean))

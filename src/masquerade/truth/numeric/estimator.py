@@ -16,7 +16,7 @@ from masquerade.answers import Claims, Frame, Progress, Truths
 from masquerade.errors import InputError, MissingValue, NotFitted, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import text_of
-from masquerade.mechanisms import LatticeMechanism, Mechanism, QuantisedResponse
+from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
@@ -269,30 +269,30 @@ def check_reports(claims: Claims, mechanism: Mechanism, *, rows: Integers | None
     if claims.kind == "categorical":
         mechanism.check(claims)
         return
-    quantised = isinstance(mechanism, QuantisedResponse)
+    numbers = mechanism.as_numbers
+    levels = None if numbers is None else numbers.level_values
     missing = np.isnan(claims.value)
-    if not (quantised and mechanism.null) and missing.any():
+    if not (levels is not None and mechanism.null) and missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise MissingValue(
             f"row {place_of(row) + 1}: there is no report, and {mechanism} always gives a number; "
             "remove such rows, or name the mechanism that masked the claims."
         )
-    if not isinstance(mechanism, LatticeMechanism):
+    if numbers is None:
         return  # profiles stand for real numbers
     reports = claims.value[~missing]
-    if isinstance(mechanism, QuantisedResponse):
-        levels = mechanism.level_values
+    if levels is not None:
         spacing = levels[1] - levels[0]
         place = np.clip(np.rint((reports - levels[0]) / spacing), 0, len(levels) - 1)
         # A millionth of a step is rounding, of floats and of numbers read from text.
         off = np.abs(reports - levels[place.astype(np.int64)]) > 1e-6 * spacing
         expected = f"one of its {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}"
     else:
-        steps = mechanism.lattice.offsets(reports)
+        steps = numbers.lattice.offsets(reports)
         # Noise may be many steps out, where a float itself is off by more.
         off = np.abs(steps - np.rint(steps)) > 1e-6 * np.maximum(1, np.abs(steps) * 1e-6)
-        step = text_of(mechanism.lattice.step)
-        expected = f"a whole number of steps of {step} from {float(mechanism.lattice.low):g}"
+        step = text_of(numbers.lattice.step)
+        expected = f"a whole number of steps of {step} from {float(numbers.lattice.low):g}"
     if off.any():
         # the row among all claims, missing ones included
         row = int(np.flatnonzero(~missing)[np.flatnonzero(off)[0]])

@@ -11,10 +11,8 @@ from masquerade.answers import Claims
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 from masquerade.mechanisms import (
-    CategoricalMechanism,
     LatticeMechanism,
     Mechanism,
-    QuantisedResponse,
 )
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
 
@@ -99,12 +97,12 @@ class ReportTable:
         elif mechanism is None:
             symbol, values, given, skipped = _of_values(claims)
             every = True
-        elif isinstance(mechanism, QuantisedResponse):
-            symbol, values, given, skipped = _of_levels(claims, mechanism)
-            every = mechanism.lattice.points == mechanism.levels
-        elif isinstance(mechanism, LatticeMechanism):
-            symbol, values, given, skipped = _of_noise(claims, mechanism)
-            every = mechanism.lattice.points == len(values)
+        elif (numbers := mechanism.as_numbers) is not None:
+            known = numbers.level_values
+            symbol, values, given, skipped = (
+                _of_noise(claims, numbers) if known is None else _of_levels(claims, numbers, known)
+            )
+            every = numbers.lattice.points == len(values)
         else:
             raise ParameterError(
                 f"{mechanism.name} has no channel for single answers; use quality-weighted on what "
@@ -175,9 +173,10 @@ def _of_options(
     symbol = rank[claims.value]
     if mechanism is None:
         return symbol, values[order], np.eye(len(values)), None
-    if not isinstance(mechanism, CategoricalMechanism):
+    response = mechanism.option_response
+    if response is None:
         raise ParameterError(f"{mechanism} does not mask categories.")
-    table = np.array(mechanism.channel().table, dtype=np.float64)
+    table = np.array(response.channel().table, dtype=np.float64)
     # rows and columns of the channel by ascending value, "no answer" last
     place = np.append(order, len(values)) if mechanism.null else order
     table = table[np.ix_(place, place)]
@@ -218,8 +217,7 @@ def _of_values(claims: Claims) -> Parts:
     return symbol, values, np.eye(len(values)), None
 
 
-def _of_levels(claims: Claims, mechanism: QuantisedResponse) -> Parts:
-    values = mechanism.level_values
+def _of_levels(claims: Claims, mechanism: LatticeMechanism, values: Floats) -> Parts:
     given = mechanism.probability(values[:, None], values[None, :])
     spacing = values[1] - values[0]
     # NaN is no integer; the next line gives it a symbol of its own.
