@@ -13,7 +13,8 @@ Three steps lead to a figure:
 2. A **Crowd** of one or several levels, with the bound by which levels may differ: `ALIKE`,
    `WITHIN` (15 points, the default) or `OWN`.
 3. **Figures** of it: ``crowd.shares()``, ``crowd.mean(scores)``, ``crowd.figures(scores)``,
-   `ratios` among those asked, the `difference` of two crowds. ``figures.estimates(confidence)``
+   `ratios` among those asked, the `difference` of two crowds, the `ratio_difference` of two
+   masked groups of one. ``figures.estimates(confidence)``
    gives an `Estimate` for each, ``figures.probabilities(value)`` the p-value of each.
 
 `ahead` says which option is first, or which may be; `quantile` gives medians; `holm`,
@@ -37,7 +38,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.estimation.bounded_reports import BoundedReport
-    from masquerade.estimation.conditional import ratios
+    from masquerade.estimation.conditional import ratio_difference, ratios
     from masquerade.estimation.contenders import Ahead, ahead, first_options
     from masquerade.estimation.differences import difference
     from masquerade.estimation.estimate import Estimate, share_table, shown_shares
@@ -78,6 +79,7 @@ __all__ = [
     "levels_alike",
     "number_plausibility",
     "quantile",
+    "ratio_difference",
     "ratios",
     "share_plausibility",
     "share_table",

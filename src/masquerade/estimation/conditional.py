@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
-from masquerade.estimation.figures import Crowd, Figures
+from masquerade.estimation.figures import CONFIDENCE, Crowd, Figures, cut_of
 from masquerade.estimation.sides import rising_root
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Flags, Floats
 
 _STEP = 1e-6  # of numerical derivatives, in widths of the range
 
@@ -67,7 +68,7 @@ class RatioCurve:
     def _figures(self, ratio: Floats) -> Figures:
         times = len(ratio) // len(self.part)
         part, whole = (np.tile(one, (times, 1)) for one in (self.part, self.whole))
-        return self.crowd.figures(part - ratio[:, None] * whole)
+        return self.crowd.tiled(times).figures(part - ratio[:, None] * whole)
 
     def _raw(self, ratio: Floats) -> Floats:
         return self._figures(ratio).statistic(0.0)
@@ -75,25 +76,42 @@ class RatioCurve:
     def interval(self, cut: float) -> tuple[Floats, Floats]:
         """Return the ends of the values in the range whose W is at most a cut."""
         known = np.isfinite(self.estimate)
-        middle = np.where(known, self.estimate, self.low)
-        middle = np.clip(middle, self.low, self.high)
-        sign = np.array([[-1.0], [1.0]])
-        most = np.stack([middle - self.low, self.high - middle])
+        middle = np.clip(np.where(known, self.estimate, self.low), self.low, self.high)
 
-        def distance(away: Floats) -> tuple[Floats, Floats]:
-            x = middle + sign * away
-            step = sign * _STEP * (self.high - self.low)
-            # towards the estimate, so that no place is outside the range
-            near = np.clip(x - step, self.low, self.high)
-            here = np.sqrt(self._raw(x.ravel()).reshape(x.shape))
-            there = np.sqrt(self._raw(near.ravel()).reshape(x.shape))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                rate = (here - there) / np.abs(x - near)
-            return here - np.sqrt(cut), np.where((rate > 0) & (here > 0), rate, np.nan)
+        def places(x: Floats) -> Floats:
+            return self._raw(x.ravel()).reshape(x.shape)
 
-        away = rising_root(distance, np.zeros_like(most), most, most / 4, precision=1e-9, ends=True)
-        low, high = middle - away[0], middle + away[1]
+        low, high = interval_around(places, middle, self.low, self.high, cut)
         return np.where(known, low, self.low), np.where(known, high, self.high)
+
+    def exists(self) -> Flags:
+        """Return whether the whole of each ratio is surely more than nobody."""
+        linear = self.crowd.figures(self.whole)
+        sure = linear.statistic(0.0) > cut_of(CONFIDENCE)
+        return np.asarray((self.base > 0) & (sure | (self.whole.min(axis=-1) > 0)))
+
+
+def interval_around(
+    heights: Callable[[Floats], Floats], middle: Floats, low: Floats, high: Floats, cut: float
+) -> tuple[Floats, Floats]:
+    """Return where curves given by their heights reach a cut on both sides of their middles.
+
+    `heights` takes and gives shape (n_places, n_figures).
+    """
+    sign = np.array([[-1.0], [1.0]])
+    most = np.stack([middle - low, high - middle])
+
+    def distance(away: Floats) -> tuple[Floats, Floats]:
+        x = middle + sign * away
+        # towards the middle, so that no place is outside the range
+        near = np.clip(x - sign * _STEP * (high - low), low, high)
+        root = np.sqrt(heights(np.concatenate([x, near])))
+        here, there = root[:2], root[2:]
+        rate = (here - there) / np.abs(x - near)
+        return here - np.sqrt(cut), np.where((rate > 0) & (here > 0), rate, np.nan)
+
+    away = rising_root(distance, np.zeros_like(most), most, most / 4, precision=1e-9, ends=True)
+    return middle - away[0], middle + away[1]
 
 
 def ratios(
@@ -136,4 +154,101 @@ def ratios(
     square = np.where(curve.base > 0, curve.base, np.nan) ** 2
     return Figures(
         curve, crowd.n, linear.sampling / square, linear.masks / square, linear.between / square
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RatioDifferenceCurve:
+    """The curve of differences of two ratios of the same people, whose masks may hide the groups.
+
+    With p the estimated shares of the groups, ``(part1 - r whole1) / p1 - (part2 - (r - x) whole2)
+    / p2`` is 0 where the ratios differ by x, and to first order whatever r is: so r is the most
+    likely one, and the figure is linear. Where a group may be empty nothing is known.
+    """
+
+    first: RatioCurve
+    second: RatioCurve
+    variances: tuple[Floats, Floats]
+    known: Flags  # whether neither group may be empty
+    low: Floats = field(init=False)
+    high: Floats = field(init=False)
+    estimate: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        one, other = self.first, self.second
+        object.__setattr__(self, "low", one.low - other.high)
+        object.__setattr__(self, "high", one.high - other.low)
+        object.__setattr__(self, "estimate", one.estimate - other.estimate)
+
+    def heights(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return W and its slope at one place for each figure."""
+        step = _STEP * np.where(x > 0, -1.0, 1.0) * (self.high - self.low)
+        height = self._raw(np.stack([x, x + step]))
+        return height[0], (height[1] - height[0]) / step
+
+    def interval(self, cut: float) -> tuple[Floats, Floats]:
+        """Return the ends of the values in the range whose W is at most a cut."""
+        middle = np.clip(np.nan_to_num(self.estimate), self.low, self.high)
+        low, high = interval_around(self._raw, middle, self.low, self.high, cut)
+        return np.where(self.known, low, self.low), np.where(self.known, high, self.high)
+
+    def _raw(self, x: Floats) -> Floats:
+        """Return W at differences, shape (n_places, n_figures)."""
+        one, other = self.first, self.second
+        weight = 1 / np.maximum(self.variances[0], 1e-12), 1 / np.maximum(self.variances[1], 1e-12)
+        own, shifted = np.nan_to_num(one.estimate), np.nan_to_num(other.estimate) + x
+        ratio = (weight[0] * own + weight[1] * shifted) / (weight[0] + weight[1])
+        ratio = np.clip(ratio, np.maximum(one.low, other.low + x), one.high)
+        ratio = np.minimum(ratio, np.maximum(other.high + x, one.low))
+
+        def linear(curve: RatioCurve, at: Floats) -> Floats:
+            base = np.where(self.known, curve.base, 1.0)[:, None]
+            scores: Floats = (curve.part - at[..., None] * curve.whole) / base
+            return scores
+
+        scores = linear(one, ratio) - linear(other, ratio - x)
+        height = (
+            one.crowd.tiled(len(x)).figures(scores.reshape(-1, scores.shape[-1])).statistic(0.0)
+        )
+        return np.where(self.known, height.reshape(x.shape), 0.0)
+
+
+def ratio_difference(first: Figures, second: Figures) -> Figures:
+    """Return differences of ratios of the same people, first minus second.
+
+    It serves groups that only a masked answer tells apart, which are not independent of each other;
+    groups that are known have the `difference` of two crowds. Where the share of a group may be 0,
+    nothing is known of the difference.
+
+    Parameters
+    ----------
+    first, second : Figures
+        From `ratios` of one crowd.
+
+    Examples
+    --------
+    >>> from masquerade.estimation import Crowd, Table
+    >>> people = Crowd.of([Table.of([[30, 10], [20, 40]])])
+    >>> groups = [ratios(people, [part], whole)
+    ...           for part, whole in (([1, 0, 0, 0], [1, 1, 0, 0]), ([0, 0, 1, 0], [0, 0, 1, 1]))]
+    >>> found = ratio_difference(*groups).estimates()[0]
+    >>> round(found.value, 3), found.low > 0
+    (0.417, True)
+    """
+    one, other = first.curve, second.curve
+    if not isinstance(one, RatioCurve) or not isinstance(other, RatioCurve):
+        raise ParameterError("a difference of ratios takes two figures of `ratios`.")
+    if one.crowd is not other.crowd:
+        raise ParameterError("the ratios are of different crowds; take their difference.")
+    known = one.exists() & other.exists()
+    variances = [
+        np.nan_to_num(figures.sampling + figures.masks, nan=1.0) for figures in (first, second)
+    ]
+    curve = RatioDifferenceCurve(one, other, (variances[0], variances[1]), known)
+    return Figures(
+        curve,
+        one.crowd.n,
+        first.sampling + second.sampling,
+        first.masks + second.masks,
+        first.between + second.between,
     )

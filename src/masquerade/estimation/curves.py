@@ -196,24 +196,30 @@ class LevelCurve:
 
     def __post_init__(self) -> None:
         linear = self.own @ self.weight
-        start = np.clip(linear, self.low, self.high)
-        height = self._raw(start[:, None])[0]
-        if (height > 0).any():
-            # Levels differ by more than the bound, or lie outside the range: the least W.
-            def rise(x: Floats) -> tuple[Floats, Floats]:
-                slopes = self._raw(x)[1]
-                # bounded, so that ends at which W is infinite do no harm
-                return slopes / (1 + np.abs(slopes)), np.full_like(slopes, np.nan)
-
-            found = rising_root(
-                rise, self.low[:, None], self.high[:, None], start[:, None], precision=1e-9
-            )
-            start = np.where(height[:, 0] > 0, found[:, 0], start)
-            height = self._raw(start[:, None])[0]
-        clash = np.abs(start - np.clip(linear, self.low, self.high)) > 0
-        object.__setattr__(self, "estimate", np.where(clash, start, linear))
-        object.__setattr__(self, "least", height[:, 0])
+        # Levels that are within the bound of each other are each at the least of their own curves.
+        own = np.clip(self.own, self.low[:, None], self.high[:, None])
+        start = own @ self.weight
+        apart = (np.abs(own - start[:, None]) > self.bound[:, None] * (1 + 1e-12)).any(axis=1)
+        if apart.any():
+            start = np.where(apart, self._likeliest(start), start)
+        object.__setattr__(self, "estimate", np.where(apart, start, linear))
+        object.__setattr__(self, "least", self._raw(start[:, None])[0][:, 0])
         object.__setattr__(self, "_start", start)
+
+    def _likeliest(self, start: Floats) -> Floats:
+        """Return the figures of least W, where the slope is 0."""
+        middle, width = (self.low + self.high)[:, None] / 2, (self.high - self.low)[:, None]
+
+        def rise(x: Floats) -> tuple[Floats, Floats]:
+            step = 1e-6 * np.where(x > middle, -width, width)
+            slope = self._raw(np.concatenate([x, x + step], axis=1))[1]
+            rate = (slope[:, 1:] - slope[:, :1]) / step
+            value = np.nan_to_num(slope[:, :1], nan=0.0)
+            return value, np.where((rate > 0) & (x + step != x), rate, np.nan)
+
+        low, high = self.low[:, None], self.high[:, None]
+        found: Floats = rising_root(rise, low, high, start[:, None], precision=1e-8)[:, 0]
+        return found
 
     def heights(self, x: Floats) -> tuple[Floats, Floats]:
         """Return W and its slope at one place for each figure."""

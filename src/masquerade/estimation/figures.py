@@ -177,6 +177,12 @@ class Crowd:
         high = score.max(axis=-1) if far is None else far[:, 1]
         return self._figures(worths, low, high)
 
+    def tiled(self, times: int) -> Crowd:
+        """Return a crowd for a batch of figures so many times as large."""
+        if times == 1 or not hasattr(self.groups[0], "tiled"):
+            return self
+        return Crowd(tuple(one.tiled(times) for one in self.groups), self.weights, self.bound)
+
     def values(self, scores: Floats) -> Floats:
         """Return the unbiased estimates of figures alone, each level weighing as in the crowd."""
         own = np.stack([one.worths(scores).mean for one in self.groups], axis=-1)
