@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
+from masquerade.estimation.curves import LevelCurve
 from masquerade.estimation.figures import CONFIDENCE, Crowd, Figures, cut_of
 from masquerade.estimation.sides import rising_root
 from masquerade.exact.arrays import Flags, Floats
 
+_PLACES = 33
 _STEP = 1e-6  # of numerical derivatives, in widths of the range
 
 
@@ -33,14 +35,22 @@ class RatioCurve:
     high: Floats
     estimate: Floats = field(init=False)
     base: Floats = field(init=False)  # estimate of the whole
+    least: Floats = field(init=False)  # W before the least one is taken off
 
     def __post_init__(self) -> None:
         base, value = self.crowd.values(self.whole), self.crowd.values(self.part)
         ratio = np.where(base > 0, value / np.where(base > 0, base, 1.0), np.nan)
-        if len(self.crowd.groups) > 1:
-            ratio = np.where(base > 0, self._likeliest(ratio), np.nan)
-        object.__setattr__(self, "estimate", ratio)
         object.__setattr__(self, "base", base)
+        object.__setattr__(self, "least", np.zeros(len(base)))
+        object.__setattr__(self, "estimate", ratio)
+        start = np.clip(np.nan_to_num(ratio, nan=0.0), self.low, self.high)
+        if len(self.crowd.groups) > 1 and (self._raw(start) > 0).any():
+            # Levels differ by more than the bound: the ratio of the least W, as for linear figures.
+            found = self._likeliest(start)
+            least = self._raw(found)
+            clash = (self._raw(start) > 0) & (base > 0)
+            object.__setattr__(self, "estimate", np.where(clash, found, ratio))
+            object.__setattr__(self, "least", np.where(base > 0, least, 0.0))
 
     def heights(self, x: Floats) -> tuple[Floats, Floats]:
         """Return W and its slope at one place for each figure."""
@@ -50,20 +60,17 @@ class RatioCurve:
         height = self._raw(both)
         return height[: len(x)], (height[len(x) :] - height[: len(x)]) / step
 
-    def _likeliest(self, ratio: Floats) -> Floats:
-        """Return the ratios of W = 0: where levels differ too much, not those of the estimates."""
-        start = np.clip(np.nan_to_num(ratio, nan=0.0), self.low, self.high)
-        if (self._raw(start) <= 0).all():
-            return ratio
-
-        def below(x: Floats) -> tuple[Floats, Floats]:
-            step = np.where(x > (self.low + self.high) / 2, -1e-4, 1e-4) * (self.high - self.low)
-            both = self._figures(np.concatenate([x, x + step])).value
-            here, there = -both[: len(x)], -both[len(x) :]
-            return here, (there - here) / step
-
-        found = rising_root(below, self.low, self.high, start, precision=1e-9, ends=True)
-        return np.where(self._raw(start) > 0, found, ratio)
+    def _likeliest(self, start: Floats) -> Floats:
+        """Return the ratios of the least W, by three grids, each in the best part of the last."""
+        middle, width = (self.low + self.high) / 2, self.high - self.low
+        part = np.linspace(-0.5, 0.5, _PLACES)[:, None]
+        for _ in range(3):
+            place = np.clip(middle + part * width, self.low, self.high)
+            height = self._raw(place.ravel()).reshape(place.shape)
+            best = np.argmin(height, axis=0)
+            middle = np.take_along_axis(place, best[None], axis=0)[0]
+            width = width * 2 / (_PLACES - 1)
+        return np.where(self._raw(start) > self._raw(middle), middle, start)
 
     def _figures(self, ratio: Floats) -> Figures:
         times = len(ratio) // len(self.part)
@@ -71,7 +78,11 @@ class RatioCurve:
         return self.crowd.tiled(times).figures(part - ratio[:, None] * whole)
 
     def _raw(self, ratio: Floats) -> Floats:
-        return self._figures(ratio).statistic(0.0)
+        figures = self._figures(ratio)
+        if not isinstance(figures.curve, LevelCurve):
+            return figures.statistic(0.0)
+        least = np.tile(self.least, len(ratio) // len(self.part))
+        return np.maximum(figures.curve.before(np.zeros(len(ratio))) - least, 0.0)
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
         """Return the ends of the values in the range whose W is at most a cut."""

@@ -8,6 +8,7 @@ are at most a bound away from the figure of all people.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -190,21 +191,38 @@ class LevelCurve:
     down: Side
     weight: Floats
     bound: Floats
-    estimate: Floats = field(init=False)
-    least: Floats = field(init=False)  # W before the least one is taken off
-    _start: Floats = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        linear = self.own @ self.weight
-        # Levels that are within the bound of each other are each at the least of their own curves.
-        own = np.clip(self.own, self.low[:, None], self.high[:, None])
-        start = own @ self.weight
-        apart = (np.abs(own - start[:, None]) > self.bound[:, None] * (1 + 1e-12)).any(axis=1)
-        if apart.any():
-            start = np.where(apart, self._likeliest(start), start)
-        object.__setattr__(self, "estimate", np.where(apart, start, linear))
-        object.__setattr__(self, "least", self._raw(start[:, None])[0][:, 0])
-        object.__setattr__(self, "_start", start)
+    @cached_property
+    def estimate(self) -> Floats:
+        """Weighted mean of the levels' own estimates, or where W is least."""
+        linear: Floats = self.own @ self.weight
+        return np.where(self._apart, self._start, linear)
+
+    @cached_property
+    def least(self) -> Floats:
+        """W before the least one is taken off."""
+        return self.before(self._start)
+
+    @property
+    def _within(self) -> Floats:
+        return np.clip(self.own, self.low[:, None], self.high[:, None])
+
+    @cached_property
+    def _apart(self) -> Flags:
+        """Whether levels differ by more than the bound."""
+        away = np.abs(self._within - (self._within @ self.weight)[:, None])
+        return np.asarray((away > self.bound[:, None] * (1 + 1e-12)).any(axis=1))
+
+    @cached_property
+    def _start(self) -> Floats:
+        """Possible figures of least W: where levels agree, each is at its own least."""
+        start: Floats = self._within @ self.weight
+        return np.where(self._apart, self._likeliest(start), start) if self._apart.any() else start
+
+    def before(self, x: Floats) -> Floats:
+        """Return W at one place for each figure, before the least one is taken off."""
+        height: Floats = self._raw(np.clip(x, self.low, self.high)[:, None])[0][:, 0]
+        return height
 
     def _likeliest(self, start: Floats) -> Floats:
         """Return the figures of least W, where the slope is 0."""

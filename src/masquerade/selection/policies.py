@@ -62,8 +62,9 @@ def by_precision(
 def predicted_error(pool: Pool, chosen: Integers) -> float:
     """Return the expected root-mean-square error of the weighted estimate, in widths.
 
-    ``MSE = sum of w**2 ((within + bias variance) (1 - |S| / |U|) + noise variance)``, with the
-    weights ``w`` proportional to `Pool.precision`; the crowd whose mean is wanted is the pool.
+    With weights ``w`` proportional to `Pool.precision`, which sum to 1 and are 0 for others, and N
+    people in the pool, whose mean is wanted: ``MSE = sum over the pool of (w - 1 / N)**2 (within +
+    bias variance) + sum of w**2 noise variance``.
     NaN where nobody is chosen.
 
     Examples
@@ -83,10 +84,13 @@ def _squared(pool: Pool, chosen: Integers) -> Floats:
     weight = pool.precision[chosen]
     total = np.cumsum(weight)
     persons = pool.within + pool.bias_variance[chosen]
-    # finite-population correction: the mean that is wanted is the pool's own
-    outside = 1 - np.arange(1, chosen.size + 1) / len(pool)
-    own = np.cumsum(weight**2 * persons) * outside
-    return np.asarray((own + np.cumsum(weight**2 * pool.noise_variance[chosen])) / total**2)
+    # The mean that is wanted is the pool's own: each person's answer counts w - 1 / N too much.
+    size = len(pool)
+    everybody = size * pool.within + float(pool.bias_variance.sum())
+    own = np.cumsum(weight**2 * persons) / total**2
+    own += everybody / size**2 - 2 * np.cumsum(weight * persons) / (total * size)
+    noise = np.cumsum(weight**2 * pool.noise_variance[chosen]) / total**2
+    return np.asarray(np.maximum(own, 0.0) + noise)
 
 
 def _until_precise(pool: Pool, chosen: Integers, target: float) -> Integers:
