@@ -57,7 +57,7 @@ MADE: dict[str, Callable[[], Result]] = {
     "comparisons": lambda: Comparisons.from_frame(CHOICES),
     "truths": lambda: Truths.from_frame({"task": ["a", "b"], "truth": ["no", "yes"]}),
     "estimate": lambda: mq.truth.Estimate(0.5, 0.1, 0.1, 0.0, 0.3, 0.7, shown=0.5),
-    "shares": lambda: mq.truth.estimate_shares(
+    "shares": lambda: mq.estimation.estimate_shares(
         [80, 120], mq.mechanisms.RandomizedResponse(2, flip_probability=0.2)
     ),
     "levels": lambda: mq.truth.level_shares(

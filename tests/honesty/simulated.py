@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import chdtri
 
+from masquerade.errors import ParameterError
 from masquerade.estimation import ALIKE, WITHIN, Crowd, difference, ratio_difference, ratios
 from masquerade.estimation.contenders import largest_difference
 from masquerade.estimation.figures import Figures
@@ -64,7 +65,7 @@ class Runs:
     @property
     def symbols(self) -> int:
         """Number of answers."""
-        return self.count.shape[1]
+        return int(self.count.shape[1])
 
     def repeated(self, times: int) -> Runs:
         """Return each survey so many times, one after the other."""
@@ -105,7 +106,7 @@ class Runs:
 
     def shares(self) -> Worths:
         """Refuse: figures of batches are given by their scores."""
-        raise NotImplementedError
+        raise ParameterError("a batch of surveys has figures by their scores only.")
 
 
 def surveys(
@@ -207,7 +208,7 @@ def first_options(crowd: Crowd, shares: Floats, bits: Floats | None = None) -> F
 PROMOTERS = [-1.0] * 7 + [0.0] * 2 + [1.0] * 2
 _FLAT = np.full(11, 1 / 11)
 _SKEWED = np.array([0.01] * 7 + [0.08, 0.15, 0.35, 0.35])
-ONE_GROUP: dict[str, tuple[list[float], list[float], list[float] | None]] = {
+ONE_GROUP: dict[str, tuple[Sequence[float], Sequence[float], Sequence[float] | None]] = {
     "share 2 %": ([0.02, 0.98], [1, 0], None),
     "share 50 %": ([0.5, 0.5], [1, 0], None),
     "10 % of 5, skewed": ([0.6, 0.2, 0.1, 0.07, 0.03], [0, 0, 1, 0, 0], None),
@@ -261,7 +262,7 @@ def level_crowd(
     *,
     runs: int,
     bound: float = WITHIN,
-    epsilons: Sequence[float | None] = tuple(e for e, _ in LEVELS),
+    epsilons: Sequence[float | None] = (0.33, 0.68, 1.44),
 ) -> Crowd:
     """Return surveys of people at three levels, each with shares of its own."""
     sizes = [round(n * weight) for _, weight in LEVELS]
@@ -435,7 +436,8 @@ def raking(runs: int, seed: int) -> dict[str, float]:
                 total = (weight * size).sum(axis=1)
                 effective = total**2 / (weight**2 * size).sum(axis=1)
                 said = (weight * yes).sum(axis=1) / total * effective
-                drawn = Runs(np.stack([said, effective - said], axis=1), mask)
+                pair = np.stack([said, effective - said], axis=1).astype(np.float64)
+                drawn = Runs(pair, mask)
                 cell = coverage(Crowd((drawn,), np.ones(1)), [1, 0], (a + b) / 2)
                 found[f"{n}, {a:g} and {b:g}, epsilon {epsilon}"] = cell.coverage
     return found

@@ -97,11 +97,31 @@ def test_colours_are_seen_on_their_paper(name: str) -> None:
 
 def test_an_interval_is_drawn_where_it_is() -> None:
     """The bars of shares end at low and high."""
-    axes = plots.shares(DRAWN["shares"][1])
+    data = {"option": ["a", "b"], "value": [0.3, 0.7], "low": [0.25, 0.6], "high": [0.4, 0.8]}
+    axes = plots.shares(data)
     bars: Any = axes.containers[0]
     segments = bars.lines[2][0].get_segments()
     ends = [(round(part[0][0], 9), round(part[1][0], 9)) for part in segments]
-    assert ends == [(0.1, 0.4), (0.5, 0.8)]
+    assert ends == [(0.25, 0.4), (0.6, 0.8)]
+
+
+def test_no_share_is_drawn_that_is_impossible_or_unknown() -> None:
+    """Estimates of 174 and -50 % are drawn at the ends; a wide interval has no dot."""
+    data = {
+        "option": ["a", "b", "c"],
+        "value": [1.74, -0.5, 0.5],
+        "low": [0.8, 0.0, 0.2],
+        "high": [1.0, 0.1, 0.9],
+    }
+    axes = plots.shares(data)
+    bars: Any = axes.containers[0]
+    dots = bars.lines[0].get_xdata()
+    assert [float(x) for x in dots[:2]] == [1.0, 0.0]
+    assert np.isnan(dots[2])
+    lines: Any = axes.collections[0]
+    (line,) = lines.get_segments()
+    assert (line[0][0], line[1][0]) == (0.2, 0.9)
+    assert axes.get_xlim() == (-0.02, 1.02)
 
 
 def test_given_axes_are_drawn_on() -> None:

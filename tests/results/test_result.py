@@ -24,6 +24,7 @@ from tests.results.made_up_reports import (
 )
 
 from masquerade.errors import ParameterError
+from masquerade.estimation import estimate_shares
 from masquerade.results import SurveyResult, result_bytes, result_table, survey_result
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.surveys import Choice, Comparison, Rating, ShowIf
@@ -34,7 +35,6 @@ from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
 from masquerade.truth import (
     ESTIMATORS,
-    estimate_shares,
     level_shares,
 )
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.estimation import estimate_shares
 from masquerade.exact.arrays import on_simplex
 from masquerade.mechanisms import CategoricalMechanism, RandomizedResponse, level_named
-from masquerade.truth import ESTIMATORS, estimate_shares, level_shares, likeliest_shares
+from masquerade.truth import ESTIMATORS, level_shares, likeliest_shares
 from masquerade.truth.channel_view import SymbolChannel
 
 NAMES = ("high", "medium", "low")

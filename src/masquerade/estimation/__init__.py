@@ -18,7 +18,8 @@ Three steps lead to a figure:
    gives an `Estimate` for each, ``figures.probabilities(value)`` the p-value of each.
 
 `ahead` says which option is first, or which may be; `quantile` gives medians; `holm`,
-`independence` and `levels_alike` are tests; `shown_shares` are shares that a person reads.
+`independence` and `levels_alike` are tests; `shown_shares` are shares that a person reads;
+`estimate_shares` takes counts of reports to one question in one step.
 
 Examples
 --------
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     )
     from masquerade.estimation.quantiles import Quantile, quantile
     from masquerade.estimation.reports import Counts, Numbers, Reports, Sums, Table
+    from masquerade.estimation.shares import Shares, estimate_shares
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -68,11 +70,13 @@ __all__ = [
     "Plausibility",
     "Quantile",
     "Reports",
+    "Shares",
     "Sums",
     "Table",
     "Test",
     "ahead",
     "difference",
+    "estimate_shares",
     "first_options",
     "holm",
     "independence",

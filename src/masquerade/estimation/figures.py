@@ -179,9 +179,8 @@ class Crowd:
 
     def tiled(self, times: int) -> Crowd:
         """Return a crowd for a batch of figures so many times as large."""
-        if times == 1 or not hasattr(self.groups[0], "tiled"):
-            return self
-        return Crowd(tuple(one.tiled(times) for one in self.groups), self.weights, self.bound)
+        groups = tuple(one.tiled(times) for one in self.groups)
+        return Crowd(groups, self.weights, self.bound)
 
     def values(self, scores: Floats) -> Floats:
         """Return the unbiased estimates of figures alone, each level weighing as in the crowd."""

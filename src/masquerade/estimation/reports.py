@@ -76,6 +76,10 @@ class Reports(Protocol):
         """Return the worths for the share of each answer."""
         ...
 
+    def tiled(self, times: int) -> Reports:
+        """Return the reports for a batch of figures so many times as large."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -132,6 +136,11 @@ class Counts:
         if not self.n or not self.signal:
             return np.full(self.symbols, 1 / self.symbols)
         return on_simplex((self.count / self.n - self.other) / self.signal)
+
+    def tiled(self, times: int) -> Counts:
+        """Return the reports themselves, which serve a batch of any size."""
+        del times
+        return self
 
     def worths(self, scores: Floats) -> Worths:
         """Return the worths of reports for figures of the answers."""
@@ -200,6 +209,11 @@ class Table:
     def symbols(self) -> int:
         """Number of possible answers."""
         return int(self.count.size)
+
+    def tiled(self, times: int) -> Table:
+        """Return the reports themselves, which serve a batch of any size."""
+        del times
+        return self
 
     def worths(self, scores: Floats) -> Worths:
         """Return the worths of reports for figures of the answers."""
@@ -291,6 +305,11 @@ class Numbers:
         """Number of possible answers."""
         return 1
 
+    def tiled(self, times: int) -> Numbers:
+        """Return the reports themselves, which serve a batch of any size."""
+        del times
+        return self
+
     def worths(self, scores: Floats) -> Worths:
         """Return the worths of multiples of the mean."""
         worth = scores * self.worth
@@ -355,6 +374,11 @@ class Sums:
     def symbols(self) -> int:
         """Number of possible answers."""
         return len(self.sums)
+
+    def tiled(self, times: int) -> Sums:
+        """Return the reports themselves, which serve a batch of any size."""
+        del times
+        return self
 
     def worths(self, scores: Floats) -> Worths:
         """Return the worths of reports for figures of the answers."""

@@ -196,6 +196,7 @@ def rising_root(
     under, over = np.full(low.shape, -np.inf), np.full(low.shape, np.inf)
     untried, end = np.full(low.shape, ends), high
     x = np.clip(start, low, high)
+    found = np.zeros(low.shape, dtype=bool)
     for number in range(_STEPS):
         with np.errstate(all="ignore"):
             value, rate = function(x)
@@ -215,10 +216,12 @@ def rising_root(
             # each eighth step halves the bracket, so the root is found whatever the function
             halved = np.where(inside & (number % 8 != 7), after, middle)
             after = np.where(untried & ~(after <= high), high, halved)
-            after = np.where(value == 0, x, after)
-            moved = np.abs(after - x)
-        x = after
-        if ((moved <= precision * (1 + np.abs(x))) | (high - low <= precision)).all():
+            newton = np.where(steady, np.abs(value / rate), np.inf)
+            # what is found stays, whatever the others of the batch still need
+            found |= (value == 0) | (newton <= precision * (1 + np.abs(x)))
+            found |= high - low <= precision * (1 + np.abs(x))
+        x = np.where(found, x, after)
+        if found.all():
             break
     return x
 

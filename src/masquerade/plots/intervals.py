@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 #: Rows whose names can still be read; of more, every row is drawn and none is named.
 _NAMED = 40
 _ROW_HEIGHT = 0.3
+#: Part of the range from which on an interval stands for its point.
+_WIDEST = 0.25
 _LEAST_HEIGHT, _MOST_HEIGHT = 2.2, 9.0
 
 
 def shares(
     data: Any, *, axes: Axes | None = None, theme: str = "light", title: str = "Shares of answers"
 ) -> Axes:
-    """Draw the share of each option with its interval.
+    """Draw the share of each option with its interval, on an axis from 0 to 1.
 
-    `data`: ``option``, ``value`` (0 to 1), ``low``, ``high``; optionally ``series``.
+    `data`: ``option``, ``value``, ``low``, ``high``; optionally ``shown`` (the share to read, drawn
+    in place of the unbiased value) and ``series``. A share whose interval is wider than a quarter
+    of the range has an interval and no dot.
     `axes` (optional): default: a new figure.
     `theme` ({"light", "dark"}): of a new figure.
 
@@ -36,7 +40,9 @@ def shares(
     'Shares of answers'
     """
     table = table_of(data, ("option", "value"), drawing="shares")
-    axes = _dots(table, "option", "value", axes, theme)
+    middle = "shown" if "shown" in table.column_names else "value"
+    axes = _dots(table, "option", middle, axes, theme, ends=(0.0, 1.0))
+    axes.set_xlim(-0.02, 1.02)
     _percent(axes.xaxis)
     return finish(axes, title=title, x=f"share{_interval(table)}", y="", **_legend(table, "x"))
 
@@ -120,8 +126,20 @@ def estimates(
     return finish(axes, title=title, x=f"{label}{_interval(table)}", y="", grid="x")
 
 
-def _dots(table: pa.Table, name: str, value: str, axes: Axes | None, theme: str) -> Axes:
-    """Draw a row for each name, from the top down, with a dot and its interval."""
+def _dots(
+    table: pa.Table,
+    name: str,
+    value: str,
+    axes: Axes | None,
+    theme: str,
+    *,
+    ends: tuple[float, float] | None = None,
+) -> Axes:
+    """Draw a row for each name, from the top down, with a dot and its interval.
+
+    `ends` (optional): range of what is possible. Nothing is drawn outside it, and no dot where the
+    interval is wider than a quarter of it.
+    """
     names = list(dict.fromkeys(str(other) for other in table[name].to_pylist()))
     place = {other: row for row, other in enumerate(names)}
     height = min(max(_LEAST_HEIGHT, 1.2 + _ROW_HEIGHT * len(names)), _MOST_HEIGHT)
@@ -134,10 +152,15 @@ def _dots(table: pa.Table, name: str, value: str, axes: Axes | None, theme: str)
         reach = None
         if {"low", "high"} <= set(part.column_names):
             low, high = np.array(numbers(part, "low")), np.array(numbers(part, "high"))
+            wide = None if ends is None else high - low > _WIDEST * (ends[1] - ends[0])
+            if wide is not None and wide.any():
+                # The interval is all that is known: a line from end to end.
+                axes.hlines(rows[wide], low[wide], high[wide], color=colours[number % len(colours)])
+                middle = np.where(wide, np.nan, middle)
             # An estimate may lie outside the range that its interval is cut to.
             reach = np.clip(np.nan_to_num([middle - low, high - middle]), 0, None)
         axes.errorbar(
-            middle,
+            middle if ends is None else np.clip(middle, *ends),
             rows,
             xerr=reach,
             fmt=MARKERS[number % len(MARKERS)],

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         root_mean_squared_error,
         scored,
     )
-    from masquerade.truth.shares import Shares, estimate_shares, likeliest_shares
+    from masquerade.truth.shares import likeliest_shares
     from masquerade.truth.shares_over_levels import LevelShares, level_shares
     from masquerade.truth.subtypes import Subtypes
     from masquerade.truth.truth_discovery import TruthDiscovery
@@ -121,7 +121,6 @@ __all__ = [
     "Remark",
     "ReportMechanisms",
     "ReportVariance",
-    "Shares",
     "StoppingRule",
     "Subtypes",
     "TotalStop",
@@ -133,7 +132,6 @@ __all__ = [
     "components",
     "error_rate",
     "error_rate_change",
-    "estimate_shares",
     "expected_calibration_error",
     "expected_margin",
     "fleiss_kappa",

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.estimation.estimate import Estimate, share_table, shown_shares
+from masquerade.estimation.shares import estimate_shares
 from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys.survey import EB, ESTIMATORS
@@ -27,7 +28,7 @@ from masquerade.truth.level_weights import (
     combine,
     pool_counts,
 )
-from masquerade.truth.shares import estimate_shares, likeliest_shares
+from masquerade.truth.shares import likeliest_shares
 
 Groups = Mapping[str, tuple[Sequence[int], CategoricalMechanism]]
 

