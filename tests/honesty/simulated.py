@@ -462,7 +462,7 @@ def masked_groups(runs: int, seed: int) -> dict[str, float]:
             for epsilon in epsilons:
                 mask = np.kron(channel(2, epsilon), channel(2, epsilon))
                 drawn = rng.multinomial(n // len(epsilons), mask @ joint, runs).astype(float)
-                groups.append(Runs(drawn, mask))
+                groups.append(Runs(drawn, np.asarray(mask, dtype=np.float64)))
             crowd = Crowd(tuple(groups), np.full(len(groups), 1 / len(groups)))
             one, other = (
                 ratios(crowd, np.tile(part, (runs, 1)), np.tile(whole, (runs, 1)))
