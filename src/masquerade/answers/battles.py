@@ -142,12 +142,8 @@ class Battles(Result):
         pair = pair_columns(found)
         names, first, second = _encode_pair(table, pair, items)
         outcome = _outcomes(table, pair)
-        who = _voter_column(found, voter)
-        codes, voters = None, 0
-        if who is not None:
-            ids = id_column(table, who, wanted="vote a voter")
-            codes, known = encode(ids)
-            voters = len(known)
+        known = voters_of(table, voter)
+        codes, voters = (None, 0) if known is None else (known[0], len(known[1]))
         table_of_numbers = np.zeros((table.num_rows, len(covariates)))
         for place, name in enumerate(covariates):
             table_of_numbers[:, place] = _numbers(table, name)
@@ -262,7 +258,9 @@ def read_votes(
             if pa.types.is_string(schema.field(name).type)
             or pa.types.is_large_string(schema.field(name).type)
         ]
-        return pa_parquet.read_table(path, columns=columns, read_dictionary=texts)
+        # Not `read_table`, which loads the data sets of pyarrow: they take longer than the file.
+        with pa_parquet.ParquetFile(path, read_dictionary=texts) as file:
+            return file.read(columns=columns, use_threads=False)
     except (pa.ArrowInvalid, OSError):
         return read_table(path)  # which says what is wrong
 
@@ -281,15 +279,47 @@ def _voter_column(found: Sequence[str], voter: str | None) -> str | None:
     return there[0] if there else None
 
 
+def voters_of(table: pa.Table, voter: str | None) -> tuple[Codes, pa.Array] | None:
+    """Return a code for each vote's voter, and the voters; None where no column names them."""
+    name = _voter_column(table.column_names, voter)
+    return None if name is None else _coded_voters(table, name)
+
+
+def _coded_voters(table: pa.Table, name: str) -> tuple[Codes, pa.Array]:
+    column = table[name] if table.column_names.count(name) == 1 else None
+    if column is None or not pa.types.is_dictionary(column.type) or column.null_count:
+        codes, known = encode(id_column(table, name, wanted="vote a voter"))
+        return codes, known
+    values, codes = _dictionary(column)
+    if first_missing(values) is not None:
+        return _coded_voters(pa.table({name: plain_column(table, name)}), name)
+    # A dictionary may have names that no row holds.
+    there = np.bincount(codes, minlength=len(values)) > 0
+    number = np.cumsum(there).astype(np.int32) - 1
+    return number[codes], values.take(pa.array(np.flatnonzero(there)))
+
+
+def _dictionary(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
+    """Return the values of a dictionary column, each once, and the codes of its rows."""
+    one = column.unify_dictionaries()
+    values = one.chunk(0).dictionary if one.num_chunks else pa.array([], column.type.value_type)
+    codes = [_indices(chunk.indices) for chunk in one.chunks]
+    return values, np.concatenate(codes) if codes else np.zeros(0, np.int32)
+
+
+def _indices(indices: pa.Array) -> Codes:
+    """Return the indices of a dictionary as codes, -1 where there is none."""
+    whole = pc.fill_null(indices, -1) if indices.null_count else indices
+    return np.asarray(whole.to_numpy(zero_copy_only=False), dtype=np.int32)
+
+
 def _coded_texts(table: pa.Table, name: str, what: str) -> tuple[Codes, list[str]]:
     """Return a column of texts as codes and the texts; `what` is missing in the error."""
     if table.column_names.count(name) > 1:
         raise SchemaError(f"column {name!r} stands twice; rename or drop one.")
     column = table[name]
     if pa.types.is_dictionary(column.type):
-        one = column.unify_dictionaries().combine_chunks()
-        one = one if isinstance(one, pa.Array) else one.chunk(0)
-        values, indices = one.dictionary, one.indices
+        values, codes = _dictionary(column)
     else:
         array = plain_column(table, name)
         if pa.types.is_nested(array.type):
@@ -297,14 +327,13 @@ def _coded_texts(table: pa.Table, name: str, what: str) -> tuple[Codes, list[str
         if pa.types.is_boolean(array.type):
             array = array.cast(pa.int8())
         coded = array.dictionary_encode()
-        values, indices = coded.dictionary, coded.indices
+        values = coded.dictionary
+        codes = _indices(coded.indices)
     texts = [None if value is None else str(value) for value in values.to_pylist()]
-    lost = pc.is_null(indices).to_numpy(zero_copy_only=False) if indices.null_count else None
-    codes = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     empty = [
         place for place, text in enumerate(texts) if text is None or text.strip() in ("", "nan")
     ]
-    if lost is not None or empty:
+    if empty or codes.min(initial=0) < 0:
         bad = np.isin(codes, [-1, *empty])
         if bad.any():
             raise InvalidRecord(f"column {name!r}, row {int(np.argmax(bad)) + 1}: {what}.")
@@ -343,7 +372,7 @@ def _encode_pair(
 
 
 def _used(codes: Codes, texts: list[str]) -> list[str]:
-    return [texts[code] for code in np.unique(codes)]
+    return [texts[code] for code in np.flatnonzero(np.bincount(codes, minlength=len(texts)))]
 
 
 def _outcomes(table: pa.Table, pair: tuple[str, str]) -> np.ndarray[Any, np.dtype[np.int8]]:

@@ -218,7 +218,7 @@ def _rankings(
 
 def _for_people(board: Leaderboard, result: dict[str, Any]) -> dict[str, Any]:
     """Return the leaderboard with one line an item."""
-    from masquerade.preference.strength_fit import elo
+    from masquerade.preference.standings import elo
 
     lines = {}
     for one in board.standings[:_MOST_LINES]:

@@ -13,7 +13,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.preference.alternatives import decision_curve, rank_alternatives
-    from masquerade.preference.leaderboard import Leaderboard, Standing
+    from masquerade.preference.leaderboard import Leaderboard
     from masquerade.preference.learn import Decision, SocialPreference
     from masquerade.preference.mechanism import PreferenceMechanism, Release
     from masquerade.preference.menu_response import MenuResponse, fit_menus
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from masquerade.preference.rankings import ItemStrengths, Rankings, fit_rankings
     from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
     from masquerade.preference.report import preference_page
+    from masquerade.preference.standings import Standing
     from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
     from masquerade.preference.voter_device import VoterDevice, VoterReport
     from masquerade.preference.voter_groups import find_voter_groups

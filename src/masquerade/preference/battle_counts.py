@@ -152,14 +152,15 @@ class CountedBattles:
     cell : int32 array, shape (n_battles,)
     outcome : int8 array, shape (n_battles,)
         As the cell sees it: 0 where its first item won.
-    voter : int32 array, shape (n_battles,), optional
+    voter : int array, shape (n_battles,), optional
+        A code or a hash a voter.
     weight : float array, shape (n_battles,), optional
     """
 
     counts: BattleCounts
     cell: Codes
     outcome: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
-    voter: Codes | None
+    voter: Codes | Integers | None
     weight: Floats | None
 
     @classmethod

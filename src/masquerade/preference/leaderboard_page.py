@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from masquerade.plots.page import interval_figure, numbers_list, page
-from masquerade.preference.leaderboard import Leaderboard, Standing
-from masquerade.preference.strength_fit import elo
+from masquerade.preference.leaderboard import Leaderboard
+from masquerade.preference.standings import Standing, elo
 
 _MOST_IN_MATRIX = 10
 

@@ -25,12 +25,13 @@ from masquerade.exact.noise import bernoulli, discrete_laplace, laplace_variance
 from masquerade.exact.number import NumberLike, one_of, whole
 from masquerade.preference.battle_counts import BattleCounts
 from masquerade.preference.composition import PAIRS_ARE_PUBLIC, RECORDS_ARE_PUBLIC
-from masquerade.preference.leaderboard import Leaderboard, Standing
+from masquerade.preference.leaderboard import Leaderboard
 from masquerade.preference.mechanism import NEIGHBOURS
 from masquerade.preference.personal_epsilon import read_epsilon
 from masquerade.preference.private_mechanism import EPSILON_IS_PUBLIC, require_public_menus
-from masquerade.preference.rank_intervals import RankIntervals, rank_intervals
-from masquerade.preference.strength_fit import StrengthFit, elo, fit_strengths
+from masquerade.preference.rank_intervals import rank_intervals
+from masquerade.preference.standings import standings_of
+from masquerade.preference.strength_fit import StrengthFit, fit_strengths
 from masquerade.preference.tie_models import DAVIDSON
 
 BattleUnit = Literal["choice", "record", "voter"]
@@ -45,8 +46,6 @@ ALIKE = "errors take votes for independent: how voters differ is private"
 
 #: Codes of outcomes, of `masquerade.answers.battles`.
 Outcomes = np.ndarray[Any, np.dtype[np.int8]]
-
-_REACH = 1.96  # standard errors in half a 95 % interval
 
 
 class Sums(NamedTuple):
@@ -320,7 +319,9 @@ def fit_sums(
     fit = fit_strengths(schedule, DAVIDSON, ridge=ridge, tilt=np.append(sums.scores - level, ties))
     errors = _covariance(fit, sums.noise, random_schedule=random_schedule)
     ranks = rank_intervals(fit.strengths, errors[:m, :m], seed=m)
-    board = Leaderboard.of_fit(_lines(items, fit, errors, ranks), fit, errors, ranks)
+    estimate = (fit.strengths, np.sqrt(np.diag(errors))[:m], ranks)
+    lines = standings_of(items, np.ones(m, np.bool_), estimate, None, [""] * m)
+    board = Leaderboard.of_fit(lines, fit, errors, ranks)
     return replace(board, items=items, notes=(*board.notes, ALIKE))
 
 
@@ -350,34 +351,6 @@ def _schedule_scatter(fit: StrengthFit) -> Floats:
     apart = expected - expected.mean(axis=0)
     scatter: Floats = counts.total * (apart.T @ apart) / pairs
     return scatter
-
-
-def _lines(
-    items: tuple[str, ...], fit: StrengthFit, errors: Floats, ranks: RankIntervals
-) -> tuple[Standing, ...]:
-    deviation = np.sqrt(np.diag(errors))
-    lines = []
-    for place, item in enumerate(items):
-        strength, error = float(fit.strengths[place]), float(deviation[place])
-        placed = bool(ranks.placed[place])
-        lines.append(
-            Standing(
-                item,
-                strength,
-                error,
-                strength - _REACH * error,
-                strength + _REACH * error,
-                elo(strength),
-                int(ranks.low[place]),
-                int(ranks.high[place]) if placed else len(items),
-                bool(ranks.may_be_first[place]),
-                placed,
-                *(None, None, None),  # wins, ties and losses are protected
-                "" if placed else "its rank may be nearly any",
-            )
-        )
-    lines.sort(key=lambda one: (not one.placed, one.rank_high, -(one.strength or 0.0)))
-    return tuple(lines)
 
 
 @dataclass(frozen=True, slots=True)

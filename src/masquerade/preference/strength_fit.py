@@ -6,14 +6,15 @@ parameter where the model has one. Strengths are known up to a constant; they su
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
 
 from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.preference.battle_counts import BattleCounts, CountedBattles
 from masquerade.preference.tie_models import TieModel
 
@@ -24,6 +25,7 @@ _CLOSE = 1e-11  # derivative a battle at which a fit ends
 _MOST_STEPS = 100
 _MOST_HALVINGS = 60
 _VOTERS_A_BLOCK = 2000
+_VOTES_A_BUCKET = 4_000_000
 _FLAT = 1e-10  # an eigenvalue of the information, relative to the largest, that counts as none
 
 
@@ -174,49 +176,82 @@ def voter_scatter(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, in
     voter = battles.voter
     if voter is None:
         raise ParameterError("nobody knows who voted; use battle_scatter.")
-    counts, model = fit.counts, fit.model
     size = len(fit.parameters)
-    scores = model.scores(fit.advantages(), fit.tie)  # [d or g, outcome, cell]
-    order = np.argsort(voter, kind="stable")
-    if battles.weight is not None:  # whose votes weigh nothing is no voter
-        order = order[battles.weight[order] > 0]
-    who, cell, outcome = voter[order], battles.cell[order], battles.outcome[order]
-    starts = np.flatnonzero(np.diff(who, prepend=-1))
-    voters = len(starts)
+    scores = fit.model.scores(fit.advantages(), fit.tie)  # [d or g, outcome, cell]
+    meat, voters = np.zeros((size, size)), 0
+    for order in _by_voter(voter, battles.weight):
+        found, many = _scatter_of(fit, battles, scores, order)
+        meat, voters = meat + found, voters + many
     if voters < 2:
         return np.zeros((size, size)), voters
-    number = np.cumsum(np.diff(who, prepend=who[:1]) != 0)
-    weight = 1.0 if battles.weight is None else battles.weight[order]
-    by_d, by_g = scores[0, outcome, cell] * weight, scores[1, outcome, cell] * weight
-    each = len(who) / voters
-    columns = [(counts.first[cell], by_d), (counts.second[cell], -by_d)]
-    for one in range(counts.covariates.shape[1]):
-        column = np.full(len(cell), counts.items + one)
-        columns.append((column, by_d * counts.covariates[cell, one]))
-    if model.has_tie_parameter:
-        columns.append((np.full(len(cell), size - 1), by_g))
-    meat = np.zeros((size, size))
-    if (2 * each + 1) ** 2 * 10 > counts.items**2:
-        for block in range(0, voters, _VOTERS_A_BLOCK):
-            last = min(block + _VOTERS_A_BLOCK, voters)
-            rows = slice(starts[block], starts[last] if last < voters else len(who))
-            local = (number[rows] - block) * size
-            dense = np.zeros((last - block) * size)
-            for place, values in columns:
-                dense += np.bincount(local + place[rows], values[rows], len(dense))
-            table = dense.reshape(-1, size)
-            meat += table.T @ table
-    else:
-        sparse = coo_array(
-            (
-                np.concatenate([values for _, values in columns]),
-                (np.tile(number, len(columns)), np.concatenate([place for place, _ in columns])),
-            ),
-            shape=(voters, size),
-        ).tocsr()
-        meat = (sparse.T @ sparse).toarray()
     # Scores add to 0 at the maximum, which costs one degree of freedom.
     return meat * (voters / (voters - 1)), voters
+
+
+def _by_voter(voter: Integers | Codes, weight: Floats | None) -> Iterator[Integers]:
+    """Yield the places of votes, all of a voter together, some voters at a time."""
+    buckets = max(len(voter) // _VOTES_A_BUCKET, 1)
+    for bucket in range(buckets):
+        rows = np.arange(len(voter))
+        if buckets > 1:
+            rows = np.flatnonzero(voter % buckets == bucket)
+        if weight is not None:  # whose votes weigh nothing is no voter
+            rows = rows[weight[rows] > 0]
+        yield rows[np.argsort(voter[rows], kind="stable")]
+
+
+def _scatter_of(
+    fit: StrengthFit, battles: CountedBattles, scores: Floats, order: Integers
+) -> tuple[Floats, int]:
+    """Return the summed outer products of voters whose votes stand together, and their number."""
+    assert battles.voter is not None
+    size = len(fit.parameters)
+    meat = np.zeros((size, size))
+    if not len(order):
+        return meat, 0
+    who = battles.voter[order]
+    starts = np.flatnonzero(np.append(True, who[1:] != who[:-1]))
+    voters = len(starts)
+    ends = np.append(starts[1:], len(order))
+    dense = (2 * len(order) / voters + 1) ** 2 * 10 > fit.counts.items**2
+    for block in range(0, voters, _VOTERS_A_BLOCK):
+        last = min(block + _VOTERS_A_BLOCK, voters)
+        rows = order[starts[block] : ends[last - 1]]
+        local = np.repeat(np.arange(last - block), ends[block:last] - starts[block:last])
+        table = _voter_scores(fit, battles, scores, rows, local, dense=dense)
+        product = table.T @ table
+        meat += product if dense else product.toarray()
+    return meat, voters
+
+
+def _voter_scores(
+    fit: StrengthFit,
+    battles: CountedBattles,
+    scores: Floats,
+    rows: Integers,
+    local: Integers,
+    *,
+    dense: bool,
+) -> Any:
+    """Return the summed score of each voter of a block, dense or sparse, a row a voter."""
+    counts, size = fit.counts, len(fit.parameters)
+    cell, outcome = battles.cell[rows], battles.outcome[rows]
+    weight = 1.0 if battles.weight is None else battles.weight[rows]
+    by_d, by_g = scores[0, outcome, cell] * weight, scores[1, outcome, cell] * weight
+    places = [counts.first[cell], counts.second[cell]]
+    values = [by_d, -by_d]
+    for one in range(counts.covariates.shape[1]):
+        places.append(np.full(len(cell), counts.items + one))
+        values.append(by_d * counts.covariates[cell, one])
+    if fit.model.has_tie_parameter:
+        places.append(np.full(len(cell), size - 1))
+        values.append(by_g)
+    where, many = np.concatenate(places), int(local[-1]) + 1
+    whose = np.tile(local, len(places))
+    if dense:
+        summed = np.bincount(whose * size + where, np.concatenate(values), many * size)
+        return summed.reshape(many, size)
+    return coo_array((np.concatenate(values), (whose, where)), shape=(many, size)).tocsr()
 
 
 def clustered_covariance(fit: StrengthFit, scatter: Floats) -> Floats:
@@ -314,8 +349,3 @@ def _no_maximum() -> ParameterError:
         "the likelihood has no maximum: a covariate is constant, follows from the others, or "
         "foretells every outcome. Leave it out, or give a prior."
     )
-
-
-def elo(strength: float) -> float:
-    """Return a strength on the scale of chess ratings: mean 1000, 400 points a factor of ten."""
-    return 1000 + 400 / math.log(10) * strength
