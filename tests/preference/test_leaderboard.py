@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.answers import Battles
-from masquerade.errors import ParameterError
+from masquerade.errors import EmptyTable, ParameterError
 from masquerade.preference import Leaderboard
 from masquerade.preference.battle_counts import CountedBattles
 from masquerade.preference.strength_fit import (
@@ -522,3 +523,35 @@ def test_football_home_side() -> None:
     assert argentina == pytest.approx(6.147537, abs=1e-5)
     assert board.tie is not None
     assert board.tie.estimate == pytest.approx(0.927100, abs=1e-5)
+
+
+@pytest.mark.parametrize("files", [1, 7])
+def test_files_of_votes_are_one_table(tmp_path: Path, files: int) -> None:
+    """Votes in 1 and 7 files, voters in several of them: the numbers of one table, to 1e-9."""
+    table = arena(np.random.default_rng(11), battles=1400, items=12, voters=80)
+    table["voter"] = [f"v{who}" for who in table["voter"]]
+    whole = Leaderboard.fit(table)
+    for part in range(files):
+        rows = slice(part * 1400 // files, (part + 1) * 1400 // files)
+        pq.write_table(
+            pa.table({key: column[rows] for key, column in table.items()}),
+            tmp_path / f"part-{part}.parquet",
+        )
+    found = Leaderboard.scan(tmp_path)
+    assert (found.voters, found.votes, found.ties) == (80, 1400, whole.ties)
+    np.testing.assert_allclose(found.strengths, whole.strengths, atol=1e-9)
+    np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-9)
+    assert [one.rank_high for one in found.standings] == [one.rank_high for one in whole.standings]
+
+
+def test_files_without_both_bad_votes(tmp_path: Path) -> None:
+    """Dropped votes are dropped in files too, with their voters' numbers; no file is an error."""
+    table = arena(np.random.default_rng(12), battles=600, items=6, voters=40)
+    table["winner"] = ["both_bad" if word == "tie" else word for word in table["winner"]]
+    whole = Leaderboard.fit(Battles.from_frame(table, both_bad="drop"))
+    pq.write_table(pa.table(table), tmp_path / "all.parquet")
+    found = Leaderboard.scan(tmp_path, both_bad="drop")
+    np.testing.assert_allclose(found.strengths, whole.strengths, atol=1e-9)
+    np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-9)
+    with pytest.raises(EmptyTable):
+        Leaderboard.scan(tmp_path / "nowhere")

@@ -121,11 +121,11 @@ def standings_of(
     place = np.where(kept, np.cumsum(kept) - 1, -1)
     lines = []
     for item, name in enumerate(items):
-        record = (None, None, None) if records is None else tuple(records[item].tolist())
+        won, even, lost = (None, None, None) if records is None else map(float, records[item])
         at = int(place[item])
         if at < 0:
             nothing = (None, None, None, None, None, 1, len(items), False, False)
-            lines.append(Standing(name, *nothing, *record, reasons[item]))
+            lines.append(Standing(name, *nothing, won, even, lost, reasons[item]))
             continue
         strength, reach = float(strengths[at]), REACH * float(errors[at])
         placed = bool(ranks.placed[at])
@@ -141,7 +141,9 @@ def standings_of(
                 int(ranks.high[at]) if placed else len(items),
                 bool(ranks.may_be_first[at]),
                 placed,
-                *record,
+                won,
+                even,
+                lost,
                 reasons[item] or ("" if placed else "its rank may be nearly any"),
             )
         )
