@@ -45,13 +45,17 @@ def arena(rng: np.random.Generator) -> pa.Table:
 
 #: A fresh process: what it loads first is not in its seconds, and is in its memory.
 MEASURE = """
-import resource, sys, time
+import sys, time
 from masquerade.answers import Battles
 from masquerade.preference import Leaderboard
 Leaderboard.fit({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]}, prior=1)
 start = time.process_time()
-Leaderboard.scan(sys.argv[1]) if sys.argv[2] == "all" else Leaderboard.fit(Battles.read(sys.argv[1]))
-print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
+path, what = sys.argv[1:]
+Leaderboard.scan(path) if what == "all" else Leaderboard.fit(Battles.read(path))
+seconds = time.process_time() - start
+# Not `ru_maxrss`, in which the process that started this one is.
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(seconds, int(status["VmHWM"].split()[0]) / 1000)
 """
 
 

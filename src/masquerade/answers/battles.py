@@ -313,8 +313,8 @@ def _indices(indices: pa.Array) -> Codes:
     return np.asarray(whole.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
-def _coded_texts(table: pa.Table, name: str, what: str) -> tuple[Codes, list[str]]:
-    """Return a column of texts as codes and the texts; `what` is missing in the error."""
+def _coded_texts(table: pa.Table, name: str, message: str) -> tuple[Codes, list[str]]:
+    """Return a column of texts as codes and the texts; the error's text is `message`."""
     if table.column_names.count(name) > 1:
         raise SchemaError(f"column {name!r} stands twice; rename or drop one.")
     column = table[name]
@@ -336,7 +336,7 @@ def _coded_texts(table: pa.Table, name: str, what: str) -> tuple[Codes, list[str
     if empty or codes.min(initial=0) < 0:
         bad = np.isin(codes, [-1, *empty])
         if bad.any():
-            raise InvalidRecord(f"column {name!r}, row {int(np.argmax(bad)) + 1}: {what}.")
+            raise InvalidRecord(f"column {name!r}, row {int(np.argmax(bad)) + 1}: {message}.")
     return codes, [text or "" for text in texts]
 
 

@@ -56,7 +56,7 @@ def menus(
     out: WeightsFile = None,
     json: AsJson = False,
 ) -> None:
-    """Learn what the voters prefer from choices among several alternatives.
+    """Learn a preference from choices among several alternatives.
 
     A choice is protected (the unit choice): which of the shown alternatives was chosen. The
     mechanism auto is menu-response, which masks each choice on its voter's device, or item-wins
@@ -82,7 +82,7 @@ def menus(
 def _learned(
     table: MenuChoices, mechanism: str, losses: Losses, public_menus: bool
 ) -> SocialPreference:
-    """Return what a mechanism of menus learns."""
+    """Return the preference that a mechanism of menus learns."""
     from masquerade.preference import (
         MenuResponse,
         SocialPreference,

@@ -79,7 +79,7 @@ def prefer(
     out: WeightsFile = None,
     json: AsJson = False,
 ) -> None:
-    """Learn what the voters prefer from their choices between two, with a privacy guarantee.
+    """Learn a preference from choices between two, with a privacy guarantee.
 
     The first line of the output states the guarantee: what is protected, from whom, and at which
     epsilon. It is about the published result and, for local mechanisms, about what a server would

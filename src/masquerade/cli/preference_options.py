@@ -134,7 +134,7 @@ class Losses:
 
     @classmethod
     def read(cls, epsilon: str | None, epsilons: Path | None) -> Losses:
-        """Return what --epsilon or --epsilons says."""
+        """Return the losses of --epsilon or --epsilons."""
         if epsilons is None:
             return cls(epsilon, None)
         if epsilon is not None:

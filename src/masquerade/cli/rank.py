@@ -183,7 +183,7 @@ def _private(
 def _rankings(
     frame: pa.Table, mechanism: str, epsilon: str | None, items: Path | None, outputs: Outputs
 ) -> None:
-    """Print what rankings say of their items."""
+    """Print the strengths of ranked items."""
     from masquerade.preference import (
         Rankings,
         SocialPreference,

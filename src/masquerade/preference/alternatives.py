@@ -1,4 +1,4 @@
-"""Alternatives compared by learned weights: their ranking with intervals, and who beats whom."""
+"""Alternatives compared by learned weights: ranking, intervals and pairwise probabilities."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import in_range
 from masquerade.preference.learn import Alternative, SocialPreference
-
-#: Probability from which on one of two alternatives is called better than the other.
-SURE = 0.975
+from masquerade.preference.rank_intervals import rank_intervals
 
 _POINTS = 41  # of a decision curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlternativeRanking(Result):
-    """Alternatives in the order of preference, with what is known of that order.
+    """Alternatives in the order of preference, with intervals and possible ranks.
 
     Attributes
     ----------
@@ -35,7 +33,7 @@ class AlternativeRanking(Result):
     low, high : float array, shape (n_alternatives,)
         Ends of the 95 % interval of `utility`.
     best_rank, worst_rank : int array, shape (n_alternatives,)
-        1 and how many others are better for sure; last but those that are worse for sure.
+        Ends of the interval of each rank; all intervals hold together, at 95 %.
     beats : float array, shape (n_alternatives, n_alternatives)
         Probability that the row is truly preferred to the column, given errors that are normal; 1/2
         on the diagonal.
@@ -158,9 +156,10 @@ def rank_alternatives(
     # Without any error the sign alone decides, and ndtr of 40 is 1.
     scaled = np.divide(margin, deviation, out=40.0 * np.sign(margin), where=known)
     beats = ndtr(scaled)
-    # Ranks that it may have: behind all that surely beat it, before all that it surely beats.
-    better = (beats > SURE).sum(axis=0)
-    worse = (beats > SURE).sum(axis=1)
+    # Ranks that it may have: behind all that are decided to beat it, before all that it beats. The
+    # decisions hold together, for whoever looks at a ranking looks at all pairs.
+    decided = rank_intervals(utility, spread).better | (~known & (margin > 0))
+    better, worse = decided.sum(axis=0), decided.sum(axis=1)
     return AlternativeRanking(
         tuple(names[place] for place in order),
         utility,

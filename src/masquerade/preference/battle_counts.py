@@ -144,7 +144,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedBattles:
-    """Counts, and the cell that each battle is counted in; who voted is known from these alone.
+    """Counts, and the cell, outcome and voter of each battle.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The price of a private preference: what each voter pays, charged to their accounts."""
+"""The price of a private preference, charged to each voter's account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from masquerade.preference.vector_noise import rho_of_gaussian
 def charge_voters(
     ledger: Ledger, mechanism: PreferenceMechanism, comparisons: Comparisons, name: str
 ) -> Iterator[None]:
-    """Charge every voter whose records are used, all or nobody; see `charge_all`.
+    """Charge every voter with a record, all or nobody; see `charge_all`.
 
     Each pays for all of their records, at their own epsilon: what the guarantee calls voter level.
     Who has no record pays nothing where numbers of records are public. Gaussian noise has no
@@ -44,7 +44,7 @@ def charge_voters(
 def voter_costs(
     mechanism: PrivateMechanism, comparisons: Comparisons, name: str
 ) -> list[tuple[str, Cost]]:
-    """Return each voter who pays, and what would be charged."""
+    """Return each paying voter with the cost."""
     epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
     counts = comparisons.records_per_voter().tolist()
     # Voters with equal epsilons and numbers of records pay alike; each price is computed once.

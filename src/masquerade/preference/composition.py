@@ -1,4 +1,4 @@
-"""The parts of a private mechanism: a statistic, noise that hides it, and who adds the noise.
+"""The parts of a private mechanism: a statistic, its noise, and the trust model.
 
 The three meet in whole numbers. A statistic turns each voter's records into a row of integers and
 bounds how far one record can move it; noise masks rows at an epsilon; trust decides whether every
@@ -60,7 +60,7 @@ class Fidelity(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """Masked rows, as they reach whoever computes the result."""
+    """Masked rows, as the server or the aggregator gets them."""
 
     # array, shape (n_rows, size). Masked. One a voter or one a record from devices; one for all
     # where the sum was masked.
@@ -156,7 +156,7 @@ class Statistic(Protocol):
         ...
 
     def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
-        """Return weights; `pairs` are what was shown, where that is public."""
+        """Return weights; `pairs` are the shown pairs, where these are public."""
         ...
 
 
@@ -181,7 +181,7 @@ class Noise(Protocol):
         ...
 
     def loss(self, epsilon: Fraction, sensitivity: Sensitivity, *, units: int) -> Micro:
-        """Return what changing `units` units of a voter together costs, at most."""
+        """Return the largest loss of changing `units` units of a voter together."""
         ...
 
     def fidelity(self, epsilon: Fraction, sensitivity: Sensitivity, size: int) -> Fidelity:
@@ -190,7 +190,7 @@ class Noise(Protocol):
 
 
 class Trust(Protocol):
-    """A trust model: who adds the noise, and so has to be trusted; a frozen dataclass."""
+    """A trust model: the side that adds the noise; a frozen dataclass."""
 
     #: Whether noise is drawn for all voters together, so that they share an epsilon.
     one_epsilon: ClassVar[bool]
@@ -203,7 +203,7 @@ class Trust(Protocol):
     def collect(
         self, parts: Composition, comparisons: Comparisons, epsilons: Epsilons, source: WordSource
     ) -> Reports:
-        """Return what reaches whoever computes the result, masked."""
+        """Return the masked rows of all voters."""
         ...
 
 
@@ -226,5 +226,5 @@ class Composition:
     trust: Trust
 
     def loss(self, epsilon: Fraction, *, features: int, units: int) -> Micro:
-        """Return what changing `units` units of a voter together costs, at most."""
+        """Return the largest loss of changing `units` units of a voter together."""
         return self.noise.loss(epsilon, self.statistic.sensitivity(features), units=units)

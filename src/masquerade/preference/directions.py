@@ -1,4 +1,4 @@
-"""Directions: of records, in whole numbers, of voters, and of what was learned.
+"""Directions of records, of voters and of learned weights, in whole numbers.
 
 The direction of a record is a vector of whole numbers whose norm is bounded exactly, so that
 sensitivities are too: a float can exceed a bound by its last bits, a sum of integers cannot.
@@ -36,7 +36,7 @@ _FIXED_POINT = 1 << 20
 
 
 def integer_root(squares: Integers) -> Integers:
-    """Return the largest integers whose squares are at most `squares` (0 to below 2**62)."""
+    """Return the integer square roots of `squares` (0 to below 2**62), rounded down."""
     root: Integers = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     root -= root * root > squares  # the float is off by one at most
     root += (root + 1) ** 2 <= squares
@@ -159,7 +159,7 @@ def _spread_around_directions(
 
 
 def direction_fidelity(cosine: float, mean_square: float, features: int) -> Fidelity:
-    """Return the fidelity of a report whose cosine with its direction has this mean and square.
+    """Return the fidelity of a report, from mean and mean square of its cosine.
 
     A report divided by the mean cosine is unbiased and ``1 / cosine**2`` long on average, squared;
     1 of this is the direction, the rest is noise, spread over the features.

@@ -1,4 +1,4 @@
-"""The ball of weights whose absolute values sum to at most a bound."""
+"""The ball of weights under a bound on the sum of absolute values."""
 
 from __future__ import annotations
 

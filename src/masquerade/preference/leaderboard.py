@@ -57,7 +57,7 @@ PULLED = "strengths are pulled towards the mean by the prior"
 
 
 def no_guarantee() -> Guarantee:
-    """Return the guarantee of what is computed from raw votes: none."""
+    """Return the guarantee of a result of raw votes: none."""
     return Guarantee(
         *(INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS),
         answers=1,
@@ -245,7 +245,7 @@ class Leaderboard(Result):
         ranks: RankIntervals,
         covariates: Sequence[str] = (),
     ) -> Leaderboard:
-        """Return the leaderboard of a fit whose items are still to be named."""
+        """Return the leaderboard of a fit; its items are named later."""
         m = fit.counts.items
         deviation = np.sqrt(np.diag(errors))
         effects = tuple(
@@ -367,7 +367,7 @@ def _model(ties: TieChoice, counts: BattleCounts) -> Ties:
 
 
 def _errors(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, tuple[str, ...]]:
-    """Return the larger of the model's and the voters' errors, and what they assume."""
+    """Return the larger of the model's and the voters' errors, and their assumptions."""
     own = fit.inverse()
     if battles.voter is None:
         scatter, notes = battle_scatter(fit), [INDEPENDENT]
@@ -387,7 +387,7 @@ def _errors(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, tuple[st
 
 
 def _seed(counts: BattleCounts) -> int:
-    """Return a seed that the table alone determines, in whatever order its rows stand."""
+    """Return a seed that the counts determine, and not the order of rows."""
     return zlib.crc32(counts.first.tobytes() + counts.second.tobytes() + counts.counts.tobytes())
 
 

@@ -120,7 +120,7 @@ class SocialPreference(Result):
         coins: Coins | None = None,
         public_menus: bool = False,
     ) -> SocialPreference:
-        """Learn what the voters prefer, and publish it under a guarantee.
+        """Learn the voters' preference, and publish it under a guarantee.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class SocialPreference(Result):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee: whom the weights protect, from whom, and how much."""
+        """The guarantee of the published weights."""
         return self.release.guarantee
 
     @property

@@ -1,4 +1,4 @@
-"""Luce's model of first choices: strengths from wins and menus, whatever the menus come from.
+"""Luce's model of first choices: strengths from wins and menus.
 
 Luce's axiom (1959): item i is taken from a menu S with probability ``e**t_i / sum_S e**t_j``. A
 ranking is a series of such choices from what is left (Plackett 1975).

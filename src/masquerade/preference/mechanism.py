@@ -1,4 +1,4 @@
-"""Mechanisms and what they publish: weights, the noise in them, and a guarantee."""
+"""Mechanisms and their releases: weights, the noise in them, and a guarantee."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _channel(groups: Integers, epsilon: float) -> tuple[Floats, Floats]:
 
 
 def _best_partitions(slope: Floats, chance: Floats, epsilon: float) -> Integers:
-    """Return the partition of each menu whose report has most information, (n_choices, k).
+    """Return the most informative partition of each menu, (n_choices, k).
 
     `slope` (n_choices, k, n_features): of each alternative's chance, scaled so that information
     counts alike in all directions. `chance` (n_choices, k).

@@ -120,7 +120,7 @@ class MenuResponse:
         return self._mask(menus, source, given)
 
     def collect(self, reported: MenuChoices, *, public_menus: bool = False) -> Release:
-        """Return what masked choices say together: the server's half, which costs nothing more.
+        """Return the preference that masked choices give: the server's half.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class MenuResponse:
         coins: Coins | None = None,
         public_menus: bool = False,
     ) -> SocialPreference:
-        """Mask every choice and learn what the voters prefer.
+        """Mask every choice and learn a preference from the reports.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class MenuResponse:
 
 
 def fit_menus(menus: MenuChoices | Frame) -> SocialPreference:
-    """Return what choices from menus say, without privacy: a multinomial logit fit.
+    """Return a multinomial logit fit of choices from menus, without privacy.
 
     Parameters
     ----------

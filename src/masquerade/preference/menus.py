@@ -184,7 +184,7 @@ class MenuChoices(Result):
         return np.diff(self.offsets)
 
     def comparisons(self) -> Comparisons:
-        """Return choices of named items as records: 1 for what was chosen, -1 for the others.
+        """Return choices of named items as records: 1 for the chosen item, -1 for the others.
 
         `ItemWins` learns from them, where menus are public and an aggregator sees the choices.
 

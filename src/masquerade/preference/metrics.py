@@ -30,7 +30,7 @@ REFERENCES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Score(Result):
-    """A share of agreement, with what it agrees.
+    """A share of agreement and its reference.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def expected_agreement(
 
 
 def held_out_accuracy(learned: SocialPreference, held_out: Comparisons | Frame) -> Score:
-    """Return how often the weights prefer what people chose (reference r4).
+    """Return how often the weights prefer the chosen alternative (reference r4).
 
     Parameters
     ----------

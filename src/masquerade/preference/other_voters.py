@@ -1,4 +1,4 @@
-"""What other voters would have changed: the sampling error of sums that were masked.
+"""Sampling errors of masked sums, under drawing other voters.
 
 A voter's own part of a masked sum is private, so its spread over voters is not there to be looked
 at where an aggregator adds the noise; it is then taken from public numbers and the release. Reports

@@ -1,4 +1,4 @@
-"""Strengths of items from the shares of people who prefer one of two, as they were estimated.
+"""Strengths of items from estimated shares of votes for one of two.
 
 A survey that asks about pairs learns for each pair how many prefer the first: from masked reports
 at several privacy levels, with an error. This turns those shares into one scale.
@@ -91,7 +91,7 @@ def rank_pairs(
     *,
     prior: float = PRIOR,
 ) -> PairRanking:
-    """Return Bradley-Terry strengths from the share who prefer the first of each pair.
+    """Return Bradley-Terry strengths from the share of votes for the first of each pair.
 
     Parameters
     ----------

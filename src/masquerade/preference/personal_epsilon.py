@@ -1,4 +1,4 @@
-"""Epsilons of voters, and how much each voter counts who gives more or less than others."""
+"""Personal epsilons of voters, and the weight of each voter."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def epsilons_of(epsilon: Fraction | tuple[Fraction, ...], voters: int) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class EpsilonGroups:
-    """Voters who differ in how much they give away.
+    """A made-up crowd of conservative, moderate and liberal voters.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def effective_voters(shares: Floats) -> float:
 
 
 def weight_report(shares: Floats, epsilons: Sequence[Fraction]) -> dict[str, Any]:
-    """Return public numbers that say who counts how much, as JSON values."""
+    """Return the weights of voters by epsilon, as JSON values."""
     groups: dict[Fraction, float] = {}
     for epsilon, share in zip(epsilons, shares.tolist(), strict=True):
         groups[epsilon] = groups.get(epsilon, 0.0) + share

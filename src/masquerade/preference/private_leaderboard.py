@@ -60,7 +60,7 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True)
 class PrivateLeaderboard:
-    """A leaderboard whose votes are masked by an aggregator, or one by one on devices.
+    """A leaderboard of votes that an aggregator or each voter's device masks.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ CHOICE_OF_VOTES = "one vote ends otherwise: the other item wins, or neither; its
 
 
 def exact_scores(table: Battles, unit: BattleUnit) -> tuple[Integers, int]:
-    """Return what is masked, before it is: a whole number an item, and the number of ties.
+    """Return exact scores, a whole number an item, and the number of ties.
 
     Of the unit choice twice the wins and the ties; of records net wins; of voters net wins divided
     by the voter's number of votes, in steps of 1 / `STEPS`, and the ties likewise.
@@ -339,7 +339,7 @@ def _covariance(fit: StrengthFit, noise: Floats, *, random_schedule: bool) -> Fl
 
 
 def _schedule_scatter(fit: StrengthFit) -> Floats:
-    """Return what drawing pairs at random adds to the covariance of scores and ties."""
+    """Return the covariance of scores and ties under drawing other pairs."""
     counts = fit.counts
     m, pairs = counts.items, len(counts.first)
     first, tie, second = np.exp(DAVIDSON.log_probabilities(fit.advantages(), fit.tie))

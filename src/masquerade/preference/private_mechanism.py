@@ -203,7 +203,7 @@ class PrivateMechanism(ABC):
     def report_rows(
         self, records: Comparisons, epsilon: Fraction, *, coins: Coins | None = None
     ) -> Rows:
-        """Return the masked rows of voters who share an epsilon, one a voter or one a record.
+        """Return the masked rows of voters at one epsilon, one a voter or one a record.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class PrivateMechanism(ABC):
         pairs: Comparisons | None = None,
         public_menus: bool = False,
     ) -> Release:
-        """Return what the reports of many devices say together; the server's half.
+        """Return the release of many devices' reports; the server's half.
 
         Parameters
         ----------

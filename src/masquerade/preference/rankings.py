@@ -231,7 +231,7 @@ def _fit_stages(
     prior: float,
     whose: Integers,
 ) -> ItemStrengths:
-    """Return the strengths of choices from what is left, each of a numbered voter."""
+    """Return strengths from the stages of rankings, each of a numbered voter."""
     names, listed = _checked(stages, items)
     k = len(names)
     taken = np.array([menu[0] for menu in listed])

@@ -127,8 +127,8 @@ def _ranking(ranking: AlternativeRanking) -> str:
     return (
         f"<h2>Ranking</h2><table class='rows'><thead>{heads}</thead>{''.join(rows)}</table>"
         '<p class="soft">Utilities are measured from the mean of all alternatives. “Ranks” '
-        "are those it may have, given orders that are 97.5 % sure; “beats next” is the probability "
-        "that it is truly preferred to the next, 50 % where nothing is known.</p>"
+        "are those it may have, for all alternatives together at 95 %; “beats next” is the "
+        "probability that it is truly preferred to the next, 50 % where nothing is known.</p>"
     )
 
 
@@ -150,7 +150,7 @@ def _matrix(ranking: AlternativeRanking) -> str:
 
 
 def _percent(chance: float) -> str:
-    """Return a probability in words of a table: never 0 or 100 % of what is uncertain."""
+    """Return a probability for a table, never 0 or 100 %."""
     if chance > 0.995:
         return "&gt;99%"
     return "&lt;1%" if chance < 0.005 else f"{chance:.0%}"

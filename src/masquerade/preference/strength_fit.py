@@ -203,7 +203,7 @@ def _by_voter(voter: Integers | Codes, weight: Floats | None) -> Iterator[Intege
 def _scatter_of(
     fit: StrengthFit, battles: CountedBattles, scores: Floats, order: Integers
 ) -> tuple[Floats, int]:
-    """Return the summed outer products of voters whose votes stand together, and their number."""
+    """Return the summed outer products of some voters' scores, and the number of voters."""
     assert battles.voter is not None
     size = len(fit.parameters)
     meat = np.zeros((size, size))

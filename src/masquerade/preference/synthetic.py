@@ -1,4 +1,4 @@
-"""Made-up voters whose true weights are known."""
+"""Made-up voters with known true weights."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MadeUpVoters:
         return mean
 
     def choose(self, rng: np.random.Generator, records: int) -> Comparisons:
-        """Show every voter `records` pairs of alternatives and return what they chose.
+        """Return the choices of every voter on `records` pairs of alternatives.
 
         Features are named ``f0``, ``f1``, ... and have no declared ranges. The utility of an
         alternative is normal around ``weights . features`` with variance 1/2; the larger is chosen.

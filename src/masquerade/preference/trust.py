@@ -116,7 +116,7 @@ class Aggregator:
 
 
 def whose_noise(trust: str, weights: Weighting, most: float) -> Device | Aggregator:
-    """Return the trust model of a mechanism whose noise either side can add."""
+    """Return the trust model of a mechanism for either trust."""
     one_of(trust, "trust", ("local", "aggregator"))
     device = Device(weights, most)
     return Aggregator() if trust == "aggregator" else device

@@ -1,4 +1,4 @@
-"""Sums of voters' vectors between two parties who see only the total, with noise of both.
+"""Sums of voters' vectors between two parties, with noise of both; neither sees a vector.
 
 Each voter's device splits a vector of whole numbers into two shares with a proof that its length is
 within a public bound; the parties check it with each other's help, add up what holds, and each adds
@@ -89,7 +89,7 @@ class TwoParties:
 
 
 def two_party_sum(rows: Integers, block: Vector, noise: SumNoise, coins: Coins) -> Integers:
-    """Return what two parties publish together of vectors that devices split between them.
+    """Return the noisy sum that two parties publish of vectors split between them.
 
     `rows` (n_voters, size): squares of a row add to at most ``block.largest**2``; the device
     refuses others, and the parties refuse whatever a device sends in their place.

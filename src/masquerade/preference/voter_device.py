@@ -65,13 +65,13 @@ class Masking(Protocol):
     def report_rows(
         self, records: Comparisons, epsilon: Fraction, *, coins: Coins | None = None
     ) -> Rows:
-        """Return the masked rows of voters who share an epsilon."""
+        """Return the masked rows of voters at one epsilon."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class VoterDevice:
-    """A voter's half of a mechanism whose noise is added on devices.
+    """The voter's half of a local mechanism.
 
     Attributes
     ----------

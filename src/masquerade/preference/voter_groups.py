@@ -1,4 +1,4 @@
-"""Groups of voters who want different things: a mixture, as large as held-out choices support."""
+"""Groups of voters: a mixture, as large as held-out choices support."""
 
 from __future__ import annotations
 

@@ -95,13 +95,13 @@ class Automatic:
         coins: Coins | None = None,
         public_menus: bool = False,
     ) -> Release:
-        """Return what the chosen mechanism releases; see `PrivateMechanism.release`."""
+        """Return the release of the chosen mechanism; see `PrivateMechanism.release`."""
         comparisons = Comparisons.of(comparisons)
         chosen = self.choose(comparisons)
         return chosen.release(comparisons, coins=coins, public_menus=public_menus)
 
     def simulate(self, comparisons: Comparisons | Frame, rng: np.random.Generator) -> Release:
-        """Return what the chosen mechanism releases with seeded noise; it protects nobody."""
+        """Return the chosen mechanism's release with seeded noise; it protects nobody."""
         comparisons = Comparisons.of(comparisons)
         return self.choose(comparisons).simulate(comparisons, rng)
 
@@ -111,7 +111,7 @@ class Automatic:
 
     @property
     def _smallest(self) -> Fraction:
-        """The epsilon of whoever gives least."""
+        """The smallest epsilon of a voter."""
         own = read_epsilon(self.epsilon)
         return min(own) if isinstance(own, tuple) else own
 

@@ -75,7 +75,7 @@ class BoundedFit:
         return SENSITIVITY
 
     def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
-        """Return the largest variance between fits, whose squares add to at most the bound's."""
+        """Return the largest variance between fits under the bound."""
         # Of vectors whose squares add to at most B**2, the mean square a feature is B**2 / d.
         bound = float(read_bound(self.bound))
         return np.full(len(variance), bound**2 / features), variance * (bound / STEPS) ** 2

@@ -95,7 +95,7 @@ class Choices:
         return np.ones(len(variance)), variance
 
     def estimate(self, reports: Reports, pairs: Comparisons | None) -> Estimate:
-        """Return what masked choices say; of the pairs, which was chosen is not read."""
+        """Return weights from masked choices; the chosen side of a pair is not read."""
         assert pairs is not None
         signs, voter = reports.rows[:, 0], pairs.voter
         # A device sends signs; anything else would weigh more than a choice.
@@ -133,7 +133,7 @@ class ChoiceNoise:
     delta: ClassVar[Fraction] = Fraction(0)
 
     def response(self, epsilon: Fraction) -> RandomizedResponse:
-        """Return what each choice of a voter with this epsilon goes through."""
+        """Return the randomized response of a choice at this epsilon."""
         return RandomizedResponse(2, epsilon=epsilon)
 
     def mask(

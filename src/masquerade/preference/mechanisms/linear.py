@@ -257,7 +257,7 @@ class LinearSum:
 
 @dataclass(frozen=True)
 class LinearMechanism(PrivateMechanism):
-    """The sum of chosen directions plus additive noise: what its three kinds have in common."""
+    """The sum of chosen directions plus additive noise: the base of three mechanisms."""
 
     unit: Unit = "record"
     weights: Weighting = "equal"

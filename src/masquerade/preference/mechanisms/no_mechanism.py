@@ -1,4 +1,4 @@
-"""The mechanism that protects nobody: what private results are measured against."""
+"""The mechanism that protects nobody: the baseline of private results."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ class VoterNetWins:
 
 
 def published_counts(counts: Integers) -> Integers:
-    """Return what is masked: of two items the first alone, for the second follows from it."""
+    """Return the counts to mask: of two items the first alone, as the second follows."""
     return counts[:, :1] if counts.shape[1] == 2 else counts
 
 
@@ -327,7 +327,7 @@ ItemTrust = Literal["local", "aggregator"]
 
 @dataclass(frozen=True)
 class ItemMechanism(PrivateMechanism):
-    """Counts of named items plus additive noise: what the three kinds have in common."""
+    """Counts of named items plus additive noise: the base of three mechanisms."""
 
     weights: Weighting = "equal"
     most: float = MOST_TIMES_EQUAL

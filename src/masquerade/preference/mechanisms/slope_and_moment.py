@@ -100,7 +100,7 @@ class SlopeAndMoment:
         return np.concatenate([sums_by_voter(units, records.offsets), *products], axis=1)
 
     def sensitivity(self, features: int) -> Sensitivity:
-        """Return how far the slope moves; see `moment_sensitivity` for what follows it."""
+        """Return how far the slope moves; see `moment_sensitivity` for the moment."""
         return direction_sensitivity(features)
 
     def spread(self, variance: Floats, records: Integers, features: int) -> tuple[Floats, Floats]:
