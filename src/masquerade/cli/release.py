@@ -277,11 +277,11 @@ def _compared(
     """Return the density of the claims themselves, and errors against it; for the collector."""
     import numpy as np
 
-    from masquerade.release import PosteriorHistogram, bandwidths, fit_density, ise
+    from masquerade.release import bandwidths, fit_density, ise
 
     given = getattr(engine, "bandwidth", None)
-    if isinstance(engine, PosteriorHistogram) and engine.objects is not None:
-        grouped = grouped.about(engine.objects)
+    if engine.public_objects is not None:
+        grouped = grouped.about(engine.public_objects)
     width = bandwidths(grouped, "robust" if given in (None, "own") else float(given))
     result: dict[str, Any] = {}
     if domain is not None:
@@ -292,8 +292,8 @@ def _compared(
         result["reference_floor"] = [float(floor.min()), float(floor.max())]
     reference = fit_density(grouped, bandwidth=width, progress=tell)
     result |= ise(reference, published).to_json()
-    if isinstance(engine, PosteriorHistogram):
-        result["rel_ise_without_noise"] = ise(reference, engine.without_noise(grouped)).rel_ise
+    if (exact := engine.without_noise(grouped)) is not None:
+        result["rel_ise_without_noise"] = ise(reference, exact).rel_ise
     return reference, result
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee
@@ -18,6 +19,9 @@ from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import PARTICIPATION, UNITS, Unit, no_guarantee, release_guarantee
 from masquerade.release.release import Release
+
+if TYPE_CHECKING:
+    from masquerade.release.mixtures import Mixtures
 
 #: Claims to release, or the densities that are learnt from them already.
 Data = GroupedClaims | DensityModel
@@ -44,6 +48,24 @@ class Engine(ABC):
 
     #: What the command line calls the engine.
     name: ClassVar[str]
+
+    #: Whether the engine has a guarantee.
+    private: ClassVar[bool] = False
+
+    #: Parameters that are given beside the text form.
+    beside: ClassVar[tuple[str, ...]] = ()
+
+    #: The only unit that the engine protects; None where it can be chosen, or nothing is protected.
+    only_unit: ClassVar[Unit | None] = None
+
+    @property
+    def public_objects(self) -> Sequence[Any] | None:
+        """The public list of objects; None where objects are those of the claims."""
+        return None
+
+    def without_noise(self, claims: GroupedClaims) -> Mixtures | None:
+        """Return the densities without noise, for the collector; None where that means nothing."""
+        return None
 
     @classmethod
     def parameters(cls) -> dict[str, str]:
@@ -136,6 +158,9 @@ class PrivateEngine(Engine):
     >>> isinstance(parse_engine("claims", epsilon=1, domain=(0, 10)), PrivateEngine)
     True
     """
+
+    private: ClassVar[bool] = True
+    beside: ClassVar[tuple[str, ...]] = ("domain",)
 
     epsilon: NumberLike
     domain: Domain | Ends | None

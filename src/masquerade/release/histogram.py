@@ -20,6 +20,7 @@ from masquerade.release.bandwidth import own_bandwidth
 from masquerade.release.engine import Data, PrivateEngine, claims_of
 from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, nearest_counts
 from masquerade.release.grouped_claims import GroupedClaims
+from masquerade.release.guarantee import Unit
 from masquerade.release.mixtures import Mixtures
 from masquerade.release.release import Release
 
@@ -217,6 +218,7 @@ class TwoPassHistogram(Histogram):
     """
 
     name: ClassVar[str] = "hist2"
+    only_unit: ClassVar[Unit | None] = "user"
 
     low_agreement: float = 0.5
     high_agreement: float = 0.8

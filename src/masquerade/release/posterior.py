@@ -99,6 +99,7 @@ class PosteriorHistogram(Histogram):
     """
 
     name: ClassVar[str] = "claims"
+    beside: ClassVar[tuple[str, ...]] = ("domain", "objects")
     has_own_bandwidth: ClassVar[bool] = False
     #: What densities should resemble.
     target: ClassVar[Target] = "claims"
@@ -209,6 +210,11 @@ class PosteriorHistogram(Histogram):
         # Sum of squared weights over the squared sum: 1 / the effective number of claims.
         sampling = np.where(total > 0, squares / np.maximum(total, 1) ** 2, 1.0)
         return NoisyHistograms(counts, count, total, sampling, 2 * largest / float(epsilon))
+
+    @property
+    def public_objects(self) -> Sequence[Any] | None:
+        """The public list of objects, where there is one."""
+        return self.objects
 
     def without_noise(self, claims: GroupedClaims) -> Mixtures:
         """Return the densities of exact counts in the same bins: what no noise at all would give.

@@ -20,7 +20,7 @@ from masquerade.exact.number import NumberLike, whole
 from masquerade.mechanisms.text import read_field, read_text_form
 from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
-from masquerade.release.engine import Data, Engine, PrivateEngine, claims_of
+from masquerade.release.engine import Data, Engine, claims_of
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.guarantee import Unit
 from masquerade.release.histogram import Histogram, TwoPassHistogram
@@ -90,19 +90,18 @@ def _engine(text: str, beside: Mapping[str, Any]) -> Engine:
     for key in beside:
         if key in values:
             raise MechanismSyntaxError(f"{key} is given twice, once in {text!r}; drop one.")
-        tables = {"domain": PrivateEngine, "objects": PosteriorHistogram}
-        if key not in types[name] and not issubclass(kind, tables.get(key, ())):
-            promise = "" if issubclass(kind, PrivateEngine) else "promises nothing and "
+        if key not in types[name] and key not in kind.beside:
+            promise = "" if kind.private else "promises nothing and "
             raise ParameterError(f"{name} {promise}has no {key}; it has {', '.join(types[name])}.")
     values |= beside
-    if issubclass(kind, PrivateEngine):
+    if kind.private:
         if "epsilon" not in values:
             raise ParameterError(
                 f"{name} needs epsilon, the privacy loss that the release may cost."
             )
         values.setdefault("domain", None)  # the engine says why there has to be one
-        if issubclass(kind, TwoPassHistogram):
-            values.setdefault("unit", "user")  # it has no other
+        if kind.only_unit is not None:
+            values.setdefault("unit", kind.only_unit)
     return kind(**values)
 
 
@@ -273,9 +272,9 @@ def _grouped(
         return GroupedClaims.of(data, missing=missing, duplicates=duplicates)
     except EmptyTable:
         # where participation is hidden, that nobody took part is released like anything else
-        if not isinstance(engine, PosteriorHistogram) or engine.objects is None:
+        if engine.public_objects is None:
             raise
-        return GroupedClaims.none(engine.objects)
+        return GroupedClaims.none(engine.public_objects)
 
 
 def _within_cap(engine: Engine, data: Data, source: WordSource) -> Data:
