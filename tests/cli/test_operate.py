@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.server.db.test_migrations import database_of_before
 
 from masquerade.cli.terminal import disk_trouble
 from masquerade.server import Services
-from masquerade.server.db.engine import connect, migrate, revisions
+from masquerade.server.db.engine import revisions
 from masquerade.server.demo import seed_demo
 from masquerade.server.settings import sqlite_url
 
@@ -147,14 +148,12 @@ def test_a_new_key(run: Run, data: Path, tmp_path: Path) -> None:
 
 def test_migrating(run: Run, tmp_path: Path) -> None:
     """A dry run says what would be done and does nothing; then it is done, once."""
-    engine = connect(sqlite_url(tmp_path / "masquerade.sqlite3"))
-    migrate(engine, to="0002")
-    engine.dispose()
+    database_of_before(sqlite_url(tmp_path / "masquerade.sqlite3")).dispose()
     dry = run("migrate", "--dry-run", "--data-dir", tmp_path, "--json").json
-    assert (dry["revision"], dry["newest"], dry["dry_run"]) == ("0002", NEWEST, True)
-    assert [step[:4] for step in dry["steps"]] == list(revisions())[2:]
+    assert (dry["revision"], dry["newest"], dry["dry_run"]) == ("0013", NEWEST, True)
+    assert [step[:4] for step in dry["steps"]] == list(revisions())
     wet = run("migrate", "--data-dir", tmp_path, "--json").json
-    assert (wet["before"], wet["revision"], wet["steps"]) == ("0002", NEWEST, dry["steps"])
+    assert (wet["before"], wet["revision"], wet["steps"]) == ("0013", NEWEST, dry["steps"])
     assert run("migrate", "--data-dir", tmp_path, "--json").json["steps"] == []
 
 

@@ -157,15 +157,18 @@ def migrate(
 
     Example: masquerade migrate --dry-run --data-dir data
     """
+    from masquerade.server.db.conversion import CONVERTED
     from masquerade.server.db.engine import migrate as bring
     from masquerade.server.db.engine import require_known, revision, revisions
 
     with _database(data_dir, config, make=not dry_run) as engine:
         with engine.connect() as connection:
             before = revision(connection)
-        require_known(before)
+        if before != CONVERTED:
+            require_known(before)
         known = list(revisions())
-        steps = known if before is None else known[known.index(before) + 1 :]
+        # What is converted takes the steps from the first schema on, as an empty database does.
+        steps = known[known.index(before) + 1 :] if before in known else known
         if not dry_run:
             bring(engine)
     words = revisions()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import text
 from tests.server.accounts.casts import PASSWORD
 from tests.server.devices import all_at_once, everything
 from tests.surveys.small_surveys import define
@@ -23,7 +23,6 @@ from masquerade.server.accounts.sessions import IDLE_DAYS, Sessions
 from masquerade.server.accounts.surveyor_rights import Credentials
 from masquerade.server.accounts.teams import RIGHTS, ROLES
 from masquerade.server.accounts.tokens import ApiTokens
-from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.security import SESSION_DAYS
 
@@ -384,32 +383,6 @@ def test_logins_are_of_one_person(cast: Cast) -> None:
             accounts.rename(owner, login="ann", name=name)
     with pytest.raises(ParameterError, match="no role"):
         teams.set_role(cast.team, editor, "root")
-
-
-def second_schema(engine: Engine) -> None:
-    """Bring an empty database to the schema before accounts, with a survey in it."""
-    migrate(engine, to="0002")
-    with engine.execution_options(write=True).begin() as connection:
-        connection.execute(
-            text(
-                "INSERT INTO survey (token, title, definition, hash, pseudonym_key, state, opened, "
-                "listed) VALUES ('aa', 'Old', '{}', 'h', 'k', 'closed', '2026-01-01', false)"
-            )
-        )
-        connection.execute(text("INSERT INTO setting VALUES ('session_key', 'k')"))
-
-
-def test_surveys_of_before_belong_to_the_first_team(empty_database_url: str) -> None:
-    """The migration gives every survey to one first team and forgets the old cookie's key."""
-    engine = connect(empty_database_url)
-    second_schema(engine)
-    migrate(engine, to="0003")
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT team FROM survey")).scalars().all() == [FIRST_TEAM]
-        assert connection.execute(text("SELECT id FROM team")).scalars().all() == [FIRST_TEAM]
-        assert connection.execute(text("SELECT count(*) FROM setting")).scalar() == 0
-    assert {"account", "membership", "api_token"} <= set(inspect(engine).get_table_names())
-    engine.dispose()
 
 
 def test_surveys_are_their_teams(cast: Cast) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
+from tests.server.db.test_migrations import database_of_before
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.exact import Micro
 from masquerade.server import Services, Settings
-from masquerade.server.db.engine import connect, migrate
 from masquerade.server.operations import order_checks
 from masquerade.server.operations.check_result import CheckResult
 from masquerade.server.operations.doctor import examine
@@ -155,9 +155,7 @@ def test_a_foreign_table(furnished: Services) -> None:
 
 def test_a_schema_behind(empty_database_url: str) -> None:
     """A schema of an earlier version asks for the upgrade."""
-    engine = connect(empty_database_url)
-    migrate(engine, to="0002")
-    engine.dispose()
+    database_of_before(empty_database_url).dispose()
     found = {one.check: one for one in examine(Settings(empty_database_url))}
     assert found["schema"].status == "problem"
     assert "migrate" in found["schema"].detail

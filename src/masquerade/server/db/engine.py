@@ -13,9 +13,11 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 
 from masquerade.errors import OperationError, WrongSchema
+from masquerade.server.db.conversion import CONVERTED, convert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 VERSION_TABLE = "alembic_version"
+FIRST_REVISION = "0001"
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
 
 
@@ -54,7 +56,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
 
 
 def migrate(engine: Engine, *, to: str = "head") -> None:
-    """Bring the schema to this version, from an empty database or any earlier version."""
+    """Bring the schema to this version, from an empty database or an earlier version."""
     # The write lock comes first (SQLite), so that two processes cannot both see the old revision.
     with engine.execution_options(write=True).begin() as connection:
         upgrade(connection, to=to)
@@ -68,6 +70,10 @@ def upgrade(connection: Connection, *, to: str = "head") -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
     # Read after the lock: a process that waited sees what the first one migrated.
     found = revision(connection)
+    if found == CONVERTED:
+        convert(connection)
+        found = FIRST_REVISION
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '{found}'"))
     if to == "head" and found == newest_revision():
         return  # as at most starts, which need not load Alembic
     require_known(found)

@@ -14,6 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, func, select, union_all
 
+from masquerade.server.db.conversion import CONVERTED
 from masquerade.server.db.engine import VERSION_TABLE, revision, revisions
 from masquerade.server.db.tables import ENTRY, METADATA, PARTICIPATION, SURVEY
 from masquerade.server.operations.check_result import CheckResult, ok, problem, skipped, warning
@@ -29,11 +30,10 @@ def schema_finding(connection: Connection) -> CheckResult:
         return ok("schema", f"revision {found}, the newest.")
     if found is None:
         return problem("schema", "the database is empty; masquerade migrate fills it.")
-    if found in known:
-        behind = len(known) - 1 - known.index(found)
+    if found in (*known, CONVERTED):
         return problem(
             "schema",
-            f"revision {found} is {behind} behind {known[-1]}; make a backup, then run masquerade "
+            f"revision {found} comes before {known[-1]}; make a backup, then run masquerade "
             "migrate.",
         )
     return problem(
