@@ -78,7 +78,16 @@ def test_a_wrong_parameter_says_which() -> None:
 
 def test_an_error_knows_the_members_of_its_problem() -> None:
     """What a class takes by name beside the message is what its problem details carry."""
-    refused = errors.InsufficientFunds("no", needed=3, there=1, currency="EUR")
-    assert refused.details == {"needed": 3, "there": 1, "currency": "EUR"}
+    refused = errors.InsufficientBudget("no", needed=3, residual=1, unit="rho")
+    assert refused.details == {"needed": 3, "residual": 1, "unit": "rho"}
+    again = errors.InsufficientBudget.from_problem("no", {"needed": 3, "residual": "x", "unit": 1})
+    assert again.details == {"needed": 3.0, "residual": 0.0, "unit": ""}
     assert errors.WrongState("no").details == {}
     assert errors.NotFound("no").details == {}
+
+
+def test_one_class_has_one_slug() -> None:
+    """No two classes name the same slug, and every class is found by its own."""
+    named = [one for one in CLASSES.values() if "slug" in vars(one)]
+    assert len({one.slug for one in named}) == len(named)
+    assert errors.MasqueradeError.by_slug() == {one.slug: one for one in named}

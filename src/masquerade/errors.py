@@ -43,7 +43,6 @@
         ├── InvalidDocument (ValueError) a written survey that cannot be read, and where
         ├── StaleVersion            412 stale-version          somebody has changed it meanwhile
         ├── QuotaFull               409 budget-exhausted       enough people have begun it
-        ├── InsufficientFunds       409 insufficient-funds     less money than this takes
         ├── WrongState              409 wrong-state            survey or participation is elsewhere
         ├── AlreadyParticipated     409 already-participated   begun or answered before
         ├── InvalidReport           422 invalid-report         not a report of its mechanism
@@ -62,6 +61,7 @@ included.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -74,13 +74,41 @@ class MasqueradeError(Exception):
 
     slug: ClassVar[str] = "validation-error"
     status: ClassVar[int] = 422
-    members: ClassVar[tuple[str, ...]] = ()
+    #: Each member with its type.
+    members: ClassVar[Mapping[str, type]] = {}
 
     @property
     def details(self) -> dict[str, Any]:
         """The values of `members`, without those that are not known."""
         values = {name: getattr(self, name) for name in self.members}
         return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def advice(self) -> str:
+        """The message as a participant reads it."""
+        return str(self)
+
+    @classmethod
+    def from_problem(cls, detail: str, problem: Mapping[str, Any]) -> MasqueradeError:
+        """Return the error that problem details of this slug stand for.
+
+        The server's word is not trusted: a member of another type counts as nothing.
+        """
+        values = {}
+        for name, kind in cls.members.items():
+            value = problem.get(name)
+            if kind is float and isinstance(value, int):
+                value = float(value)
+            values[name] = value if isinstance(value, kind) else kind()
+        return cls(detail, **values)
+
+    @classmethod
+    def by_slug(cls) -> dict[str, type[MasqueradeError]]:
+        """Return the class of each slug below this one that a class names itself."""
+        found = {cls.slug: cls} if "slug" in vars(cls) else {}
+        for below in cls.__subclasses__():
+            found |= below.by_slug()
+        return found
 
 
 class InputError(MasqueradeError, ValueError):
@@ -234,13 +262,21 @@ class InsufficientBudget(LedgerError):
 
     slug = "privacy-cap-exceeded"
     status = 409
-    members = ("needed", "residual", "unit")
+    members: ClassVar[Mapping[str, type]] = {"needed": float, "residual": float, "unit": str}
 
     def __init__(self, message: str, *, needed: float, residual: float, unit: str) -> None:
         super().__init__(message)
         self.needed = needed
         self.residual = residual
         self.unit = unit
+
+    @property
+    def advice(self) -> str:
+        """The message as a participant reads it."""
+        return (
+            f"This level costs {self.unit} {self.needed:g} and you have {self.residual:g} left. "
+            "Choose a level that protects more, or raise your cap."
+        )
 
 
 class ClearDisclosureRefused(LedgerError):
@@ -254,12 +290,20 @@ class ClearDisclosureRefused(LedgerError):
 
     slug = "clear-cap-exceeded"
     status = 409
-    members = ("needed", "residual")
+    members: ClassVar[Mapping[str, type]] = {"needed": int, "residual": int}
 
     def __init__(self, message: str, *, needed: int, residual: int) -> None:
         super().__init__(message)
         self.needed = needed
         self.residual = residual
+
+    @property
+    def advice(self) -> str:
+        """The message as a participant reads it."""
+        return (
+            f"This level sends {self.needed} answers as they are and your cap leaves "
+            f"{self.residual}. Choose a level that masks them."
+        )
 
 
 class KeyConflict(LedgerError):
@@ -305,33 +349,13 @@ class StaleVersion(SurveyError):
 
 
 class QuotaFull(SurveyError):
-    """As many people as a survey asks for at this level, or can pay, have begun it.
+    """As many people as a survey asks for at this level have begun it.
 
     Nothing was reserved.
     """
 
     slug = "budget-exhausted"
     status = 409
-
-
-class InsufficientFunds(SurveyError):
-    """There is less money in an account than a transfer takes; nothing was moved.
-
-    Attributes
-    ----------
-    needed, there : int
-    currency : str
-    """
-
-    slug = "insufficient-funds"
-    status = 409
-    members = ("needed", "there", "currency")
-
-    def __init__(self, message: str, *, needed: int, there: int, currency: str) -> None:
-        super().__init__(message)
-        self.needed = needed
-        self.there = there
-        self.currency = currency
 
 
 class Unauthenticated(SurveyError):
@@ -359,7 +383,7 @@ class TooManyAttempts(SurveyError):
 
     slug = "too-many-attempts"
     status = 429
-    members = ("seconds",)
+    members: ClassVar[Mapping[str, type]] = {"seconds": int}
 
     def __init__(self, message: str, *, seconds: int) -> None:
         super().__init__(message)
@@ -370,6 +394,7 @@ class TooManyReservations(SurveyError):
     """Too many surveys were begun and given up, or left, before their questions were shown."""
 
     slug = "too-many-reservations"
+    # Not 429: waiting a moment does not help, opening a survey does.
     status = 409
 
 
@@ -384,11 +409,11 @@ class WrongState(SurveyError):
 
     slug = "wrong-state"
     status = 409
-    members = ("state",)
+    members: ClassVar[Mapping[str, type]] = {"state": str}
 
     def __init__(self, message: str, *, state: str | None = None) -> None:
         super().__init__(message)
-        self.state = state
+        self.state = state or None
 
 
 class AlreadyParticipated(SurveyError):
@@ -449,7 +474,7 @@ class AggregationRefused(SurveyError):
 
     slug = "aggregation-refused"
     status = 409
-    members = ("kind",)
+    members: ClassVar[Mapping[str, type]] = {"kind": str}
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)

@@ -87,7 +87,7 @@ def honest(definition: Survey, token: str, level: str) -> dict[str, Any]:
                 **state,
                 "state": "submitted",
                 "battery": battery,
-                "paid": None,
+                "reward": None,
                 "completion_code": None,
                 "bill": {
                     "survey_epsilon": chosen.guarantee().epsilon_user.to_json(),

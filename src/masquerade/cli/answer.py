@@ -131,7 +131,7 @@ def answer(
             "sent": {one.question.id: one.text for one in receipt.reports},
             "drawn_before": receipt.drawn_before,
             "bill": receipt.bill.to_json(),
-            "paid": receipt.paid,
+            "reward": receipt.reward,
             "completion_code": receipt.completion_code,
         }
         if receipt.sealed_bytes is not None:

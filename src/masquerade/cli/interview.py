@@ -179,5 +179,5 @@ def _say_bill(console: Console, bill: Bill) -> None:
 def _say_reward(console: Console, part: Participation) -> None:
     if part.completion_code is not None:
         say(console, f"Your completion code is {part.completion_code}.")
-    if part.paid is not None:
-        say(console, f"{part.paid['amount']} {part.paid['currency']} came into your wallet.")
+    if part.reward is not None:
+        say(console, f"It is worth {part.reward['amount']} {part.reward['currency']}.")

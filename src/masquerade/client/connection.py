@@ -10,30 +10,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from masquerade.errors import (
-    AlreadyParticipated,
-    ClearDisclosureRefused,
-    CommitmentMismatch,
-    ConfirmationNeeded,
-    Forbidden,
-    IdempotencyConflict,
-    InsufficientBudget,
-    InsufficientFunds,
-    InvalidReport,
-    LevelNotAllowed,
-    MasqueradeError,
-    NotFound,
-    ParameterError,
-    QuotaFull,
-    ServerUnavailable,
-    StaleVersion,
-    SurveyError,
-    SurveyHashMismatch,
-    TooManyAttempts,
-    TooManyReservations,
-    Unauthenticated,
-    WrongState,
-)
+from masquerade.errors import MasqueradeError, ParameterError, ServerUnavailable, SurveyError
 
 if TYPE_CHECKING:
     import httpx
@@ -227,58 +204,16 @@ def _json(content: dict[str, Any]) -> bytes:
     return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-_REFUSALS: dict[str, type[MasqueradeError]] = {
-    one.slug: one
-    for one in (
-        Unauthenticated,
-        Forbidden,
-        StaleVersion,
-        NotFound,
-        AlreadyParticipated,
-        QuotaFull,
-        InvalidReport,
-        LevelNotAllowed,
-        SurveyHashMismatch,
-        CommitmentMismatch,
-        IdempotencyConflict,
-        ConfirmationNeeded,
-        TooManyReservations,
-        ParameterError,
-    )
-}
+_REFUSALS = MasqueradeError.by_slug()
 
 
 def error_of(status: int, problem: dict[str, Any]) -> MasqueradeError:
     """Return the exception that problem details (``application/problem+json``) stand for."""
     slug = str(problem.get("type", "")).rpartition("/")[2]
     detail = str(problem.get("detail") or f"the server refused the request ({status}).")
-    if slug == "wrong-state":
-        state = problem.get("state")
-        return WrongState(detail, state=state if isinstance(state, str) else None)
-    if slug == "privacy-cap-exceeded":
-        needed, residual = _amounts(problem)
-        return InsufficientBudget(
-            detail, needed=needed, residual=residual, unit=str(problem.get("unit", "epsilon"))
-        )
-    if slug == "clear-cap-exceeded":
-        needed, residual = _amounts(problem)
-        return ClearDisclosureRefused(detail, needed=int(needed), residual=int(residual))
-    if slug == "too-many-attempts":
-        return TooManyAttempts(detail, seconds=_whole(problem.get("seconds")))
-    if slug == "insufficient-funds":
-        needed, there = (_whole(problem.get(name)) for name in ("needed", "there"))
-        currency = str(problem.get("currency", ""))
-        return InsufficientFunds(detail, needed=needed, there=there, currency=currency)
-    if slug == "validation-error" and isinstance(problem.get("errors"), list):
-        wrong = "; ".join(f"{e.get('pointer')}: {e.get('detail')}" for e in problem["errors"])
-        return ParameterError(f"{detail} {wrong}")
-    return _REFUSALS.get(slug, SurveyError)(detail)
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _amounts(problem: dict[str, Any]) -> tuple[float, float]:
-    needed, residual = problem.get("needed", 0), problem.get("residual", 0)
-    return float(needed), float(residual)
+    if slug == ParameterError.slug:
+        errors = problem.get("errors")
+        places = errors if isinstance(errors, list) else []
+        wrong = (f"{e.get('pointer')}: {e.get('detail')}" for e in places if isinstance(e, dict))
+        return ParameterError(" ".join((detail, "; ".join(wrong))).rstrip())
+    return _REFUSALS.get(slug, SurveyError).from_problem(detail, problem)

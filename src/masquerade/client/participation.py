@@ -79,7 +79,7 @@ class Receipt:
     # Whether the masks had been drawn in an earlier attempt: then the answers of that one count,
     # and those given now were not used.
     drawn_before: bool
-    paid: dict[str, Any] | None = None  # what came into the wallet: ``currency`` and ``amount``
+    reward: dict[str, Any] | None = None  # what the code is worth: ``currency`` and ``amount``
     completion_code: str | None = None  # what shows a panel that the reports have arrived
     # Length in bytes of the two sealed halves, where they were sent and no reports.
     sealed_bytes: int | None = None
@@ -130,10 +130,10 @@ class Participation:
         return str(self._read()["reveal"])
 
     @property
-    def paid(self) -> dict[str, Any] | None:
-        """Payment into the wallet: ``currency`` and ``amount``."""
-        paid = self._read().get("paid")
-        return None if paid is None else dict(paid)
+    def reward(self) -> dict[str, Any] | None:
+        """Worth of the completion code: ``currency`` and ``amount``."""
+        reward = self._read().get("reward")
+        return None if reward is None else dict(reward)
 
     @property
     def completion_code(self) -> str | None:
@@ -330,9 +330,9 @@ class Participation:
             }
             answer = self._step("PUT", "sealed-report" if split else "response", body)
             require_done(answer, record, ("submitted",))
-            paid, code = answer.get("paid"), answer.get("completion_code")
+            reward, code = answer.get("reward"), answer.get("completion_code")
             got = {
-                "paid": paid if isinstance(paid, dict) else None,
+                "reward": reward if isinstance(reward, dict) else None,
                 "completion_code": code if isinstance(code, str) else None,
             }
             promise = self._level(record).guarantee()
@@ -361,7 +361,7 @@ class Participation:
             self.reports if sealed is None else (),
             bill,
             drawn_before,
-            record.get("paid"),
+            record.get("reward"),
             record.get("completion_code"),
             sealed,
         )

@@ -34,7 +34,6 @@ from masquerade.server.http.problem import (
     describe_problems,
     masquerade_problem,
     problem,
-    status_of,
     wants_json,
     wrong_places,
 )
@@ -46,7 +45,6 @@ from masquerade.server.routes import (
     audit,
     completion_codes,
     front,
-    funds,
     health,
     joining,
     me,
@@ -97,8 +95,6 @@ for _part in (
     survey_pages.routes,
     two_parties.helpers,
     two_parties.surveys,
-    funds.routes,
-    funds.pages,
     webhooks.routes,
     webhooks.pages,
     audit.routes,
@@ -133,7 +129,6 @@ def create_app(
         allow_clear=settings.allow_clear,
         reservation_days=settings.reservation_days,
         unopened_reservations=settings.unopened_reservations,
-        commission_percent=settings.commission_percent,
         webhook_private=settings.webhook_private,
         helper_private=settings.helper_private,
         rewrites=sweeps,
@@ -287,7 +282,7 @@ def _answer_errors(app: FastAPI) -> None:
             return masquerade_problem(error)
         if isinstance(error, Unauthenticated):
             return RedirectResponse(sign_in_address(request), 303)
-        status, _ = status_of(error)
+        status = error.status
         return render(request, "error.html", {"status": status, "detail": error}, status=status)
 
     @app.exception_handler(RequestValidationError)

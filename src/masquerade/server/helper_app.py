@@ -19,7 +19,7 @@ from masquerade import __version__
 from masquerade.errors import AggregationRefused, MasqueradeError, OperationError
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.pages import STATIC, render
-from masquerade.server.http.problem import masquerade_problem, problem, status_of, wants_json
+from masquerade.server.http.problem import masquerade_problem, problem, wants_json
 from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.routes import app_shell, helper_party
@@ -110,7 +110,7 @@ def _answer_errors(app: FastAPI) -> None:
     def own(request: Request, error: MasqueradeError) -> Response:
         if wants_json(request):
             return masquerade_problem(error)
-        status, _ = status_of(error)
+        status = error.status
         return render(request, "error.html", {"status": status, "detail": error}, status=status)
 
     @app.exception_handler(RequestValidationError)

@@ -36,13 +36,11 @@ from masquerade.server.parties.leader_aggregation import LeaderAggregation
 from masquerade.server.parties.proposals import Proposals, bind_task
 from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.parties.team_helpers import Helpers
-from masquerade.server.payments.funds import Funds
-from masquerade.server.payments.rewards import CompletionCodes
-from masquerade.server.payments.wallets import Wallets
 from masquerade.server.results.cache import ResultCache, StoredReports
 from masquerade.server.surveys.drafts import Drafts
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.lifecycle import Lifecycle
+from masquerade.server.surveys.rewards import CompletionCodes
 from masquerade.server.surveys.selection_runs import SelectionRuns
 from masquerade.server.surveys.survey_records import Surveys
 from masquerade.server.webhooks.webhooks import Webhooks
@@ -65,8 +63,6 @@ class Services:
     identities: Identities
     audit_log: AuditLog
     webhooks: Webhooks
-    funds: Funds
-    wallets: Wallets
     completion_codes: CompletionCodes
     surveys: Lifecycle
     drafts: Drafts
@@ -80,7 +76,6 @@ class Services:
     participations: Participations
     profiles: Profiles
     daily_jobs: DailyJobs
-    commission_percent: int
     person_key: str = field(repr=False)
 
     @classmethod
@@ -94,7 +89,6 @@ class Services:
         allow_clear: bool = False,
         reservation_days: int = 2,
         unopened_reservations: int = 20,
-        commission_percent: int = 0,
         webhook_private: bool = False,
         helper_private: bool = False,
         rewrites: bool = True,
@@ -152,7 +146,6 @@ class Services:
             surveys,
             today=today,
             caps=caps,
-            commission_percent=commission_percent,
             confirm=proposals.confirm,
         )
         participations = Participations(
@@ -183,8 +176,6 @@ class Services:
             ),
             audit_log=AuditLog(transactions, today=today),
             webhooks=Webhooks(transactions, today=today, private=webhook_private, seals=seals),
-            funds=Funds(transactions, today=today),
-            wallets=Wallets(transactions, today=today),
             completion_codes=CompletionCodes(transactions),
             surveys=lifecycle,
             drafts=drafts,
@@ -204,7 +195,6 @@ class Services:
                 caps=caps,
                 reservation_days=reservation_days,
             ),
-            commission_percent=commission_percent,
             # All names in the ledger are made with it, so it never changes.
             person_key=values.secret("person_key"),
         )

@@ -88,7 +88,6 @@ class Settings:
     # How many surveys a participant may begin on a day without opening them; 0 is without limit.
     unopened_reservations: _Count = 20
     # What the operator gets on top of what participants get, in percent of it.
-    commission_percent: Annotated[_Whole, _whole(100)] = 0
     # An OpenID provider by which surveyors may sign in: its address, what it knows this server by,
     # and what people know it by. The secret is not shown.
     openid_issuer: str = ""

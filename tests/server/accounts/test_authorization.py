@@ -159,23 +159,6 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/release/promise"): "reports:read",
     ("POST", "/release/synthetic"): "reports:read",
     # The desk.
-    ("GET", "/api/v1/me/wallet"): PARTICIPANT,
-    ("POST", "/api/v1/me/payouts"): PARTICIPANT,
-    ("POST", "/api/v1/me/payouts/{payout}/take-back"): PARTICIPANT,
-    ("GET", "/api/v1/funds"): "funds:manage",
-    ("POST", "/api/v1/funds/deposits"): "funds:manage",
-    ("POST", "/api/v1/funds/withdrawals"): "funds:manage",
-    ("POST", "/api/v1/funds/surveys/{token}"): "funds:manage",
-    ("GET", "/api/v1/funds/payouts"): "funds:manage",
-    ("GET", "/api/v1/funds/payouts.csv"): "funds:manage",
-    ("POST", "/api/v1/funds/payouts/{payout}/paid"): "funds:manage",
-    ("POST", "/api/v1/funds/payouts/{payout}/refused"): "funds:manage",
-    ("GET", "/funds"): "funds:manage",
-    ("POST", "/funds/deposits"): "funds:manage",
-    ("POST", "/funds/withdrawals"): "funds:manage",
-    ("POST", "/funds/surveys/{token}"): "funds:manage",
-    ("POST", "/funds/payouts"): "funds:manage",
-    ("GET", "/funds/payouts.csv"): "funds:manage",
     ("GET", "/api/v1/webhooks"): "team:manage",
     ("POST", "/api/v1/webhooks"): "team:manage",
     ("DELETE", "/api/v1/webhooks/{webhook}"): "team:manage",
@@ -314,7 +297,7 @@ def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
     services, client = served.services, served.client
     need = NEEDS[method, path]
     # These do not change who anybody is: the same people can ask for the next one too.
-    if method in ("GET", "HEAD") or path.startswith(("/api/", "/surveys", "/funds", "/webhooks")):
+    if method in ("GET", "HEAD") or path.startswith(("/api/", "/surveys", "/webhooks")):
         scene = served.scenes.get(need) or Scene.of(Cast(services), need)
         served.scenes[need] = scene
     else:

@@ -19,6 +19,7 @@ from masquerade.server.db import conversion
 from masquerade.server.db.engine import connect, migrate, newest_revision, revision, revisions
 from masquerade.server.db.tables import METADATA
 from masquerade.server.operations.doctor import examine
+from masquerade.server.surveys.rewards import Reward
 
 pytestmark = pytest.mark.both_databases
 
@@ -68,8 +69,17 @@ def test_the_schema_of_before_opens(empty_database_url: str) -> None:
     assert (codes.given, codes.checked) == (4, 0)
     Device(secret(12)).send(services, services.surveys.record(found["Codes"]), [0, 1])
     assert services.surveys.record(found["Codes"]).responses == 4
+    assert {one.amount for one in codes.codes or ()} == {0}
+    reward = services.surveys.record(found["Wallet"]).reward
+    assert reward == Reward("EUR", {"high": 5, "medium": 8})
+    Device().send(services, services.surveys.record(found["Wallet"]), [0, 1], level="medium")
+    paid = services.completion_codes.of_survey(found["Wallet"], over=True).codes
+    assert [one.amount for one in paid or ()] == [8]
     [draft] = [one for one in services.surveys.listed(team=record.team) if one.state == "draft"]
     assert draft.title == "Draft"
+    plan = services.drafts.draft(draft.token, team=record.team).document.plan
+    assert (plan.reward, plan.prices) == ("codes", {"high": 2, "medium": 3})
+    assert not {"book_account", "payout"} & set(inspect(services.engine).get_table_names())
     services.close()
     checks = ("schema", "tables", "ledger")
     wrong = [one for one in examine(Settings(empty_database_url)) if one.check in checks]

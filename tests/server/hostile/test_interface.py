@@ -14,7 +14,7 @@ from hypothesis.errors import Unsatisfiable
 
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.security import COOKIE, csrf_token
-from masquerade.server.payments.rewards import Reward
+from masquerade.server.surveys.rewards import Reward
 from masquerade.surveys import Choice, Comparison, Number, Rating
 from masquerade.surveys.survey import Survey, commitment_of
 
@@ -108,11 +108,8 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
     import httpx
 
     server = live_server(rate_participant=0, rate_address=0)
-    server.services.funds.pay_in(FIRST_TEAM, amount=9, currency="credits", note="", key="k")
-    reward = Reward("wallet", "credits", {"high": 3})
-    survey = server.services.surveys.open_survey(
-        of_every_kind(), listed=True, reward=reward, budget=9
-    )
+    reward = Reward("credits", {"high": 3})
+    survey = server.services.surveys.open_survey(of_every_kind(), listed=True, reward=reward)
     schema = schemathesis.openapi.from_url(f"{server.url}{DOCUMENT}")
     described = {
         (result.ok().method.upper(), result.ok().path): result.ok()
@@ -159,7 +156,7 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
         wish = {"payer": FIRST_TEAM, "currency": "credits", "destination": "Ann"}
         for _ in range(2):
             payout = ask("POST", "/me/payouts", wish, key="2" * 32)["payout"]["id"]
-        for path in ("/me", "/me/ledger", "/me/export", "/me/wallet", "/invitations"):
+        for path in ("/me", "/me/ledger", "/me/export", "/invitations"):
             ask("GET", path)
         ask("POST", "/me/payouts/{payout}/take-back", payout=payout)
         ask("POST", f"{steps}/withdraw", participation=id_)
@@ -250,8 +247,6 @@ def test_files_are_described_as_they_are_answered(live_server: LiveServers) -> N
 # survey or a plan that is whole.
 _BEYOND_SCHEMAS = {
     ("POST", "/api/v1/me/payouts"),
-    ("POST", "/api/v1/funds/deposits"),
-    ("POST", "/api/v1/funds/withdrawals"),
     ("POST", "/api/v1/surveys"),
     ("PATCH", "/api/v1/surveys/{token}"),
     ("POST", "/api/v1/surveys/{token}/preview"),

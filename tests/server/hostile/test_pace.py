@@ -11,8 +11,7 @@ from tests.server.refusals import problem_of
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Settings
-from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.payments.rewards import Reward
+from masquerade.server.surveys.rewards import Reward
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,12 +32,10 @@ def served(live_server: LiveServers) -> Iterator[tuple[LiveServer, httpx.Client]
         yield server, client
 
 
-def paying(server: LiveServer, people: int, *, level: str = "medium") -> Any:
-    """Open a survey that pays so many people."""
-    key = secrets.token_hex(8)
-    server.services.funds.pay_in(FIRST_TEAM, amount=people, currency="credits", note="", key=key)
-    reward = Reward("wallet", "credits", {level: 1})
-    return server.services.surveys.open_survey(define(level=level), reward=reward, budget=people)
+def paying(server: LiveServer, *, level: str = "medium") -> Any:
+    """Open a survey that gives codes."""
+    reward = Reward("credits", {level: 1})
+    return server.services.surveys.open_survey(define(level=level), reward=reward)
 
 
 def begin(
@@ -67,7 +64,7 @@ def test_one_address_does_not_empty_a_paying_survey(
 ) -> None:
     """From one address (of IPv6: one network) so many begin, then one is told how long to wait."""
     server, client = served
-    survey = paying(server, 50)
+    survey = paying(server)
     found = [begin(client, survey.token, f"2001:db8::{n:x}").status_code for n in range(1, 31)]
     assert found == [201] * REWARDED + [429] * (30 - REWARDED)
     refusal = begin(client, survey.token, "2001:db8::1")
@@ -76,7 +73,7 @@ def test_one_address_does_not_empty_a_paying_survey(
     assert refusal.headers["retry-after"] == str(problem["seconds"])
     assert begin(client, survey.token, "192.0.2.1").status_code == 201
     # Another survey is another matter, and one that gives nothing has a pace of its own.
-    assert begin(client, paying(server, 5).token, "2001:db8::1").status_code == 201
+    assert begin(client, paying(server).token, "2001:db8::1").status_code == 201
     free = server.services.surveys.open_survey(define())
     found = [begin(client, free.token, "2001:db8::1").status_code for _ in range(OTHER + 2)]
     assert found == [201] * OTHER + [429] * 2
@@ -85,7 +82,7 @@ def test_one_address_does_not_empty_a_paying_survey(
 def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client]) -> None:
     """Asking again, a wrong request and a refusal for other reasons use up nothing."""
     server, client = served
-    survey = paying(server, 50)
+    survey = paying(server)
     secret, key = secrets.token_hex(16), secrets.token_hex(16)
     assert begin(client, survey.token, "192.0.2.1", secret=secret, key=key).status_code == 201
     for _ in range(2 * REWARDED):
@@ -106,7 +103,7 @@ def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client]) -> 
 def test_a_refusal_for_money_is_not_counted(served: tuple[LiveServer, httpx.Client]) -> None:
     """Where the money is used up nobody is counted, on the way back out of the transaction."""
     server, client = served
-    survey = paying(server, 1)
+    survey = paying(server)
     assert begin(client, survey.token, "192.0.2.1").status_code == 201
     for _ in range(2 * REWARDED):
         assert begin(client, survey.token, "192.0.2.1").status_code == 409
@@ -116,7 +113,7 @@ def test_a_class_behind_one_address_can_answer(live_server: LiveServers) -> None
     """With the settings that a server begins with, thirty pupils begin a paying survey at once."""
     assert Settings("").rate_rewarded >= ONE_CLASS
     server = live_server()
-    survey = paying(server, 100)
+    survey = paying(server)
     with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
         found = [begin(client, survey.token, "192.0.2.1").status_code for _ in range(100)]
     assert found[:ONE_CLASS] == [201] * ONE_CLASS

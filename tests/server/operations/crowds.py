@@ -19,7 +19,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.server import Services
 from masquerade.server.db.tables import PARTICIPATION
-from masquerade.server.payments.rewards import Reward
+from masquerade.server.surveys.rewards import Reward
 
 if TYPE_CHECKING:
     from masquerade.server.surveys.survey_records import SurveyRecord
@@ -59,7 +59,7 @@ class Crowd:
         """Make a database with a survey that gives codes."""
         self.draws.turn("the server")
         services = self.open(url)
-        survey = services.surveys.open_survey(define(), reward=Reward("codes", "", {}))
+        survey = services.surveys.open_survey(define(), reward=Reward())
         services.identity("0" * 32)
         services.close()
         return survey

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from masquerade.errors import MasqueradeError
 from masquerade.server import Settings, create_app
 from masquerade.server.http.deadline import PATIENCE_SECONDS
-from masquerade.server.http.problem import _STATUS
 from masquerade.server.http.security import LARGEST_BODY
 from masquerade.server.participants import participations
 
@@ -19,7 +19,7 @@ SOURCES = (ROOT / "src" / "masquerade" / "server").rglob("*.py")
 PARTICIPANTS = ("/api/v1/participations", "/api/v1/me", "/api/v1/invitations", "/api/v1/levels")
 INVITATION = "/api/v1/surveys/{token}/invitation"
 # Problems of surveyors' requests only, which other pages tell of.
-SURVEYORS = {"forbidden", "stale-version"}
+SURVEYORS = {"forbidden", "stale-version", "aggregation-refused"}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,8 @@ def test_every_state_is_on_the_page() -> None:
 
 def test_every_problem_is_on_the_page() -> None:
     """Each type of problem stands in the table with its status, and no other does."""
-    slugs = {slug: status for status, slug in _STATUS.values() if slug not in SURVEYORS}
+    known = MasqueradeError.by_slug()
+    slugs = {slug: one.status for slug, one in known.items() if slug not in SURVEYORS}
     text = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
     slugs |= {m[2]: int(m[1]) for m in re.finditer(r'problem\(\s*(\d{3}), "([a-z-]+)"', text)}
     slugs |= dict.fromkeys(re.findall(r'wrong_places\(\s*"([a-z-]+)"', text), 422)

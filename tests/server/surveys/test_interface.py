@@ -330,7 +330,7 @@ def test_closing_pages_lead_on(desk: Desk) -> None:
 
 
 def test_the_review_tells_what_it_costs(desk: Desk) -> None:
-    """In all and by level; whether that is a limit, and what of the team's money is set aside."""
+    """In all and by level; whether that is a limit, and that codes tell levels."""
     draft = desk.make(template="pick")
     page = f"/surveys/{draft['token']}/review"
     assert "nobody is paid for taking part" in desk.client.get(page).text
@@ -345,8 +345,5 @@ def test_the_review_tells_what_it_costs(desk: Desk) -> None:
     text = desk.client.get(page).text
     assert "credits at most" in text
     assert "Places are not limited" not in text
-    desk.change(draft, plan={"quotas": False, "reward": "wallet"})
-    text = desk.client.get(page).text
-    assert "credits at most" in text
-    assert f"{cost} for people" in text
-    assert "of the team’s" in text
+    desk.change(draft, plan={"quotas": False, "reward": "codes"})
+    assert "which levels their owners chose" in desk.client.get(page).text

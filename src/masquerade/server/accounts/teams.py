@@ -38,7 +38,6 @@ RIGHTS: Final = {
     "results:read": "see results",
     "reports:read": "take away single masked reports",
     "team:manage": "invite people, change roles, end anybody's tokens, set webhooks",
-    "funds:manage": "pay in and pay out",
     "audit:read": "see the audit log and check the ledger",
     "settings:read": "see the server's settings",
 }

@@ -34,7 +34,7 @@ _LOGGER = logging.getLogger(__name__)
 #: Tables with rows of participants, in the order in which they are locked.
 TABLES = (
     *("participation", "ledger_entry", "ledger_balance", "caps_to_come", "completion_code"),
-    *("quota_count", "book_account", "book_transfer", "payout"),
+    "quota_count",
     *("split_report", "withdrawn_report"),
 )
 

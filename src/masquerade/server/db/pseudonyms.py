@@ -33,18 +33,6 @@ class Pseudonyms:
         again = "" if attempt == 1 else f":{attempt}"
         return keyed(self.key, f"participation:{survey}:{self.secret}{again}")
 
-    def wallet(self, team: str) -> str:
-        """Return the name of what a team owes this person; no other name leads to it."""
-        return keyed(self.key, f"wallet:{team}:{self.secret}")
-
-    def payee(self, team: str) -> str:
-        """Return the name under which this person asks a team to be paid."""
-        return keyed(self.key, f"payee:{team}:{self.secret}")
-
-    def transfer(self, survey: str, step: str, attempt: int) -> str:
-        """Return the name of a movement of money for a participation, so that it is made once."""
-        return keyed(self.key, f"{step}:{survey}:{attempt}:{self.secret}")
-
     def completion(self, survey: str) -> str:
         """Return what the completion code for a survey is made of."""
         return keyed(self.key, f"completion:{survey}:{self.secret}")

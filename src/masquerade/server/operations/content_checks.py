@@ -17,7 +17,6 @@ from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.tables import SURVEY
 from masquerade.server.operations.check_result import PROBLEM, CheckResult, ok, problem
-from masquerade.server.payments.double_entry import wrong_accounts
 from masquerade.server.surveys.quotas import wrong_counts
 from masquerade.surveys.survey import Survey
 
@@ -121,17 +120,6 @@ def _account(ledger: Ledger, tables: LedgerTables, person: str) -> tuple[str | N
     return None, rebuilt.entries
 
 
-def money_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield every account of money that is wrong, and ledgers that do not add up."""
-    wrong, count = wrong_accounts(connection)
-    for what in wrong[:_MOST_TOLD]:
-        yield problem("book", f"{what} Restore a backup.")
-    if len(wrong) > _MOST_TOLD:
-        yield problem("book", f"{len(wrong) - _MOST_TOLD} more accounts are wrong.")
-    if not wrong:
-        yield ok("book", f"{count} accounts: every balance holds, every book adds up.")
-
-
 def audit_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield every audit log whose chain is broken."""
     broken, entries = False, 0
@@ -146,13 +134,12 @@ def audit_findings(connection: Connection) -> Iterator[CheckResult]:
 
 
 def integrity_of(engine: Engine) -> dict[str, Any]:
-    """Return whether everything holds; nothing in it names a person, a wallet or an amount."""
+    """Return whether everything holds; nothing in it names a person or an amount."""
     reading = engine
     if engine.dialect.name == "postgresql":
         reading = engine.execution_options(isolation_level="REPEATABLE READ")
     checks = {
         "ledger": ledger_findings,
-        "book": money_findings,
         "audit_log": audit_findings,
     }
     found = {}

@@ -69,10 +69,7 @@ class DailyJobs:
         until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
         self._transactions.write(lambda c: self._endings.end_due(c, until=until))
         closed = PARTICIPATION.c.survey.in_(select(SURVEY.c.token).where(SURVEY.c.state != OPEN))
-        # Before money is settled: what was set aside for them goes to the survey, and then to the
-        # team.
         self._transactions.write(lambda c: self._endings.expire(c, closed))
-        self._transactions.write(self._endings.settle)
         self._transactions.write(self._tell_of_waves)
         released = self._endings.release(lambda tables: tables.reservations(before))
         released += self._endings.release(LedgerTables.reservations_of_closed)

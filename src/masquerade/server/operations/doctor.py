@@ -18,7 +18,6 @@ from masquerade.server.operations.check_result import OK, PROBLEM, CheckResult, 
 from masquerade.server.operations.content_checks import (
     audit_findings,
     ledger_findings,
-    money_findings,
     survey_findings,
 )
 from masquerade.server.operations.database_checks import (
@@ -100,7 +99,6 @@ def _database(
         yield from survey_findings(connection)
         yield from party_findings(connection)
         yield from ledger_findings(connection, progress=progress)
-        yield from money_findings(connection)
         yield from audit_findings(connection)
 
 

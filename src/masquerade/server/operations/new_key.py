@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, delete, select, update
 
 from masquerade.errors import NotEmpty, OperationError
 from masquerade.server.db.account_tables import ACCOUNT
+from masquerade.server.db.desk_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.engine import migrate
 from masquerade.server.db.party_tables import (
     APPROVED,
@@ -23,7 +24,6 @@ from masquerade.server.db.party_tables import (
     STOPPED,
     UNDER_WAY,
 )
-from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import (
     SEALED,
     Seals,

@@ -12,7 +12,6 @@ nothing and is answered as before; any other is refused.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -27,7 +26,6 @@ from masquerade.errors import (
     AlreadyParticipated,
     CommitmentMismatch,
     IdempotencyConflict,
-    InsufficientFunds,
     InvalidReport,
     LevelNotAllowed,
     NotFound,
@@ -40,7 +38,6 @@ from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.tables import (
     ABANDONED,
-    CANCELLED,
     EXPIRED,
     OPEN,
     OPENED,
@@ -59,8 +56,8 @@ from masquerade.server.participants.privacy_balance import (
     privacy_account_of,
 )
 from masquerade.server.parties.split_reports import SplitReports
-from masquerade.server.payments.rewards import BY_CODE, budget_of_survey, code_of, give_code
 from masquerade.server.surveys.quotas import begin, leave
+from masquerade.server.surveys.rewards import code_of, give_code
 from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import commitment_of, split_commitment
@@ -203,11 +200,6 @@ class Participations:
         # After the reservation, so that this one is counted too; what it raises takes all of it
         # back.
         self._require_patience(tables, who)
-        # Last: everybody who begins a survey locks the same accounts of its team, so for the
-        # shortest time.
-        survey_budget = budget_of_survey(connection, token) if frozen.pays else None
-        if survey_budget is not None:
-            survey_budget.hold(connection, who, level, attempt, day=self._today())
         account = privacy_account_of(tables, who, self._caps)
         return Participation(name, frozen, offered, RESERVED, account, key), True
 
@@ -327,9 +319,10 @@ class Participations:
                 )
             keep(connection, row, frozen)
             done = self._with_account(connection, who, row, frozen, SUBMITTED)
-            # In the transaction that accepts the reports, so that nobody is paid twice or not at
-            # all.
-            self._reward(connection, who, row, done)
+            # In the transaction that accepts the reports, so that nobody gets two codes or none.
+            if done.completion_code is not None and frozen.reward is not None:
+                amount = frozen.reward.amount(row.level)
+                give_code(connection, frozen.token, done.completion_code, amount)
             return done, True
 
         return self._transactions.write(work)
@@ -360,52 +353,16 @@ class Participations:
     ) -> str:
         """End a participation that has no reports yet; return the state it is then in."""
         # Locked, so that nobody counts who takes part while one leaves.
-        survey_state = self._surveys.state(connection, frozen.token, lock=True)
+        self._surveys.state(connection, frozen.token, lock=True)
         leave(connection, frozen.token, row.level)
         if row.state == RESERVED:
             key = who.ledger_key(frozen.token, row.attempt)
             self._ledger_of(LedgerTables(connection)).release(who.person, key)
             # The day goes, as only the sweeper needed it.
             _step(connection, row, state=EXPIRED, day=None)
-            self._give_back(connection, row, frozen)
             return EXPIRED
         _step(connection, row, state=ABANDONED, commitment=None)
-        if survey_state == CANCELLED:
-            account = privacy_account_of(LedgerTables(connection), who, self._caps)
-            # They were ready to answer, and it is not their doing. Too late, there is nothing left.
-            with contextlib.suppress(InsufficientFunds):
-                self._pay(connection, who, row, frozen, account)
-        else:
-            self._give_back(connection, row, frozen)
         return ABANDONED
-
-    def _reward(
-        self, connection: Connection, who: Pseudonyms, row: Row[Any], done: Participation
-    ) -> None:
-        """Give what the survey gives to those who have answered, whatever they have."""
-        assert done.account is not None
-        self._pay(connection, who, row, done.survey, done.account)
-        if done.completion_code is not None:
-            give_code(connection, done.survey.token, done.completion_code)
-
-    def _pay(
-        self,
-        connection: Connection,
-        who: Pseudonyms,
-        row: Row[Any],
-        frozen: FrozenSurvey,
-        account: PrivacyAccount,
-    ) -> None:
-        survey_budget = budget_of_survey(connection, frozen.token) if frozen.pays else None
-        if survey_budget is not None:
-            # Which attempt was paid is not in the row any more: the person's own ledger says it.
-            attempt = attempt_of(row, who, account)
-            survey_budget.pay(connection, who, row.level, attempt, day=self._today())
-
-    def _give_back(self, connection: Connection, row: Row[Any], frozen: FrozenSurvey) -> None:
-        survey_budget = budget_of_survey(connection, frozen.token) if frozen.pays else None
-        if survey_budget is not None:
-            survey_budget.release(connection, row.level, 1, day=self._today())
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
         """Delete the reports of a participation, whose survey is locked."""
@@ -468,8 +425,8 @@ class Participations:
         """Return a participation with the person's account, and with the code it is due."""
         account = privacy_account_of(LedgerTables(connection), who, self._caps)
         key = who.ledger_key(frozen.token, attempt_of(row, who, account))
-        by_code = frozen.reward is not None and frozen.reward.kind == BY_CODE
-        code = code_of(who, frozen.token) if by_code and state == SUBMITTED else None
+        due = frozen.reward is not None and state == SUBMITTED
+        code = code_of(who, frozen.token) if due else None
         return _at(row, frozen, state, account, key, code)
 
 

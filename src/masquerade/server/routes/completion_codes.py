@@ -15,10 +15,10 @@ from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, WrongState
 from masquerade.server.db.tables import TAKING
-from masquerade.server.payments.rewards import MOST_AT_ONCE, Codes
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form, page
+from masquerade.server.surveys.rewards import MOST_AT_ONCE, Codes
 from masquerade.server.surveys.survey_records import SurveyRecord
 
 
@@ -65,7 +65,7 @@ def codes_page(
     context = {
         "record": survey,
         "codes": _codes(actor, survey),
-        "gives": survey.reward is not None and survey.reward.kind == "codes",
+        "reward": survey.reward,
         "typed": shown.get("typed", "") if shown and error else "",
         "verdicts": result["codes"] if result else [],
     }
@@ -93,12 +93,16 @@ def check(actor: Writer, token: str, shown: CodeList) -> Verdicts:
 
 @pages.get("/codes.csv")
 def file(actor: Writer, token: str) -> Response:
-    codes = _codes(actor, actor.survey(token)).codes
+    survey = actor.survey(token)
+    codes = _codes(actor, survey).codes
     if codes is None:
         raise WrongState("the list of codes is there once the survey is closed.")
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(("code", "checked"))
-    writer.writerows((one.code, "yes" if one.checked else "no") for one in codes)
+    writer.writerow(("code", "amount", "currency", "checked"))
+    currency = "" if survey.reward is None else survey.reward.currency
+    writer.writerows(
+        (one.code, one.amount, currency, "yes" if one.checked else "no") for one in codes
+    )
     headers = {"Content-Disposition": f'attachment; filename="codes-{token}.csv"'}
     return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)

@@ -1,4 +1,4 @@
-"""The routes of a person's own account: what is left and spent, caps, wallets, export, leaving."""
+"""The routes of a person's own account: what is left and spent, caps, export, leaving."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from masquerade.server.participants.privacy_balance import (
     cap_amounts,
 )
 from masquerade.server.participants.profile import RAISE_DAYS, Departure
-from masquerade.server.payments.wallets import Payout, Wallet
 from masquerade.server.routes.dependencies import InServices, Participant, answers
-from masquerade.server.routes.participations import Body, Hex128, IdempotencyKey, Invitation
+from masquerade.server.routes.participations import Body, Invitation
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import FrozenSurvey, invitation, longest_mechanisms
 
@@ -51,22 +50,6 @@ class NewCaps(Body):
     delta: Annotated[float, Field(ge=0, le=0.01)] | None = None
     clear: Annotated[int, Field(ge=0, le=1000)] | None = None
     confirm: bool = Field(default=False, description="Needed to raise a cap")
-
-
-class PayoutRequest(Body):
-    """A payout request: the amount, and where to pay it."""
-
-    payer: Hex128
-    currency: Annotated[str, Field(max_length=16)]
-    amount: Annotated[int, Field(ge=1, le=10**12)] | None = None
-    destination: Annotated[
-        str,
-        Field(
-            max_length=400,
-            description="Read by people who pay; deleted once they have. Visible letters, one line",
-            json_schema_extra={"pattern": r"\S"},
-        ),
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +141,7 @@ class LedgerPage:
 
 
 @dataclass(frozen=True, slots=True)
-class WalletPage:
-    """The wallets and payout requests of a person."""
-
-    wallets: list[Wallet]
-    payouts: list[Payout]
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedPayout:
-    """A payout, after it was asked for or taken back."""
-
-    payout: Payout
-
-
-@dataclass(frozen=True, slots=True)
-class Export(WalletPage):
+class Export:
     """Everything that is held about a person, as it is kept."""
 
     person: str
@@ -263,10 +231,7 @@ def export(services: InServices, participant: Participant) -> Response:
     account, chain = services.profiles.page(participant, 0, LONGEST_CHAIN)
     surveys = services.profiles.surveys(chain)
     entries = [_entry(entry, surveys) for entry in chain]
-    wallets, payouts = services.wallets.of(participant)
     answer = Export(
-        wallets,
-        payouts,
         balance=account.balance.to_json(),
         entries=entries,
         **services.profiles.everything(participant),
@@ -277,7 +242,7 @@ def export(services: InServices, participant: Participant) -> Response:
         # As long as the longest number in every place, so that the size tells no report.
         room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
         room += spare(one["level"], _LONGEST_LEVEL)
-    return padded(answer, room=room + _wallet_room(answer))
+    return padded(answer, room=room)
 
 
 @routes.patch(
@@ -301,54 +266,6 @@ def leave(services: InServices, participant: Participant) -> Response:
         LEDGER_STAYS,
     ]
     return padded(Leaving(**asdict(departure), explanation=explanation))
-
-
-@routes.get("/me/wallet", summary="What this person is owed", responses=answers(WalletPage, 401))
-def wallet(services: InServices, participant: Participant) -> Response:
-    page = WalletPage(*services.wallets.of(participant))
-    return padded(page, room=_wallet_room(page))
-
-
-@routes.post(
-    "/me/payouts",
-    status_code=201,
-    summary="Ask to be paid",
-    responses=answers(RequestedPayout, 401, 404, 409, 413, 422, status=201),
-)
-def request_payout(
-    services: InServices,
-    participant: Participant,
-    wish: PayoutRequest,
-    idempotency_key: IdempotencyKey,
-) -> Response:
-    payout, new = services.wallets.ask(
-        participant,
-        payer=wish.payer,
-        currency=wish.currency,
-        amount=wish.amount,
-        destination=wish.destination,
-        idempotency_key=idempotency_key,
-    )
-    return _payout(payout, 201 if new else 200)
-
-
-@routes.post(
-    "/me/payouts/{payout}/take-back",
-    summary="Put a payout that was not made back into the wallet",
-    responses=answers(RequestedPayout, 401, 404, 409),
-)
-def take_back(services: InServices, participant: Participant, payout: str) -> Response:
-    return _payout(services.wallets.take_back(participant, payout))
-
-
-def _payout(payout: Payout, status: int = 200) -> Response:
-    return padded(RequestedPayout(payout), status, room=spare(payout.amount, _LONGEST_REPORT))
-
-
-def _wallet_room(page: WalletPage) -> int:
-    """Return how many bytes amounts are short of the longest: they say at which levels."""
-    amounts = [one.balance for one in page.wallets] + [one.amount for one in page.payouts]
-    return sum(spare(amount, _LONGEST_REPORT) for amount in amounts)
 
 
 def _caps(services: Services, who: Pseudonyms, account: PrivacyAccount) -> OwnCaps:

@@ -110,9 +110,9 @@ class LevelOffer:
 
 @dataclass(frozen=True, slots=True)
 class RewardOffer:
-    """The reward of a survey: an amount in a wallet at each level, or a completion code."""
+    """The reward of a survey: a completion code, and what it is worth at each level."""
 
-    kind: Literal["wallet", "codes"]
+    kind: Literal["codes"]
     currency: str
     amounts: dict[str, int]
 
@@ -203,8 +203,8 @@ class Opened(Standing):
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
-    """The amount that came into the wallet."""
+class RewardAmount:
+    """The amount that a completion code is worth."""
 
     currency: str
     amount: int
@@ -216,7 +216,7 @@ class Sent(Standing):
 
     bill: Bill
     battery: Battery
-    paid: Payment | None
+    reward: RewardAmount | None
     completion_code: str | None
 
 
@@ -377,13 +377,13 @@ def respond_split(
 def _sent(done: Participation, new: bool) -> Response:
     """Return the acknowledgement of a response."""
     assert done.account is not None
-    reward, payment = done.survey.reward, None
-    if reward is not None and reward.pays:
-        payment = Payment(reward.currency, reward.paid(done.level.name))
+    reward, due = done.survey.reward, None
+    if reward is not None and any(reward.prices.values()):
+        due = RewardAmount(reward.currency, reward.amount(done.level.name))
     bill, battery = done.account.bill(done.key, done.level), done.account.battery()
-    answer = Sent(done.id, done.state, bill, battery, payment, done.completion_code)
-    # Whether something is paid is public; how much would tell the level.
-    room = spare(payment, _LONGEST_PAID) if payment else 0
+    answer = Sent(done.id, done.state, bill, battery, due, done.completion_code)
+    # Whether a code is worth something is public; how much would tell the level.
+    room = spare(due, _LONGEST_PAID) if due else 0
     return padded(answer, 201 if new else 200, room=room)
 
 

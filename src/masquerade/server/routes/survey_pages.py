@@ -210,7 +210,6 @@ def _draft_page(
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
         "introduction": _introduction(draft, review),
         "approval": _approval(actor, token, review),
-        "set_aside": review.budget,
         "caps": asdict(cap_amounts(drafts.caps)),
     }
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)

@@ -52,8 +52,8 @@ class Plan(StrictBody):
     budget: Amount | None = None
     alpha: Annotated[int | float, Field(ge=0, le=1)] = 0
     policy: _POLICIES = "precision"
-    # What people get through this server: nothing, an amount in a wallet, or a panel's code.
-    reward: Literal["none", "wallet", "codes"] = "none"
+    # What people get through this server: nothing, or a completion code.
+    reward: Literal["none", "codes"] = "none"
     quotas: bool = False
     closes: Day | None = None
 
@@ -260,8 +260,6 @@ def _plan_issues(document: Document) -> list[Issue]:
         for level in getattr(plan, name)
         if level not in offered
     ]
-    if plan.reward == "wallet" and not any(plan.prices.values()):
-        issues.append(("/plan/prices", "Say what people get, or let nothing be paid here."))
     if plan.shares and not any(plan.shares.values()):
         issues.append(("/plan/shares", "At least one level needs people."))
     return issues

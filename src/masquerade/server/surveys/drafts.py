@@ -15,7 +15,6 @@ from masquerade.errors import InvalidDocument, NotFound, StaleVersion
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import SELECTION_RUN, SURVEY_DRAFT
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.rewards import Reward, SurveyBudget, reward_and_budget
 from masquerade.server.surveys.document import (
     Document,
     Issue,
@@ -24,6 +23,7 @@ from masquerade.server.surveys.document import (
     survey_or_issues,
 )
 from masquerade.server.surveys.forecast import first_margin, plan_review
+from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
 from masquerade.server.webhooks.deliveries import OPENED, enqueue
 from masquerade.surveys.survey import DEVICE, Survey
@@ -55,7 +55,6 @@ class Review:
     issues: list[Issue]
     people: dict[str, int] = field(default_factory=dict)  # whom the plan asks, by level
     reward: Reward | None = None  # what the plan gives to those who take part
-    budget: int = 0  # the money of the team that this takes
 
     def require(self) -> tuple[Survey, dict[str, Any]]:
         """Return the survey and its forecast; raise `InvalidDocument` where there are issues."""
@@ -78,13 +77,11 @@ class Drafts:
         *,
         today: Callable[[], str],
         caps: Caps,
-        commission_percent: int,
         confirm: Callable[..., None],
     ) -> None:
         self._transactions = transactions
         self._surveys = surveys
         self._today = today
-        self._commission_percent = commission_percent
         self._confirm = confirm
         self.caps = caps
 
@@ -175,14 +172,9 @@ class Drafts:
         figures, issues = plan_review(document, survey, caps=self.caps)
         plan = document.plan
         people = {level["name"]: level["asked"] for level in figures["levels"]}
-        reward, budget = reward_and_budget(
-            plan.reward,
-            currency=plan.currency,
-            prices=plan.prices,
-            people=people,
-            commission_percent=self._commission_percent,
-        )
-        return Review(survey, figures, issues, people, reward, budget)
+        prices = {level: plan.prices.get(level, 0) for level in people}
+        reward = Reward(plan.currency.strip(), prices) if plan.reward == "codes" else None
+        return Review(survey, figures, issues, people, reward)
 
     def _survey(self, document: Document) -> tuple[Survey | None, list[Issue]]:
         return survey_or_issues(
@@ -254,10 +246,6 @@ class Drafts:
                 quotas=planned if quotas is None else dict(quotas),
                 reward=review.reward,
             )
-            if review.reward is not None:
-                # In the transaction that opens: a team without the money keeps its draft.
-                money = SurveyBudget(team, token, review.reward)
-                money.fill(connection, review.budget, day=self._today())
             # The message is written beside the change and sent later: it survives a crash, and is
             # never sent for a change that was taken back.
             enqueue(connection, team, OPENED, survey=token, day=self._today())

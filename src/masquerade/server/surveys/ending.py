@@ -1,4 +1,4 @@
-"""The end of a survey: reservations lapse, money goes back, webhooks hear of it.
+"""The end of a survey: reservations lapse, webhooks hear of it.
 
 All of it but the ledger's reservations is in the transaction that ends the survey. These are given
 back after it, each person's by itself; what a crash leaves of them the daily jobs give back.
@@ -8,36 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select, update
+from sqlalchemy import Connection, select, update
 
 from masquerade.accounting import Caps, Ledger
 from masquerade.errors import NotReserved
 from masquerade.server.db.ledger_storage import LedgerDatabase, LedgerTables
 from masquerade.server.db.tables import (
-    CANCELLED,
     CLOSED,
     CLOSING,
     EXPIRED,
     FINISHED,
     OPEN,
-    OPENED,
     PARTICIPATION,
     RESERVED,
-    SEALED,
     SURVEY,
     TAKING,
 )
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.rewards import budget_of_survey
 from masquerade.server.surveys.quotas import leave
 from masquerade.server.webhooks.deliveries import ENDED, RESULTS_READY, enqueue
-
-#: For how many days after a survey was cancelled people get what they were ready to earn.
-CLAIM_DAYS = 30
 
 
 class SurveyEndings:
@@ -53,7 +45,6 @@ class SurveyEndings:
         """Expire what is reserved for a survey, in the transaction that ends or closes it."""
         # The caller has changed the survey's row: nobody begins it, nor do its quotas change.
         self._expire(connection, PARTICIPATION.c.survey == token)
-        self.settle(connection, token)
         self._announce(connection, token)
 
     def end_due(self, connection: Connection, *, until: str) -> None:
@@ -83,54 +74,17 @@ class SurveyEndings:
         self._expire(connection, condition)
 
     def _expire(self, connection: Connection, condition: Any) -> None:
-        """Let reservations lapse, with the money and the quotas that were set aside for them."""
-        counted = or_(SURVEY.c.reward.is_not(None), SURVEY.c.seats.is_not(None))
-        special = select(SURVEY.c.token).where(counted)
+        """Let reservations lapse, with the quotas that were set aside for them."""
+        special = select(SURVEY.c.token).where(SURVEY.c.seats.is_not(None))
         change = update(PARTICIPATION).where(PARTICIPATION.c.state == RESERVED, condition)
         change = change.values(state=EXPIRED, day=None)
-        # Most surveys have neither quotas nor money: one statement, without reading a row.
+        # Most surveys have no quotas: one statement, without reading a row.
         connection.execute(change.where(PARTICIPATION.c.survey.not_in(special)))
         lapsed = change.where(PARTICIPATION.c.survey.in_(special))
         rows = connection.execute(lapsed.returning(PARTICIPATION.c.survey, PARTICIPATION.c.level))
-        # Sorted, so that two processes lock counts and accounts in one order.
+        # Sorted, so that two processes lock counts in one order.
         for (survey, level), count in sorted(Counter(map(tuple, rows)).items()):
             leave(connection, survey, level, count)
-            survey_budget = budget_of_survey(connection, survey)
-            if survey_budget is not None:
-                survey_budget.release(connection, level, count, day=self._today())
-
-    def settle(self, connection: Connection, token: str | None = None) -> None:
-        """Give teams back what is left of the money of surveys that are over.
-
-        Of a survey that was cancelled, what people get who had seen its questions stays for them
-        for some days.
-        """
-        query = select(SURVEY.c.token, SURVEY.c.state, SURVEY.c.closed).where(
-            SURVEY.c.reward.is_not(None), SURVEY.c.state.not_in(TAKING)
-        )
-        if token is not None:
-            query = query.where(SURVEY.c.token == token)
-        for row in connection.execute(query).all():
-            survey_budget = budget_of_survey(connection, row.token)
-            if survey_budget is None:
-                continue
-            keep, day = 0, self._today()
-            late = date.fromisoformat(day) - timedelta(days=CLAIM_DAYS)
-            if row.state == CANCELLED and (row.closed or "") >= late.isoformat():
-                begun = (
-                    select(PARTICIPATION.c.level, func.count().label("people"))
-                    .where(
-                        PARTICIPATION.c.survey == row.token,
-                        PARTICIPATION.c.state.in_((OPENED, SEALED)),
-                    )
-                    .group_by(PARTICIPATION.c.level)
-                )
-                # By level: whose wallets these will be is not known before they come.
-                keep = sum(
-                    survey_budget.reward.cost(one.level) * one.people
-                    for one in connection.execute(begun)
-                )
-            survey_budget.settle(connection, keep=keep, day=day)
 
     def _announce(self, connection: Connection, token: str) -> None:
         """Tell the team's webhooks that a survey is over."""

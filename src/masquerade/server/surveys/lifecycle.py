@@ -35,11 +35,11 @@ from masquerade.server.db.tables import (
     TAKING,
 )
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.payments.rewards import Reward, SurveyBudget
 from masquerade.server.surveys.document import Document, document_of, read_document
 from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.quotas import check_quotas
+from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import FrozenSurvey, SurveyRecord, Surveys, counts
 from masquerade.surveys.small_counts import shown_counts
 from masquerade.surveys.survey import Survey
@@ -109,7 +109,6 @@ class Lifecycle:
         listed: bool = False,
         team: str = FIRST_TEAM,
         reward: Reward | None = None,
-        budget: int = 0,
         token: str | None = None,
     ) -> SurveyRecord:
         """Open a survey that has no draft; what it asks cannot change from here on."""
@@ -125,9 +124,6 @@ class Lifecycle:
                 token=token,
                 reward=reward,
             )
-            if reward is not None:
-                survey_budget = SurveyBudget(team, record.token, reward)
-                survey_budget.fill(connection, budget, day=self._today())
             return self._surveys.read(connection, record.token)
 
         return self._transactions.write(work)
@@ -153,7 +149,7 @@ class Lifecycle:
     def cancel(self, record: SurveyRecord) -> SurveyRecord:
         """End a survey without results; what people were charged stays charged."""
         values = {"state": CANCELLED, "closed": self._today(), "closes": None}
-        # Releases reservations and money; what was shown to people stays paid for.
+        # Releases reservations; what was shown to people stays paid for.
         return self._end(record, lambda _: values, "only an open one can be cancelled")
 
     def _end(

@@ -27,8 +27,8 @@ from masquerade.server.db.tables import (
     TAKING,
 )
 from masquerade.server.http.bodies import encoded
-from masquerade.server.payments.rewards import Reward
 from masquerade.server.surveys.quotas import count_anew
+from masquerade.server.surveys.rewards import Reward
 from masquerade.surveys.split_task import SplitTask
 from masquerade.surveys.survey import Survey
 
@@ -64,10 +64,7 @@ class SurveyRecord:
 
 
 class FrozenSurvey:
-    """The part of a survey that never changes once it is open.
-
-    Its reward is as it was at the opening; what the survey was given since is in its row only.
-    """
+    """The part of a survey that never changes once it is open."""
 
     def __init__(self, row: Any, task: Any = None) -> None:
         self.token: str = row.token
@@ -77,11 +74,6 @@ class FrozenSurvey:
         self.reward = Reward.from_json(row.reward)
         self._json: dict[str, Any] = row.definition
         self._task = task
-
-    @property
-    def pays(self) -> bool:
-        """Whether taking part moves money."""
-        return self.reward is not None and self.reward.pays
 
     @cached_property
     def survey(self) -> Survey:
@@ -164,7 +156,7 @@ def introduction(
         "masks": masks_json(survey),
         "linked": [list(group) for group in survey.levels[0].linked],
         "fixed_level": survey.fixed_level,
-        "reward": _reward(reward),
+        "reward": None if reward is None else reward.offer(),
         "trust": survey.trust,
         "two_parties": _parties(survey, approval),
     }
@@ -192,13 +184,6 @@ def masks_json(survey: Survey) -> dict[str, dict[str, Any]]:
     """
     used = {str(m): m for level in survey.levels for m in level.mechanisms}
     return {text: mechanism.device_form() for text, mechanism in used.items()}
-
-
-def _reward(reward: Reward | None) -> dict[str, Any] | None:
-    if reward is None:
-        return None
-    amounts = {name: reward.paid(name) for name in reward.prices} if reward.pays else {}
-    return {"kind": reward.kind, "currency": reward.currency, "amounts": amounts}
 
 
 @lru_cache(maxsize=1024)

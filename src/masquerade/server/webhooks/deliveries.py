@@ -14,11 +14,11 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 from sqlalchemy import Connection, delete, select
 
-from masquerade.server.db.payment_tables import DELIVERY, WEBHOOK
+from masquerade.server.db.desk_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.transactions import insert_unless_there
 
 OPENED, ENDED = "survey.opened", "survey.closed"
-RESULTS_READY, BUDGET_LOW, TEST = "survey.results_ready", "budget.low", "test"
+RESULTS_READY, TEST = "survey.results_ready", "test"
 WAVE_FINISHED = "wave.finished"
 
 #: Each event with what it says.
@@ -27,7 +27,6 @@ EVENTS: Final = {
     ENDED: "a survey takes no more responses, or was cancelled",
     RESULTS_READY: "the results of a closed survey can be read",
     WAVE_FINISHED: "as many have come as a wave expected, told once a day",
-    BUDGET_LOW: "less than a fifth of a survey's money is left",
 }
 
 #: How many days the log goes back.

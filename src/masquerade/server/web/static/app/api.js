@@ -130,19 +130,6 @@ export class Server {
     return this.#own("DELETE", "/me");
   }
 
-  wallet() {
-    return this.#own("GET", "/me/wallet");
-  }
-
-  askForPayout({ payer, currency }, destination, key) {
-    const body = padded({ payer, currency, destination });
-    return this.#own("POST", "/me/payouts", { key, body });
-  }
-
-  takeBack(payout) {
-    return this.#own("POST", `/me/payouts/${payout}/take-back`);
-  }
-
   #anybody(method, path) {
     return request(method, path, { base: this.base, fetch: this.fetch });
   }

@@ -172,9 +172,8 @@ function checkStatement(level, { single, delta, clear, least }) {
 
 /** What the survey gives is the server's word; what is no amount or no code is left out. */
 function readReward(reward) {
-  if (!isRecord(reward) || !["codes", "wallet"].includes(reward.kind)) return null;
+  if (!isRecord(reward) || reward.kind !== "codes") return null;
   const { kind, currency, amounts } = reward;
-  if (kind === "codes") return { kind, currency: "", amounts: {} };
   const known = isText(currency) && isRecord(amounts) && Object.values(amounts).every(Number.isFinite);
   return known ? { kind, currency, amounts } : null;
 }

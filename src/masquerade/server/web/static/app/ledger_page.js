@@ -19,7 +19,6 @@ import {
 } from "./components.js";
 import { isSplit, isolated } from "./two_party_views.js";
 import { randomName } from "../mechanisms/coins.js";
-import { wallets } from "./reward_view.js";
 import { words } from "../words/language.js";
 
 /** Kinds of entries by which the server counts a survey as spent. */
@@ -77,8 +76,6 @@ export class LedgerPage {
       entries = entries.concat(answer.data?.entries ?? []);
       cursor = answer.data?.next_cursor ?? null;
     }
-    const wallet = answer.ok ? await this.server.wallet() : answer;
-    this.wallet = wallet.ok ? wallet.data : null;
     this.failure = answer.ok ? null : answer;
     if (answer.ok) await this.device.keep("ledger", entries);
     else entries = (await this.device.kept("ledger")) ?? [];
@@ -106,7 +103,6 @@ export class LedgerPage {
         shown && [
           card(said.timeline, this.#counted(charges, { begun, caps })),
           card(said.theirs, this.#theirs(charges, titles)),
-          this.#owed(),
           card(said.caps, this.#caps(me?.caps, own)),
         ],
         fold(said.explain, said.explainText.map((text) => element("p", {}, text))),
@@ -227,32 +223,6 @@ export class LedgerPage {
       name ? userText(name, "strong") : element("strong", {}, said.unnamed),
       line(facts),
     );
-  }
-
-  #owed() {
-    const { wallet } = this;
-    if (!wallet || wallet.wallets.length + wallet.payouts.length === 0) return null;
-    const answering = {
-      ask: (one, destination) => this.#ask(one, destination),
-      takeBack: ({ id }) => this.#settle(() => this.server.takeBack(id)),
-    };
-    return card(words().reward.wallet, wallets(wallet, answering));
-  }
-
-  #ask(one, destination) {
-    if (!destination.trim()) return this.screen.announce(words().reward.payToMissing);
-    // A press that is repeated after a lost answer must not ask twice.
-    this.asking ??= randomName();
-    return this.#settle(() => this.server.askForPayout(one, destination.trim(), this.asking));
-  }
-
-  async #settle(request) {
-    const answer = await request();
-    if (!answer.lost) this.asking = null;
-    if (answer.ok) await this.#load();
-    await this.render({ focus: false });
-    const { done } = words().reward;
-    return this.screen.announce(answer.ok ? done : reasonOf(answer), { good: answer.ok });
   }
 
   #caps(caps, own) {

@@ -283,8 +283,8 @@ export class Participation {
     if (!answer.ok) return this.#refused(answer);
     const { id, state } = answer.data ?? {};
     if (id !== record.id || state !== "submitted") return notAgreed(answer);
-    return this.#arrive("sealed", answer.data, (old, { paid, completion_code: code }) => {
-      const got = { day: new Date().toISOString().slice(0, 10), ...moneyOf(paid) };
+    return this.#arrive("sealed", answer.data, (old, { reward, completion_code: code }) => {
+      const got = { day: new Date().toISOString().slice(0, 10), ...amountOf(reward) };
       if (isText(code) && code.length <= 200) got.code = code;
       return old.reveal === "after_send"
         ? { ...old, step: "sent", ...got }
@@ -430,10 +430,10 @@ function fromReservation(record, { id, state }) {
   return { ...withoutContent(record), step: "ended", id, reason, ...(free && { unopened: true }) };
 }
 
-/** What was paid is the server's word; what is no amount is left out. */
-function moneyOf(paid) {
-  const known = isRecord(paid) && Number.isFinite(paid.amount) && isText(paid.currency);
-  return known ? { paid: { amount: paid.amount, currency: paid.currency } } : {};
+/** What a code is worth is the server's word; what is no amount is left out. */
+function amountOf(reward) {
+  const known = isRecord(reward) && Number.isFinite(reward.amount) && isText(reward.currency);
+  return known ? { reward: { amount: reward.amount, currency: reward.currency } } : {};
 }
 
 /** Return a record without anything a person said, was asked or sent. */

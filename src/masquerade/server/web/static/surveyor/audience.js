@@ -11,8 +11,7 @@ const GRADED = { none: 8, low: 4, medium: 2, high: 1 }; // Kandappu et al. (2014
 const AFTER_MILLISECONDS = 5000;
 const HOW_PAID = {
   none: "Masquerade counts what this comes to and promises nobody anything.",
-  codes: "Each sees a code after sending, shows it to the panel, and is paid there. You check codes off on the survey’s page. A code leads nobody to anybody’s answers.",
-  wallet: "What the survey may spend is set aside when it opens. People are told the amounts before they begin, and paid when their reports arrive, whatever those are.",
+  codes: "People are told the amounts before they begin, and each sees a code after sending, whatever they answered. They show it to you or to a panel and are paid there. You check codes off on the survey’s page, with their amounts. A code leads nobody to anybody’s answers.",
 };
 const at = (id) => document.getElementById(id);
 const capitals = (name) => name[0].toUpperCase() + name.slice(1);
@@ -54,8 +53,7 @@ class AudiencePage {
   #choosePay(kind) {
     const amount = { volunteer: () => 0, flat: () => 10, graded: (name) => 10 * (GRADED[name] ?? 1) };
     const prices = Object.fromEntries(this.#levels().map((name) => [name, amount[kind](name)]));
-    const reward = kind === "volunteer" && this.#plan().reward === "wallet" ? "none" : this.#plan().reward;
-    this.#change({ prices: kind === "volunteer" ? {} : prices, budget: null, reward }, true);
+    this.#change({ prices: kind === "volunteer" ? {} : prices, budget: null }, true);
   }
 
   /** What everybody together would cost who can be reached. */
@@ -155,8 +153,7 @@ class AudiencePage {
           this.#plan().reward,
           [
             ["none", "elsewhere: this is for planning only"],
-            ["wallet", "into a wallet here, out of your team’s funds"],
-            ["codes", "by a panel, for a completion code"],
+            ["codes", "for a completion code, by you or a panel"],
           ],
           (reward) => this.#change({ reward }, true),
         ),

@@ -242,27 +242,10 @@ export const ENGLISH = {
     title: "What you get",
     amount: (amount, currency) => `${amount} ${currency}`,
     at: (money, level) => `${level}: ${money}`,
-    whatever: "Paid once your masked answers have arrived, whatever they are.",
+    tells: "Your code says the amount, and so the level that you chose. It does not say what you answered.",
     code: "A completion code, once your masked answers have arrived. Show it to the panel that sent you.",
     yours: "For you",
     codeHint: "Copy this code to the panel that sent you. It leads nobody to your answers.",
-    paidHint: "It is in your wallet, on the page Privacy. Nothing there leads to your answers.",
-    wallet: "Your wallet",
-    walletText: "What you earned, for each team that asked. Where you want it paid to tells the team who you are, but not which answers are yours.",
-    owed: (money, team) => `${money} from ${team}`,
-    payTo: "Pay it to",
-    payToHint: "For example an account number or an e-mail address. It is deleted once you are paid.",
-    payToMissing: "Please say where it is to be paid.",
-    ask: "Ask for it",
-    payouts: "Asked for",
-    states: {
-      asked: "waiting",
-      paid: "paid",
-      refused: "could not be paid",
-      "taken-back": "taken back",
-    },
-    takeBack: "Put it back",
-    done: "Done.",
   },
   ended: {
     withdrawn: [
@@ -473,7 +456,7 @@ export const ENGLISH = {
       ],
       [
         "What the server keeps",
-        "Your masked answers, under another random name in each survey. Between two parties: your sealed halves, until the result is there. The days and prices of your surveys, under a name that only your recovery words lead to. If you are paid: a wallet, and where to pay you until that is done. It stores no e-mail, no network address and no time more exact than the day.",
+        "Your masked answers, under another random name in each survey. Between two parties: your sealed halves, until the result is there. The days and prices of your surveys, under a name that only your recovery words lead to. If you are paid: a completion code, with its amount and no name. It stores no e-mail, no network address and no time more exact than the day.",
         "No entry joins your answers to the other things. But whoever compares copies of the server's data from different days may join some of them, and anybody who sees the data can if you were the only one who took part.",
       ],
       [

@@ -1,1 +1,0 @@
-"""Money: the double-entry ledger, funds, wallets, rewards and completion codes."""
