@@ -108,22 +108,16 @@ def test_every_change_has_words_or_its_route(site: Site) -> None:
         ("POST", "/team/switch"),
     }
     bare = {route for route, words in surveyors.items() if words == " ".join(route)}
-    assert bare == {("POST", "/release/synthetic"), ("POST", "/sign-in/passkey/begin")}
+    assert bare == {("POST", "/sign-in/passkey/begin")}
     assert all(len(words) <= 100 for words in actions.values() if words)
     taken = [path for (method, path), words in actions.items() if words and method in READING]
-    assert {path.rpartition("/")[2] for path in taken} == {
-        "return",
-        "reports.{kind}",
-        "payouts.csv",
-        "owner",
-    }
+    assert {path.rpartition("/")[2] for path in taken} == {"return", "reports.{kind}", "owner"}
 
 
 def test_doctor_looks_at_the_desk(database_url: str) -> None:
-    """The whole examination names the book and the audit log."""
+    """The whole examination names the audit log."""
     services = Services.open(database_url)
     add(services, "x")
     services.close()
     found = {one.check: one.status for one in examine(Settings(database_url))}
-    assert found["book"] == OK
     assert found["audit log"] == OK

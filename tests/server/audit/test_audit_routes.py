@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 from sqlalchemy import text
-from tests.server.surveys.test_rewards import API, draft, take_part
+from tests.server.routes.test_completion_codes import API, draft, take_part
 from tests.surveys.small_surveys import define
 
 from masquerade.server.db.tables import FIRST_TEAM

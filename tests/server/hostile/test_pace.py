@@ -100,10 +100,11 @@ def test_only_who_begins_is_counted(served: tuple[LiveServer, httpx.Client]) -> 
     assert begin(client, survey.token, "192.0.2.1", secret=secret, key=key).status_code == 200
 
 
-def test_a_refusal_for_money_is_not_counted(served: tuple[LiveServer, httpx.Client]) -> None:
-    """Where the money is used up nobody is counted, on the way back out of the transaction."""
+def test_a_refusal_for_a_quota_is_not_counted(served: tuple[LiveServer, httpx.Client]) -> None:
+    """Where a quota is full nobody is counted, on the way back out of the transaction."""
     server, client = served
     survey = paying(server)
+    server.services.surveys.set_quotas(survey, {"medium": 1})
     assert begin(client, survey.token, "192.0.2.1").status_code == 201
     for _ in range(2 * REWARDED):
         assert begin(client, survey.token, "192.0.2.1").status_code == 409
