@@ -8,7 +8,6 @@ import secrets
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -239,7 +238,6 @@ def test_every_page_of_results_can_be_used_by_everybody(
     for path in (
         f"/surveys/{mixed.token}",
         f"/surveys/{labels.token}",
-        f"/release?survey={mixed.token}",
     ):
         page.goto(generous.url + path)
         page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
@@ -285,59 +283,6 @@ def test_paper_shows_what_is_folded(generous: Any, new_visitor: NewVisitor) -> N
     assert (
         page.locator("main details[open]").count() == page.locator("details.by-level[open]").count()
     )
-
-
-def test_a_file_becomes_synthetic_data(generous: Any, owner: Visitor, tmp_path: Path) -> None:
-    """The promise stands before a file is chosen; consent is asked for; both files come down."""
-    page = owner.page
-    file = tmp_path / "claims.csv"
-    file.write_text(
-        "task,worker,value\n"
-        + "".join(f"t{t},w{w},{(t + w) % 11}\n" for t in range(5) for w in range(20))
-    )
-    page.goto(f"{generous.url}/release")
-    go = page.get_by_role("button", name="Make synthetic data")
-    page.get_by_label("Lowest possible value").fill("0")
-    page.get_by_label("Highest possible value").fill("10")
-    page.get_by_label("ε").fill("0.5")
-    expect(page.locator("#promise")).to_contain_text("epsilon = 0.5 (proven)")
-    page.locator("#file").set_input_files(file)
-    expect(go).to_be_disabled()
-    page.get_by_role("checkbox").check()
-    go.click()
-    expect(page.locator("#summary")).to_have_text("150 synthetic values about 5 tasks.")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download the values").click()
-    lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0] == '"task","worker","value"'
-    assert len(lines) == 151
-    with page.expect_download() as download:
-        page.get_by_role("link", name="codebook").click()
-    assert "epsilon = 0.5" in Path(download.value.path()).read_text()
-    assert owner.complaints == []
-    page.get_by_label("ε").fill("0")
-    expect(page.locator("#promise")).to_contain_text("above 0")
-    expect(go).to_be_disabled()
-    page.get_by_label("ε").fill("1")
-    file.write_text("task,worker,value\nt,w,one\n")
-    page.locator("#file").set_input_files(file)
-    expect(page.locator("#promise")).to_contain_text("epsilon = 1 (proven)")
-    go.click()
-    expect(page.get_by_role("alert")).to_contain_text(re.compile("row 1"))
-
-
-def test_reports_of_a_survey_become_synthetic_data(generous: Any, owner: Visitor) -> None:
-    """From the page of results, with the survey's own ranges."""
-    survey, page = closed(generous), owner.page
-    page.goto(f"{generous.url}/surveys/{survey.token}")
-    page.get_by_role("link", name="Synthetic data").click()
-    expect(page.locator("#promise")).to_contain_text("2 objects with their own ends")
-    page.get_by_label("People at level").select_option("low")
-    page.get_by_label("Protected is").select_option("user")
-    expect(page.locator("#promise")).to_contain_text("all values of one user")
-    page.get_by_role("button", name="Make synthetic data").click()
-    expect(page.locator("#summary")).to_have_text("60 synthetic values about 2 tasks.")
-    assert owner.complaints == []
 
 
 @pytest.mark.parametrize(

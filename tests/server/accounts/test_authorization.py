@@ -155,9 +155,6 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/api/v1/surveys/{token}/cross-table"): "results:read",
     ("GET", "/api/v1/surveys/{token}/notebook"): "reports:read",
     ("GET", "/api/v1/surveys/{token}/reports.{kind}"): "reports:read",
-    ("GET", "/release"): "reports:read",
-    ("GET", "/release/promise"): "reports:read",
-    ("POST", "/release/synthetic"): "reports:read",
     # The desk.
     ("GET", "/api/v1/webhooks"): "team:manage",
     ("POST", "/api/v1/webhooks"): "team:manage",

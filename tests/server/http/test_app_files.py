@@ -84,7 +84,7 @@ def test_files_are_kept_for_ever_under_their_build_only(visitor: httpx.Client) -
         f"/app/{'0' * 64}/{ENTRY}",
         f"/app/{build.hash}/main.js",
         f"/app/{build.hash}/app/../../../app.py",
-        f"/app/{build.hash}/surveyor/release.js",
+        f"/app/{build.hash}/surveyor/live.js",
     ):
         assert visitor.get(path).status_code == 404
 

@@ -20,9 +20,6 @@ from masquerade.server.http.metrics import route_of
 from masquerade.server.http.problem import problem
 
 LARGEST_BODY = 256 * 1024
-MOST_UPLOADED = 8 * 2**20
-#: Addresses that take more, and how much: read only once it is known who sends it.
-UPLOADS: Final = {"/release/synthetic": MOST_UPLOADED}
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -147,12 +144,11 @@ class LastResort:
 class BodyLimit:
     """Refuses request bodies above 256 KiB, whether or not they announce their length.
 
-    Those of `UPLOADS` may be longer. They are counted while they are read and not read in advance,
-    so that a stranger makes the server hold none of it; where `most` is given, which tells for each
-    path how long one may be, all bodies are.
+    `most` (optional): tells for each path how long a body may be. Such bodies are counted while
+        they are read and not read in advance, so that a stranger makes the server hold none of it.
     """
 
-    def __init__(self, app: ASGIApp, *, most: Callable[[str], int | None] = UPLOADS.get) -> None:
+    def __init__(self, app: ASGIApp, *, most: Callable[[str], int | None] = lambda _: None) -> None:
         self.app = app
         self.most = most
 

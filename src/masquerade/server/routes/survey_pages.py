@@ -169,14 +169,12 @@ def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
         except WrongState as error:  # two parties have not added up, or cannot
             waiting = str(error)
             adding = _is_adding(actor, token)
-    numbers = any(q.lattice is not None for q in record.survey.questions)
     context = {
         "record": record,
         "summary": summary(record),
         "view": view,
         "waiting": waiting,
         "adding": adding,
-        "synthesis": numbers and record.survey.two_parties is None,
         **published_context(actor.request, token),
     }
     return actor.page("surveyor/survey.html", context)
