@@ -93,7 +93,7 @@ def test_a_server_that_is_gone(tmp_path: Path, pauses: list[float]) -> None:
     client = served(tmp_path, answer)
     with pytest.raises(ServerUnavailable, match=f"{URL} cannot be asked now: connection") as gone:
         client.me_on_server()
-    assert client.identity.secret not in str(gone.value)
+    assert client.identity.secret_at(client.url) not in str(gone.value)
     assert len(pauses) == 4
 
 

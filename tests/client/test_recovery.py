@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.client.identity import WORD_COUNT, secret_of, words_of
+from masquerade.client.identity import WORD_COUNT, Identity, origin_of, secret_of, words_of
 from masquerade.errors import ParameterError
 
 VECTORS: dict[str, Any] = json.loads(
@@ -41,7 +41,7 @@ def test_a_slip_is_refused_in_words() -> None:
 
 def test_what_is_no_secret_has_no_words() -> None:
     """Only 32 hexadecimal digits in lower case are a secret, and no message repeats another."""
-    for text in ("", "0" * 31, "0" * 33, "A" * 32, "0" * 32 + "\n"):
+    for text in ("", "0" * 31, "0" * 33, "A" * 32, "0" * 32 + "\n", "ww" + "0" * 32):
         with pytest.raises(ParameterError, match="32 hexadecimal digits") as refused:
             words_of(text)
         assert not text or text not in str(refused.value)
@@ -53,7 +53,8 @@ def test_prop_words_and_secrets_are_one_to_one(secret: bytes) -> None:
     words = words_of(secret.hex())
     assert len(words) == WORD_COUNT
     assert all(len(word) == 5 for word in words)
-    assert secret_of(" ".join(words)) == secret.hex()
+    assert secret_of(" ".join(words)) in (secret.hex(), f"w{secret.hex()}")
+    assert secret_of(" ".join(words_of(f"w{secret.hex()}"))) == f"w{secret.hex()}"
 
 
 @given(st.binary(min_size=16, max_size=16), st.integers(0, 7), st.integers(1, 2**16 - 1))
@@ -71,3 +72,29 @@ def test_prop_a_wrong_word_is_found_but_for_the_check(
         return
     with pytest.raises(ParameterError, match="belong together"):
         secret_of(" ".join(words))
+
+
+@pytest.mark.parametrize("case", VECTORS["sent"], ids=lambda case: case["origin"])
+def test_a_server_sees_what_is_made_for_its_address(case: dict[str, Any]) -> None:
+    """The device's half sends the same; a secret of before goes as it is."""
+    assert Identity(case["secret"]).secret_at(case["origin"]) == case["sent"]
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_prop_what_one_server_sees_opens_no_account_at_another(secret: bytes) -> None:
+    """Neither as it is, nor as the secret behind it: a slip of the person gives nothing away."""
+    mine = Identity("w" + secret.hex())
+    honest, other = "https://a.example", "https://b.example"
+    stolen = mine.secret_at(other)
+    assert stolen != mine.secret_at(honest)
+    for guess in (stolen, f"w{stolen}"):
+        assert Identity(guess).secret_at(honest) != mine.secret_at(honest)
+    assert secret.hex() not in (stolen, mine.secret_at(honest))
+
+
+def test_one_address_has_one_form() -> None:
+    """However an address is written, it is what browsers call its origin."""
+    written = ("https://a.example", "https://A.EXAMPLE:443/", "https://a.example/s/5a?x#y")
+    assert {origin_of(one) for one in written} == {"https://a.example"}
+    assert origin_of("https://b\u00fccher.example:8443") == "https://xn--bcher-kva.example:8443"
+    assert origin_of("http://127.0.0.1:80") == "http://127.0.0.1"

@@ -110,7 +110,7 @@ def test_headers_tell_nothing_of_the_device(place: Place) -> None:
     wire = Wire()
     client = place.client(transport=wire)
     client.begin(survey.token, "high").answer(ANSWERS)
-    secret = client.identity.secret.encode()
+    secret = client.identity.secret_at(client.url).encode()
     for request in wire.sent:
         head = request.partition(b"{")[0].lower()
         names = {line.partition(b":")[0] for line in head.splitlines()[1:]}
@@ -126,5 +126,6 @@ def test_headers_tell_nothing_of_the_device(place: Place) -> None:
             b"idempotency-key",
         }
         assert b"user-agent: masquerade\n" in head
+        assert client.identity.secret[1:].encode() not in request
         assert request.count(secret) == (b"masquerade-participant" in head)
     assert secret not in wire.sent[0]

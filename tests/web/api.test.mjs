@@ -55,6 +55,21 @@ test("a request carries the secret in its header and nowhere else", async () => 
   assert.ok(!url.includes("5e5e") && !body.includes("5e5e"));
 });
 
+test("two servers see two secrets, and neither the one behind them", async () => {
+  const seen = [];
+  const fetch = async (_url, { headers }) => {
+    seen.push(headers["Masquerade-Participant"]);
+    return answering(200, {})();
+  };
+  const secret = `w${"5e".repeat(16)}`;
+  for (const leader of ["https://a.example", "https://b.example", "https://a.example:443"]) {
+    await new Server(async () => secret, { fetch, leader }).me();
+  }
+  assert.equal(seen[0], seen[2]);
+  assert.notEqual(seen[0], seen[1]);
+  assert.ok(seen.every((one) => /^[0-9a-f]{32}$/.test(one) && one !== secret.slice(1)));
+});
+
 test("an invitation is asked for by nobody in particular", async () => {
   let headers;
   const fetch = async (_url, options) => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { secretOf, wordsOf } from "../../src/masquerade/server/web/static/app/recovery.js";
+import { secretAt, secretOf, wordsOf } from "../../src/masquerade/server/web/static/app/recovery.js";
 
 const vectors = JSON.parse(
   readFileSync(new URL("../vectors/recovery.json", import.meta.url), "utf8"),
@@ -29,4 +29,8 @@ test("what is no secret has no words", () => {
   for (const text of ["", "0".repeat(31), "0".repeat(33), "G".repeat(32), "A".repeat(32)]) {
     assert.throws(() => wordsOf(text), RangeError);
   }
+});
+
+test("a server sees what is made for its address", () => {
+  for (const { secret, origin, sent } of vectors.sent) assert.equal(secretAt(secret, origin), sent);
 });

@@ -73,7 +73,10 @@ class Client:
         self._identity = identity
         # The secret only when a request needs it: a look at an invitation makes no identity.
         self._connection = Connection(
-            url, lambda: self.identity.secret, attempts=attempts, transport=transport
+            url,
+            lambda: self.identity.secret_at(self.url),
+            attempts=attempts,
+            transport=transport,
         )
         self.url = self._connection.url
         top = home_of(home)

@@ -1,19 +1,27 @@
-"""A participant's identity: 128 random bits, drawn here, that no server gives or keeps.
+"""A participant's identity: 128 random bits, drawn here, that no server gives, keeps or sees.
+
+What a server sees is an HMAC of them and of its own address, so that it is useless at another
+server, and recovery words that were typed at a wrong one give nothing away.
 
 Nine recovery words stand for it, to be read out and written down. A word is 16 bits as consonant,
 vowel, consonant, vowel, consonant (proquints, Wilkerson 2009). Eight words are the secret, the
-ninth is the first 16 bits of its SHA-256, which finds slips of the pen: a word that is changed goes
+ninth is the first 16 bits of a SHA-256, which finds slips of the pen: a word that is changed goes
 unnoticed with probability 1 in 65,536. The other half is ``recovery.js``; both run the same test
 vectors.
+
+Secrets that were drawn before servers had one each have another ninth word and no ``w`` before
+their digits: they are sent as they are, to the one server where they have been used.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from masquerade.client.atomic_files import create_file, make_folder
 from masquerade.errors import ParameterError, UnreadableFile
@@ -24,15 +32,13 @@ WORD_COUNT = 9
 _CONSONANTS = "bdfghjklmnprstvz"
 _VOWELS = "aiou"
 _WORD = re.compile(f"[{_CONSONANTS}][{_VOWELS}][{_CONSONANTS}][{_VOWELS}][{_CONSONANTS}]")
-_SECRET = re.compile(r"[0-9a-f]{32}")
+_SECRET = re.compile(r"w?[0-9a-f]{32}")
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """A participant's secret. Whoever holds it is that person, so it is not printed.
-
-    Use another one on each server: a secret that two servers know is a name by which they can put
-    together what they know.
 
     Examples
     --------
@@ -40,7 +46,7 @@ class Identity:
     Identity()
     """
 
-    secret: str = field(repr=False)  # 32 hexadecimal digits in lower case
+    secret: str = field(repr=False)  # ``w`` and 32 hexadecimal digits in lower case
 
     def __post_init__(self) -> None:
         words_of(self.secret)  # raises where it is no secret
@@ -48,7 +54,7 @@ class Identity:
     @classmethod
     def create(cls) -> Identity:
         """Return a new identity, drawn from the operating system's randomness."""
-        return cls(secrets.token_hex(16))
+        return cls("w" + secrets.token_hex(16))
 
     @classmethod
     def from_words(cls, words: str) -> Identity:
@@ -59,6 +65,13 @@ class Identity:
     def words(self) -> tuple[str, ...]:
         """The nine recovery words, to be written down; they are the secret."""
         return words_of(self.secret)
+
+    def secret_at(self, server: str) -> str:
+        """Return what a server at an address sees of it, 32 hexadecimal digits."""
+        if not self.secret.startswith("w"):
+            return self.secret
+        text = f"masquerade account {origin_of(server)}".encode()
+        return hmac.digest(bytes.fromhex(self.secret[1:]), text, "sha256").hex()[:32]
 
     @property
     def folder(self) -> str:
@@ -85,16 +98,16 @@ class Identity:
 
 
 def words_of(secret: str) -> tuple[str, ...]:
-    """Return the nine words of a secret of 32 hexadecimal digits in lower case.
+    """Return the nine words of a secret of 32 hexadecimal digits in lower case after a ``w``.
 
     Examples
     --------
-    >>> words_of("0" * 32)[-1]
-    'gital'
+    >>> words_of("w" + "0" * 32)[:2]
+    ('babab', 'babab')
     """
     if not _SECRET.fullmatch(secret):
-        raise ParameterError("the secret is not 32 hexadecimal digits in lower case.")
-    digits = secret + _check(secret)
+        raise ParameterError("the secret is not w and 32 hexadecimal digits in lower case.")
+    digits = secret.removeprefix("w") + _check(secret)
     return tuple(_word(int(digits[at : at + 4], 16)) for at in range(0, len(digits), 4))
 
 
@@ -111,16 +124,33 @@ def secret_of(words: str) -> str:
     if len(typed) != WORD_COUNT:
         raise ParameterError(f"these are {len(typed)} words, expected {WORD_COUNT}.")
     *digits, check = (f"{_bits(word):04x}" for word in typed)
-    secret = "".join(digits)
-    if _check(secret) != check:
-        raise ParameterError(
-            "these words do not belong together; one is mistyped, or they are in another order."
-        )
-    return secret
+    for secret in ("w" + "".join(digits), "".join(digits)):
+        if _check(secret) == check:
+            return secret
+    raise ParameterError(
+        "these words do not belong together; one is mistyped, or they are in another order."
+    )
+
+
+def origin_of(address: str) -> str:
+    """Return an address's scheme, host and port as browsers write them.
+
+    Examples
+    --------
+    >>> origin_of("HTTPS://Example.org:443/s/5a"), origin_of("http://[::1]:8000")
+    ('https://example.org', 'http://[::1]:8000')
+    """
+    parts = urlsplit(address)
+    host = (parts.hostname or "").encode("idna").decode()
+    host = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in (None, _PORTS.get(parts.scheme)) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
 
 
 def _check(secret: str) -> str:
-    return hashlib.sha256(bytes.fromhex(secret)).hexdigest()[:4]
+    # Other bits than of a secret without `w`, so that words tell which of the two they are.
+    text = b"masquerade words " if secret.startswith("w") else b""
+    return hashlib.sha256(text + bytes.fromhex(secret.removeprefix("w"))).hexdigest()[:4]
 
 
 def _word(bits: int) -> str:

@@ -299,3 +299,23 @@ def test_another_process_that_is_sooner_spoils_no_survey(
     monkeypatch.setattr(HelperClient, "check", late)
     assert pair.leader.aggregation.run() == 1
     assert pair.result(record)["responses"] == 6
+
+
+def test_account_pages_are_those_of_the_leader_that_is_named(sqlite_pair: Pair) -> None:
+    """With two leaders nobody is led to the account at the one that was approved last."""
+    pair = sqlite_pair
+    record = pair.open()
+    first = pair.helper.tasks.leader_of(record.token)
+    with visitor(pair.address) as somebody:
+        assert f'data-leader="{first}"' in somebody.get("/me/settings").text
+    known = [str(first), "https://second.example"]
+    pair.helper.tasks.leaders = lambda: known  # type: ignore[method-assign]
+    with visitor(pair.address) as somebody:
+        asked = somebody.get("/me/settings").text
+        assert "data-leader" not in asked
+        assert all(one in asked for one in known)
+        for one in known:
+            page = somebody.get("/me/settings", params={"leader": one})
+            assert f'data-leader="{one}"' in page.text
+            assert f"connect-src 'self' {one}" in page.headers["content-security-policy"]
+        assert somebody.get("/me", params={"leader": "https://third.example"}).status_code == 404

@@ -37,7 +37,7 @@ from masquerade.server.db.party_tables import (
     STOPPED,
 )
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads
 from masquerade.server.parties.helper_proposals import Proposal, checked_survey, names
 from masquerade.surveys.split_task import (
     HELPER_KEY,
@@ -302,22 +302,23 @@ class HelperTasks:
         """Return the address of the leader of an approved survey; None where there is none.
 
         None too where several leaders had a survey of this token approved: whoever opens it is not
-        led to another than the one that invited them. An empty token stands for the survey that was
-        approved last.
+        led to another than the one that invited them.
         """
-        signed = HELPER_TASK.c.signature.is_not(None)
-        query = select(HELPER_TASK.c.id).where(signed).order_by(HELPER_TASK.c.day.desc())
+        leaders = {_leader(one.split) for one in self._approved() if one.split.token == token}
+        return leaders.pop() if len(leaders) == 1 else None
 
-        def work(connection: Connection) -> list[str]:
-            # Read once each: neither its token nor its leader ever changes.
-            known = [
-                self._known.get(task) or self.read(connection, task)
-                for task in connection.scalars(query).all()
-            ]
-            return [_leader(one.split) for one in known if token in ("", one.split.token)]
+    def leaders(self) -> list[str]:
+        """Return the addresses of all leaders of approved surveys."""
+        return sorted({_leader(one.split) for one in self._approved()})
 
-        found = self._transactions.read(work)
-        return found[0] if found and (not token or len(set(found)) == 1) else None
+    @reads
+    def _approved(self, connection: Connection) -> list[HelperTask]:
+        query = select(HELPER_TASK.c.id).where(HELPER_TASK.c.signature.is_not(None))
+        # Read once each: neither its token nor its leader ever changes.
+        return [
+            self._known.get(task) or self.read(connection, task)
+            for task in connection.scalars(query).all()
+        ]
 
     def decide(self, task: str, *, approve: bool) -> HelperTask:
         """Approve or refuse a task; the same decision again changes nothing.

@@ -329,7 +329,7 @@ participants = APIRouter(include_in_schema=False)
 @participants.get("/s/{token}")
 def survey_page(services: InHelper, request: Request, token: str) -> Response:
     # Whoever has a survey's link learns that it was approved here; no page lists surveys.
-    leader = services.tasks.leader_of(token) if token else None
+    leader = services.tasks.leader_of(token)
     if leader is None:
         if wants_json(request):
             raise NotFound("there is no such survey here; its second party has not approved it.")
@@ -340,7 +340,7 @@ def survey_page(services: InHelper, request: Request, token: str) -> Response:
 @participants.get("/api/v1/surveys/{token}/invitation")
 def invitation(services: InHelper, token: str) -> Response:
     # A program that was given this address asks here for what only the survey's server has.
-    leader = services.tasks.leader_of(token) if token else None
+    leader = services.tasks.leader_of(token)
     if leader is None:
         raise NotFound("there is no such survey here; its second party has not approved it.")
     raise NotFound(f"this is the survey's second party; programs answer it at {leader}/s/{token}.")
@@ -351,9 +351,12 @@ def invitation(services: InHelper, token: str) -> Response:
 @participants.get("/me/settings")
 @participants.get("/me/plain")
 @participants.get("/me/about")
-def own_page(services: InHelper, request: Request) -> Response:
-    # A helper works for one server, so that the person's account is where all its surveys are.
-    leader = services.tasks.leader_of("")
-    if leader is None:
-        raise NotFound("nothing is answered here: no survey was approved yet.")
-    return shell(request, leader=leader, fingerprint=services.fingerprint)
+def own_page(services: InHelper, request: Request, leader: str = "") -> Response:
+    # A person has an account at each leader: none is shown in place of another.
+    known = services.tasks.leaders()
+    if not known or (leader and leader not in known):
+        raise NotFound("nothing is answered here: no survey of this server was approved.")
+    if not leader and len(known) > 1:
+        path = request.url.path
+        return render(request, "helper/accounts.html", {"leaders": known, "path": path})
+    return shell(request, leader=leader or known[0], fingerprint=services.fingerprint)

@@ -1,5 +1,7 @@
 // All requests of the participants' app. Nothing else here talks to anybody.
 
+import { secretAt } from "./recovery.js";
+
 const PATIENCE_MILLISECONDS = 20000;
 const BLOCK = 1024; // bodies are padded to a multiple of it
 const ROOM_A_REPORT = 20; // the longest whole number a report can be, its sign and a comma
@@ -57,13 +59,14 @@ export async function request(method, path, options = {}) {
   }
 }
 
-/** The server as the app sees it; `secret` is asked for when a request needs it. */
+/** The server as the app sees it; it sees of the `secret` what is made for its own address. */
 export class Server {
-  /** `leader`: its address, where another party served this page. */
-  constructor(secret, { fetch = globalThis.fetch, leader = "" } = {}) {
+  /** `leader`: its address, where another party served this page; else `origin` is the page's. */
+  constructor(secret, { fetch = globalThis.fetch, leader = "", origin = "" } = {}) {
     this.secret = secret;
     this.fetch = fetch;
     this.base = `${leader}/api/v1`;
+    this.origin = leader ? new URL(leader).origin : origin;
   }
 
   invitation(token) {
@@ -135,7 +138,7 @@ export class Server {
   }
 
   async #own(method, path, options = {}) {
-    const secret = await this.secret();
+    const secret = secretAt(await this.secret(), this.origin);
     return request(method, path, { ...options, secret, base: this.base, fetch: this.fetch });
   }
 }

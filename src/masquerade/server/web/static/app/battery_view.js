@@ -1,5 +1,6 @@
 // The privacy battery: how much of a lifetime's privacy is left.
 
+import { ownPath } from "./components.js";
 import { element } from "./dom.js";
 import { words } from "../words/language.js";
 
@@ -22,5 +23,5 @@ export function battery(state, { still = false } = {}) {
     ),
   ];
   if (still) return element("div", { className: "battery" }, inside);
-  return element("a", { className: "battery", href: "/me/ledger" }, inside);
+  return element("a", { className: "battery", href: ownPath("/me/ledger") }, inside);
 }

@@ -20,7 +20,15 @@ export function button(id, text, onclick, kind = "primary") {
 }
 
 export function link(href, text, className = "button") {
-  return element("a", { href, className }, text);
+  return element("a", { href: ownPath(href), className }, text);
+}
+
+/** Return the address of a page of the person's own; a second party has them by leader. */
+export function ownPath(path) {
+  const leader = globalThis.document?.documentElement?.dataset?.leader;
+  if (!leader || !/^\/me(?![^/#])/.test(path)) return path;
+  const [page, anchor] = path.split("#");
+  return `${page}?leader=${encodeURIComponent(leader)}${anchor ? `#${anchor}` : ""}`;
 }
 
 export function card(title, ...children) {

@@ -1,7 +1,7 @@
 // Who this device is, and what its person prefers.
 //
 // The secret is all there is of an account: whoever holds it is that person. It leaves the device
-// only as the header of requests to this site, and as the words that its person asks to see.
+// only as the words that its person asks to see; a server sees what is made of it for that server.
 
 import { USUAL_CAPS, lowerCaps } from "./budget.js";
 import { randomName } from "../mechanisms/coins.js";
@@ -20,7 +20,7 @@ export class Device {
 
   /** Return the secret, drawn when first needed. */
   secret() {
-    return this.database.change("device", "secret", (secret) => secret ?? older() ?? randomName());
+    return this.database.change("device", "secret", (secret) => secret ?? older() ?? `w${randomName()}`);
   }
 
   /**

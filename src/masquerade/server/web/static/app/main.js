@@ -45,7 +45,7 @@ async function start() {
     return screen.show("cannot", cannot(words().cannot.storage));
   }
   const device = new Device(database);
-  const server = new Server(() => device.secret(), { leader });
+  const server = new Server(() => device.secret(), { leader, origin: globalThis.location.origin });
   const prefer = async (code) => {
     setLanguage(code);
     screen.frame(path, prefer);

@@ -1,10 +1,14 @@
-// The participant's secret as nine words that can be read out and written down. The device's half
-// of recovery.py; both run tests/vectors/recovery.json.
+// The participant's secret as nine words that can be read out and written down, and what a server
+// sees of it. The device's half of identity.py; both run tests/vectors/recovery.json.
 //
 // A word is 16 bits as consonant, vowel, consonant, vowel, consonant (proquints, Wilkerson 2009).
-// Eight words are the secret, the ninth is the first 16 bits of its SHA-256, which finds slips.
+// Eight words are the secret, the ninth is the first 16 bits of a SHA-256, which finds slips.
+//
+// A server sees an HMAC of the secret and its own address, which is useless at another server. Only
+// secrets from before servers had one each, which have no "w" before their digits, are sent as they
+// are.
 
-import { sha256 } from "./sha256.js";
+import { hmacSha256, sha256 } from "./sha256.js";
 
 const CONSONANTS = "bdfghjklmnprstvz";
 const VOWELS = "aiou";
@@ -12,10 +16,17 @@ const WORD = /^[bdfghjklmnprstvz][aiou][bdfghjklmnprstvz][aiou][bdfghjklmnprstvz
 
 export const WORD_COUNT = 9;
 
-/** Return the nine words of a secret of 32 hexadecimal digits. */
+/** Return what the server at an origin sees of a secret: 32 hexadecimal digits. */
+export function secretAt(secret, origin) {
+  if (!secret.startsWith("w")) return secret;
+  const text = new TextEncoder().encode(`masquerade account ${origin}`);
+  return hmacSha256(bytesOf(secret.slice(1)), text).slice(0, 32);
+}
+
+/** Return the nine words of a secret: "w" and 32 hexadecimal digits. */
 export function wordsOf(secret) {
-  if (!/^[0-9a-f]{32}$/.test(secret)) throw new RangeError("a secret has 32 hexadecimal digits.");
-  const checked = secret + checkOf(secret);
+  if (!/^w?[0-9a-f]{32}$/.test(secret)) throw new RangeError("a secret has 32 hexadecimal digits.");
+  const checked = secret.replace("w", "") + checkOf(secret);
   return checked.match(/.{4}/g).map((digits) => wordOf(Number.parseInt(digits, 16)));
 }
 
@@ -32,13 +43,20 @@ export function secretOf(text) {
   if (unknown !== undefined) return { fault: "word", word: unknown };
   if (words.length !== WORD_COUNT) return { fault: "count", given: words.length };
   const digits = words.map((word) => bitsOf(word).toString(16).padStart(4, "0"));
-  const secret = digits.slice(0, 8).join("");
-  return checkOf(secret) === digits[8] ? { secret } : { fault: "check" };
+  const plain = digits.slice(0, 8).join("");
+  const secret = [`w${plain}`, plain].find((one) => checkOf(one) === digits[8]);
+  return secret ? { secret } : { fault: "check" };
 }
 
+/** Other bits than of a secret without "w", so that words tell which of the two they are. */
 function checkOf(secret) {
-  const bytes = Uint8Array.from(secret.match(/../g), (pair) => Number.parseInt(pair, 16));
-  return sha256(bytes).slice(0, 4);
+  const text = secret.startsWith("w") ? "masquerade words " : "";
+  const bytes = bytesOf(secret.replace("w", ""));
+  return sha256(Uint8Array.of(...new TextEncoder().encode(text), ...bytes)).slice(0, 4);
+}
+
+function bytesOf(digits) {
+  return Uint8Array.from(digits.match(/../g), (pair) => Number.parseInt(pair, 16));
 }
 
 function wordOf(bits) {

@@ -1,5 +1,6 @@
 // The page around the views: what is shown, what has the focus, what is said aloud.
 
+import { ownPath } from "./components.js";
 import { element } from "./dom.js";
 import { LANGUAGES, words } from "../words/language.js";
 
@@ -59,7 +60,7 @@ export class Screen {
     const nav = this.page.getElementById(id);
     nav.setAttribute("aria-label", name);
     nav.replaceChildren(
-      ...pages.map(([href, text]) => element("a", { href, ...here(href) }, text)),
+      ...pages.map(([href, text]) => element("a", { href: ownPath(href), ...here(href) }, text)),
     );
   }
 

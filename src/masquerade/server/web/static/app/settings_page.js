@@ -20,8 +20,8 @@ function numberOf(text) {
 }
 
 export class SettingsPage {
-  constructor({ screen, server, device, prefer, build }) {
-    Object.assign(this, { screen, server, device, prefer, build });
+  constructor({ screen, server, device, prefer, build, host }) {
+    Object.assign(this, { screen, server, device, prefer, build, host });
     this.shown = false; // whether the recovery words are on the screen
   }
 
@@ -187,6 +187,7 @@ export class SettingsPage {
     return card(
       said.enter,
       paragraph(said.enterText),
+      element("p", {}, said.enterAt, " ", element("strong", { dir: "ltr" }, this.server.origin)),
       element(
         "div",
         { className: "field" },
@@ -199,7 +200,9 @@ export class SettingsPage {
 
   async #become(field) {
     const said = words().settings;
-    const { secret, fault, ...details } = secretOf(field.value);
+    const { secret, fault: wrong, ...details } = secretOf(field.value);
+    // A second party's page would send words of before to a server that may be another's.
+    const fault = secret && !secret.startsWith("w") && this.host ? "check" : wrong;
     if (fault) {
       const text = said.faults[fault];
       field.setAttribute("aria-invalid", "true");

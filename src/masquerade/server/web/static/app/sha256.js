@@ -29,6 +29,13 @@ export function sha256(bytes) {
   return state.map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
+/** Return the HMAC-SHA256 (RFC 2104) of bytes under a key of at most 64 bytes. */
+export function hmacSha256(key, bytes) {
+  const padded = (value) => Uint8Array.from({ length: 64 }, (_, i) => (key[i] ?? 0) ^ value);
+  const inner = sha256(Uint8Array.of(...padded(0x36), ...bytes)).match(/../g);
+  return sha256(Uint8Array.of(...padded(0x5c), ...inner.map((pair) => Number.parseInt(pair, 16))));
+}
+
 /** Return the SHA-256 of a text's UTF-8, as 64 hexadecimal digits. */
 export function sha256OfText(text) {
   return sha256(new TextEncoder().encode(text));

@@ -376,6 +376,7 @@ export const ENGLISH = {
     none: "You have no account yet. It is made when you begin your first survey.",
     enter: "Use an account from another device",
     enterText: "Type its nine words. What this device remembers of surveys it began is then deleted, unsent answers too. What it has counted stays, and so does which surveys were masked here.",
+    enterAt: "These words open the account at",
     enterLabel: "Nine recovery words",
     enterDo: "Use this account",
     entered: "This device now uses the account of these words.",
