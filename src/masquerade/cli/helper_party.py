@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -304,8 +304,7 @@ def _view(services: HelperServices, task: HelperTask) -> dict[str, Any]:
     from masquerade.server.parties.helper_page import task_view
 
     names = {one.id: one.name for one in services.access.leaders()}
-    counts, repeats = services.tasks.counts(task), services.tasks.repeats(task)
-    return task_view(task, counts, names, repeats=repeats)
+    return task_view(task, services.tasks.counts(task), names, copies=services.tasks.copies(task))
 
 
 def _sentences(view: dict[str, Any]) -> Iterator[str]:
@@ -339,8 +338,9 @@ def _sentences(view: dict[str, Any]) -> Iterator[str]:
         f"{view['delta']} (rho {view['rho']}). This rests on:"
     )
     yield from (f"  - {one}" for one in view["assumptions"])
-    if view["repeats"]:
-        yield f"Exactly these questions were approved before, {view['repeats']} times."
+    for copy in view["copies"]:
+        yield f"Nearly the same was approved before, as “{copy.title}”. Differences:"
+        yield from (f"  {one}" for one in copy.differences or ("none",))
 
 
 def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
@@ -362,7 +362,7 @@ def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
         "noise": view["noise"],
         "reports": view["count"],
         "refused": view["refused"],
-        "repeats": view["repeats"],
+        "repeats": [asdict(one) for one in view["copies"]],
     }
 
 

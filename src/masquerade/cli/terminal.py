@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+import re
 import sys
 import unicodedata
 import warnings
@@ -66,7 +67,7 @@ def warnings_as_notes() -> Iterator[None]:
 
 def complain(error: Exception) -> None:
     """Say on standard error what went wrong."""
-    sys.stderr.write(f"{type(error).__name__}: {error}\n")
+    sys.stderr.write(f"{type(error).__name__}: {plain(error)}\n")
 
 
 def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
@@ -77,7 +78,8 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
     printed = "-" in (result.get("out"), result.get("workers_out"))
     screen = sys.stderr if printed else sys.stdout
     if as_json:
-        screen.write(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(_finite(result), ensure_ascii=False, allow_nan=False)
+        screen.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
         return
     from rich.console import Console
     from rich.markup import escape
@@ -134,7 +136,7 @@ def _text(value: Any) -> str:
         return "\n".join(f"{key.replace('_', ' ')}: {_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return "\n".join(_text(item) for item in value) or "none"
-    return "–" if value is None else str(value)
+    return "–" if value is None else plain(value)
 
 
 def disk_trouble(error: BaseException) -> str | None:
@@ -157,6 +159,10 @@ def disk_trouble(error: BaseException) -> str | None:
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ENOENT)
 _DISK_WORDS = ("readonly database", "disk is full", "disk I/O error", "unable to open database")
+
+
+# What `plain` leaves out and JSON leaves as it is, to be written as JSON writes controls.
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 def plain(text: object) -> str:

@@ -72,6 +72,7 @@ _LOGGER = logging.getLogger(__name__)
 _AFTER_MIDNIGHT_SECONDS = 60
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _DELIVERY_SECONDS = _ADDING_SECONDS = 5
+_PLACES_SECONDS = 60
 
 # One tree for all applications of a process. Routes are tried in order, so the ones that are asked
 # for most come first.
@@ -150,7 +151,12 @@ def create_app(
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         alone: list[Coroutine[Any, Any, None]] = []
         if sweeps:
-            alone = [_run_daily(services, metrics), _deliver(sender), _add_up(services)]
+            alone = [
+                _run_daily(services, metrics),
+                _free_places(services),
+                _deliver(sender),
+                _add_up(services),
+            ]
         tasks = [asyncio.create_task(one) for one in alone]
         yield
         # A cancelled task leaves its thread running, so these are told to end by themselves.
@@ -231,6 +237,16 @@ async def _run_daily(services: Services, metrics: Metrics | None) -> None:
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         # A minute late, so that clocks of other computers have the new day too.
         await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
+
+
+async def _free_places(services: Services) -> None:
+    """Free places that were held for too long, every minute."""
+    while True:
+        try:
+            await asyncio.to_thread(services.held_places.look)
+        except SQLAlchemyError as error:  # the database is away; the places are still there
+            _LOGGER.warning("held places wait: %s", type(error).__qualname__)
+        await asyncio.sleep(_PLACES_SECONDS)
 
 
 async def _deliver(sender: Sender) -> None:

@@ -20,6 +20,7 @@ from masquerade.errors import AggregationRefused, MasqueradeError, OperationErro
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.pages import STATIC, render
 from masquerade.server.http.problem import masquerade_problem, problem, wants_json
+from masquerade.server.http.rate_limit import RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.routes import app_shell, helper_party
@@ -27,6 +28,8 @@ from masquerade.server.settings import Settings
 
 _LOGGER = logging.getLogger(__name__)
 _HOUR_SECONDS = 3600
+# Requests in a minute from one address: leaders send jobs of hundreds of reports, people few.
+_ADDRESS_RATE = 600
 _DAP_ERROR = "urn:ietf:params:ppm:dap:error:"
 
 
@@ -58,7 +61,7 @@ def create_helper_app(
 
     `sweeps`: whether it forgets tasks that expired; of several processes on one database one is
     enough.
-    `limits` (optional): not used: who has no token is refused before anything is done.
+    `limits` (optional): as in `create_app`.
     """
     services = open_helper(settings, rewrites=sweeps)
 
@@ -85,6 +88,15 @@ def create_helper_app(
     app.state.settings = settings
     # The one that is added last is the outermost.
     app.add_middleware(BodyLimit, most=helper_party.most_body)
+    app.add_middleware(
+        RateLimits,
+        participant=0,
+        address=min(_ADDRESS_RATE, settings.rate_address),
+        preview=0,
+        table=limits,
+        under=("/",),
+        but=("/app/", "/static/", "/healthz"),
+    )
     app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
     app.include_router(helper_party.public)

@@ -28,6 +28,7 @@ from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.daily_jobs import DailyJobs
+from masquerade.server.operations.held_places import HeldPlaces
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import Profiles
 from masquerade.server.parties.helper_client import HelperClient
@@ -76,6 +77,7 @@ class Services:
     participations: Participations
     profiles: Profiles
     daily_jobs: DailyJobs
+    held_places: HeldPlaces
     person_key: str = field(repr=False)
 
     @classmethod
@@ -195,6 +197,7 @@ class Services:
                 caps=caps,
                 reservation_days=reservation_days,
             ),
+            held_places=HeldPlaces(endings),
             # All names in the ledger are made with it, so it never changes.
             person_key=values.secret("person_key"),
         )

@@ -1,42 +1,34 @@
-"""The rule on small counts: how many people chose each level, shown where they are not too few.
+"""The rule on small counts: how many people chose each level, shown where none are too few.
 
-One rule for the page of an open survey, its plans and its results: two rules that hide different
-levels could be held against each other.
+One rule for plans and results: two rules that hide different levels could be held against each
+other. While people answer, only the total is shown, whatever the counts are: who looks after each
+response would see in which order levels were chosen, and what was hidden by what was shown before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: People at a level below which that level is not shown by itself.
+#: People at a level below which levels are not counted apart.
 FEWEST_AT_LEVEL = 5
 
 
 def shown_counts(counts: Mapping[str, int]) -> dict[str, int | None]:
-    """Return how many people chose each level; None where that is hidden.
+    """Return how many people chose each level; None for all where some, but too few, chose one.
 
-    A level that some, but fewer than five, people chose is hidden, and where all other counts and
-    the total would give it away, so is the smallest other level. Of hidden levels only the sum is
-    known: the total less the counts that are shown.
+    Then the total alone is known. Every order of the same counts is hidden with it, so that no
+    count of a level follows (shown for every table of up to 60 people by enumeration). To hide the
+    small ones and another is not enough: of 5, 4 and 4 people with 5 shown and a total of 13 only
+    one table is possible.
 
     Examples
     --------
     >>> shown_counts({"high": 3, "medium": 40, "low": 90})
-    {'high': None, 'medium': None, 'low': 90}
+    {'high': None, 'medium': None, 'low': None}
     >>> shown_counts({"high": 0, "medium": 40})
     {'high': 0, 'medium': 40}
     """
     if len(counts) == 1:  # the level is fixed, so its count is the total
         return {**counts}
-    hidden = {name for name, count in counts.items() if 0 < count < FEWEST_AT_LEVEL}
-    # The smallest that anybody chose first; levels that nobody chose only where nothing else is.
-    others = sorted(counts, key=lambda name: (counts[name] == 0, counts[name]))
-    others = [name for name in others if name not in hidden]
-    # One hidden count follows from the total; two of a small sum nearly do.
-    while (
-        hidden
-        and others
-        and (len(hidden) < 2 or sum(counts[name] for name in hidden) < FEWEST_AT_LEVEL)
-    ):
-        hidden.add(others.pop(0))
-    return {name: None if name in hidden else count for name, count in counts.items()}
+    few = any(0 < count < FEWEST_AT_LEVEL for count in counts.values())
+    return {name: None if few else count for name, count in counts.items()}

@@ -284,3 +284,42 @@ def test_a_wrong_request_is_answered_shortly(place: Any, body: Any) -> None:
         refused(answer, 422)
         assert len(answer.json()["errors"]) <= 20
         assert len(answer.content) <= 8192
+
+
+def test_trailers_are_no_headers(place: Any) -> None:
+    """A field behind a chunked body says neither whose a request is nor where it comes from."""
+    secret = MARK + secrets.token_hex(10)
+    port = httpx.URL(place.server.url).port
+
+    def ask(before: str, trailer: str) -> bytes:
+        head = (
+            "POST /api/v1/participations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+            f"Content-Type: application/json\r\nIdempotency-Key: {secrets.token_hex(16)}\r\n"
+            f"Connection: close\r\n{before}\r\n"
+        )
+        body = json.dumps({"survey": place.survey.token, "level": "medium"})
+        chunked = f"{len(body):x}\r\n{body}\r\n0\r\n{trailer}\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as line:
+            line.sendall((head + chunked).encode())
+            return b"".join(iter(lambda: line.recv(65536), b""))
+
+    mine = f"Masquerade-Participant: {secret}\r\n"
+    assert b" 201 " in ask(mine, "").partition(b"\r\n")[0]
+    assert b" 401 " in ask("", mine).partition(b"\r\n")[0]
+
+
+def test_a_trailer_does_not_change_the_address(live_server: LiveServers) -> None:
+    """Sign-in limits hold where a proxy that is trusted passes trailers on."""
+    server = live_server(trusted_proxies="127.0.0.1")
+    port, found = int(httpx.URL(server.url).port or 0), []
+    for number in range(16):
+        body = b"login=ann&password=x"
+        request = (
+            b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nTransfer-Encoding: chunked\r\n"
+            b"Content-Type: application/x-www-form-urlencoded\r\nAccept: text/html\r\n"
+            b"Connection: close\r\n\r\n%x\r\n%s\r\n0\r\nX-Forwarded-For: 192.0.2.%d\r\n\r\n"
+        ) % (port, len(body), body, number)
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as line:
+            line.sendall(request)
+            found.append(line.recv(65536).split(b" ", 2)[1])
+    assert found[-1] == b"429"

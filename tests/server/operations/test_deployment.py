@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from masquerade.cli import app
-from masquerade.server import settings
+from masquerade.server import Services, settings
 from masquerade.server.settings import PREFIX, Settings, setting_names
 
 ROOT = Path(__file__).parents[3]
@@ -176,3 +176,12 @@ def test_the_page_of_operations_shows_commands_that_exist() -> None:
         require_command(words)
     named = set(re.findall(r"\bMASQUERADE_[A-Z_]+", text))
     assert named <= VARIABLES | {"MASQUERADE_CONFIG", "MASQUERADE_"}
+
+
+def test_an_old_file_is_made_private(tmp_path: Path) -> None:
+    """A database that others could read is its owner's alone once it was opened."""
+    file = tmp_path / "a.sqlite3"
+    Services.open(f"sqlite:///{file}").close()
+    file.chmod(0o644)
+    Services.open(f"sqlite:///{file}").close()
+    assert file.stat().st_mode & 0o777 == 0o600

@@ -188,3 +188,29 @@ def test_invitations(services: Services) -> None:
         assert (one.participation is not None) == mine
     stranger = services.profiles.invitations(services.identity("0" * 32), after="", limit=9)[0]
     assert {one.survey.token for one in stranger} == {s.token for s in listed}
+
+
+def test_a_stranger_costs_no_more_where_there_are_many_surveys(services: Services) -> None:
+    """Listing, exporting and leaving read the surveys of the person, and not all of the server."""
+    mine = Device()
+    run = services.surveys.open_survey(define(title="Mine"))
+    mine.send(services, run)
+    for number in range(40):
+        services.surveys.open_survey(define(title=f"Other {number}"))
+    read: list[str] = []
+    frozen = services.surveys._surveys.frozen
+
+    def counted(connection: Any, token: str) -> Any:
+        read.append(token)
+        return frozen(connection, token)
+
+    services.surveys._surveys.frozen = counted  # type: ignore[method-assign]
+    stranger = services.identity(secrets.token_hex(16))
+    assert services.profiles.invitations(stranger, after="", limit=9) == ([], None)
+    assert services.profiles.everything(stranger)["participations"] == []
+    assert services.profiles.leave(stranger).withdrawn == 0
+    assert read == []
+    who = services.identity(mine.participant)
+    assert len(services.profiles.everything(who)["participations"]) == 1
+    assert services.profiles.leave(who).withdrawn == 1
+    assert set(read) == {run.token}

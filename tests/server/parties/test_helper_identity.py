@@ -89,7 +89,7 @@ def test_the_page_says_what_is_added_up_and_the_noise_of_each(sqlite_pair: Pair)
     )
     pair.add_helper()
     task = pair.helper.tasks.task(pair.ask(survey, secrets.token_hex(8))["task"])
-    view = task_view(task, (0, 0), {}, repeats=0)
+    view = task_view(task, (0, 0), {})
     said = [one["noise"] for one in (*view["questions"], *view["cross"], *view["states"])]
     deviations = [
         float(survey.split_noise.published_variance(block)) ** 0.5

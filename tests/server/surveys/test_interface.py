@@ -168,7 +168,7 @@ def test_pages_of_surveys(desk: Desk) -> None:
 
 
 def test_progress_is_counts_alone(desk: Desk) -> None:
-    """Levels with fewer than 5 are not counted apart, nor is one that would give them away."""
+    """While people answer, the total alone is told; then levels, where none has fewer than 5."""
     token = desk.opened(template="pick")["token"]
     survey = desk.services.surveys.record(token)
     for level, count in (("high", 6), ("medium", 7), ("low", 2)):
@@ -177,9 +177,12 @@ def test_progress_is_counts_alone(desk: Desk) -> None:
     found = desk.ask("GET", f"/{token}/progress").json()
     assert found["responses"] == 15
     shown = {one["name"]: one["responses"] for one in found["levels"]}
-    assert shown == {"high": None, "medium": 7, "low": None}
+    assert shown == {"high": None, "medium": None, "low": None}
     for _ in range(3):
         Device().send(desk.services, survey, [0], level="low")
+        found = desk.ask("GET", f"/{token}/progress").json()
+        assert {one["responses"] for one in found["levels"]} == {None}
+    desk.services.surveys.close(survey)
     found = desk.ask("GET", f"/{token}/progress").json()
     assert {one["name"]: one["responses"] for one in found["levels"]} == {
         "high": 6,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from masquerade.server.accounts.passwords import (
 from masquerade.server.db.account_tables import ACCOUNT
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions, writes
+from masquerade.surveys.characters import wrong_character
 
 ACTIVE, DISABLED = "active", "disabled"
 LONGEST_NAME = 100
@@ -60,8 +62,8 @@ def check_login(login: str) -> str:
 
 def check_name(name: str, *, what: str = "the name") -> str:
     """Return a name without spaces around it, where it is neither empty nor too long."""
-    kept = name.strip()
-    if not 0 < len(kept) <= LONGEST_NAME or not kept.isprintable():
+    kept = unicodedata.normalize("NFC", name.strip())
+    if not 0 < len(kept) <= LONGEST_NAME or wrong_character(kept) is not None:
         raise ParameterError(f"{what} is {name!r}, expected 1 to {LONGEST_NAME} visible letters.")
     return kept
 

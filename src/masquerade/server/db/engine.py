@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -126,14 +128,21 @@ def require_known(found: str | None) -> None:
 
 
 def _make_private(file: str | None) -> None:
-    """Make an SQLite file that is not there yet, for this account's eyes only."""
-    if file and file != ":memory:" and not file.startswith("file:") and not Path(file).exists():
-        try:
-            # Before SQLite makes it with the process's umask; the log beside it takes the mode of
-            # the file.
-            os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
-        except OSError as error:
-            raise OperationError(f"cannot make the database {file}: {error.strerror}.") from error
+    """Make an SQLite file for this account's eyes only, also one that was made otherwise."""
+    if not file or file == ":memory:" or file.startswith("file:"):
+        return
+    try:
+        # Before SQLite makes it with the process's umask; the log beside it takes the mode of the
+        # file.
+        os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise OperationError(f"cannot make the database {file}: {error.strerror}.") from error
+    for one in (file, f"{file}-wal", f"{file}-shm"):
+        # Where it is another account's, the doctor says so.
+        with contextlib.suppress(OSError):
+            mode = stat.S_IMODE(os.stat(one).st_mode)
+            if mode & 0o077:
+                os.chmod(one, mode & 0o700)
 
 
 def _json(value: Any) -> str:

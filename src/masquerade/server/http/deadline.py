@@ -22,6 +22,8 @@ class DeadlineProtocol(HttpToolsProtocol):
     It counts from the connection or from the first byte of a further request; between requests the
     server's own, shorter one holds. Bytes that dribble in do not begin it anew. What is no part of
     a body, such as a head, is refused where it is long, as it has to be held until it is whole.
+    Trailers, the fields that may follow a chunked body, are no headers: a proxy has not looked at
+    them, so they would speak in its name. They are dropped.
     """
 
     patience = PATIENCE_SECONDS
@@ -32,6 +34,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._arriving: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._begun = False
+        self._head_ended = False
         self._held = 0
         self._address = ""
 
@@ -81,11 +84,18 @@ class DeadlineProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Note that a request has begun."""
         self._begun = True
+        self._head_ended = False
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, and drop a trailer."""
+        if not self._head_ended:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Hold the head no longer."""
         self._held = 0
+        self._head_ended = True
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

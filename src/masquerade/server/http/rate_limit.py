@@ -20,6 +20,10 @@ from masquerade.server.http.security import COOKIE, SECURE_COOKIE
 
 _WINDOW_SECONDS = 60
 _HOUR = 3600
+#: How long a place of a survey with quotas is held until the questions are opened, and how many
+#: places are held for one address at once.
+HELD_SECONDS, HELD_AT_ONCE = 1800, 5
+_SOON_SECONDS = 20
 _PREVIEW = re.compile(r"/api/v1/surveys/[^/]+/(?:preview|curve)")
 ATTEMPTS_SECONDS = 900
 AT_ONE_DOOR, AT_ONE_LOGIN, FROM_ONE_ADDRESS = 10, 50, 100
@@ -71,9 +75,10 @@ class BegunSurvey(Protocol):
 
 
 class Beginnings:
-    """Limits on beginnings of one survey from one address in an hour, so that none is emptied.
+    """Limits on beginnings of one survey from one address, so that none is emptied.
 
-    `rewarded`, `other`: of surveys that give something, and of others; 0 is without limit.
+    `rewarded`, `other`: in an hour, of surveys that give something, and of others; 0 is without
+        limit. Of a survey with quotas, only so many places are held at once until they are opened.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Beginnings:
             Buckets(name, quota, seconds=_HOUR, table=table) if quota else None
             for name, quota in (("rewarded", rewarded), ("survey", other))
         )
+        self._places = Buckets("places", HELD_AT_ONCE, seconds=HELD_SECONDS, table=table)
         self._now = now
 
     def newcomer(self, address: str) -> Newcomer:
@@ -98,13 +104,24 @@ class Beginnings:
         """Return those of a survey."""
         return self._other if asked.reward is None else self._rewarded
 
-    def take(self, asked: BegunSurvey, network: bytes) -> None:
-        """Count somebody who begins a survey, or raise `TooManyAttempts`."""
+    def take(self, asked: BegunSurvey, network: bytes, *, place: bool) -> None:
+        """Count somebody who begins a survey, or raise `TooManyAttempts`.
+
+        `place`: whether the survey has quotas, so that a place is held.
+        """
+        if place and not self._places.take(_at(asked, network), self._now())[0]:
+            raise TooManyAttempts(
+                "several people in your network are about to open this survey. Nothing was "
+                f"charged; try again in {_SOON_SECONDS} seconds.",
+                seconds=_SOON_SECONDS,
+            )
         buckets = self.buckets(asked)
         if buckets is None:
             return
         taken, _, wait = buckets.take(_at(asked, network), self._now())
         if not taken:
+            if place:
+                self.open(asked, network)
             seconds = math.ceil(wait)
             raise TooManyAttempts(
                 "many people have begun this survey from your network of late. Nothing was "
@@ -112,8 +129,14 @@ class Beginnings:
                 seconds=seconds,
             )
 
-    def give_back(self, asked: BegunSurvey, network: bytes) -> None:
+    def open(self, asked: BegunSurvey, network: bytes) -> None:
+        """Hold a place no more, which somebody has opened."""
+        self._places.give_back(_at(asked, network))
+
+    def give_back(self, asked: BegunSurvey, network: bytes, *, place: bool) -> None:
         """Count somebody no more, who was refused afterwards."""
+        if place:
+            self.open(asked, network)
         buckets = self.buckets(asked)
         if buckets is not None:
             buckets.give_back(_at(asked, network))
@@ -126,17 +149,28 @@ class Newcomer:
         self._beginnings = beginnings
         self._network = network
         self._counted: BegunSurvey | None = None
+        self._place = False
+        self._opened: BegunSurvey | None = None
 
-    def count(self, asked: BegunSurvey) -> None:
-        """Count the participant; raise `TooManyAttempts` where there were too many."""
+    def count(self, asked: BegunSurvey, place: bool) -> None:
+        """Count the participant and a place; raise `TooManyAttempts` where there were too many."""
         if self._counted is None:
-            self._beginnings.take(asked, self._network)
-            self._counted = asked
+            self._beginnings.take(asked, self._network, place=place)
+            self._counted, self._place = asked, place
+
+    def open(self, asked: BegunSurvey) -> None:
+        """Note that the participant opens a survey now."""
+        self._opened = asked
+
+    def opened(self) -> None:
+        """Hold the place no more that the participant has opened, where they have."""
+        if self._opened is not None:
+            self._beginnings.open(self._opened, self._network)
 
     def end(self, *, begun: bool) -> None:
         """Count the participant no more, where nothing was begun."""
         if self._counted is not None and not begun:
-            self._beginnings.give_back(self._counted, self._network)
+            self._beginnings.give_back(self._counted, self._network, place=self._place)
 
 
 def _at(asked: BegunSurvey, network: bytes) -> bytes:
@@ -193,6 +227,7 @@ class RateLimits:
     The headers are those of the draft "RateLimit header fields for HTTP". What is left of an
     address is told only where nothing is: others share it. Limits are most requests a minute by one
     participant, from one address, and by one surveyor for forecasts; 0 is without limit.
+    Limited are addresses `under` some paths, `but` for others below them.
     """
 
     def __init__(
@@ -203,8 +238,11 @@ class RateLimits:
         address: int,
         preview: int,
         table: LimitTable | None = None,
+        under: tuple[str, ...] = ("/api/",),
+        but: tuple[str, ...] = (),
     ) -> None:
         self.app = app
+        self._under, self._but = under, but
         table = table or LimitTable()
         limits = {"participant": participant, "address": address, "preview": preview}
         self._participant, self._address, self._preview = (
@@ -213,7 +251,12 @@ class RateLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on where tokens are left."""
-        if scope["type"] != "http" or not scope["path"].startswith("/api/"):
+        path = scope.get("path", "")
+        if (
+            scope["type"] != "http"
+            or not path.startswith(self._under)
+            or path.startswith(self._but)
+        ):
             await self.app(scope, receive, send)
             return
         now = time.monotonic()

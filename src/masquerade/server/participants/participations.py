@@ -12,6 +12,7 @@ nothing and is answered as before; any other is refused.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from masquerade.errors import (
     InvalidReport,
     LevelNotAllowed,
     NotFound,
+    NotReserved,
     SurveyHashMismatch,
     TooManyReservations,
     WrongState,
@@ -126,12 +128,13 @@ class Participations:
         level: str,
         *,
         idempotency_key: str,
-        admit: Callable[[FrozenSurvey], None] | None = None,
+        admit: Callable[[FrozenSurvey, bool], None] | None = None,
     ) -> tuple[Participation, bool]:
         """Choose a level, before any question is shown, and set its cost aside.
 
-        `admit`, if given, is called before something new is begun; what it raises refuses that. It
-        may be called several times, and counts a participant once. Returned is the participation,
+        `admit`, if given, is called before something new is begun, with whether the survey has
+        quotas; what it raises refuses that. It may be called several times, and counts a
+        participant once. Returned is the participation,
         and whether it was begun now, not before.
 
         Raises `NotFound`, `WrongState`, `LevelNotAllowed`, `AlreadyParticipated`,
@@ -174,10 +177,15 @@ class Participations:
         tables = LedgerTables(connection)
         # Before anything is written, and only for what is new: a repetition is not counted.
         if admit is not None:
-            admit(frozen)
+            admit(frozen, quotas is not None)
         if quotas is not None:
             begin(connection, token, level, most=int(quotas.get(level, 0)))
         attempt = 1 if row is None else row.attempt + 1
+        if row is not None:
+            # What lapsed keeps its reservation in the ledger until the next day.
+            with contextlib.suppress(NotReserved):
+                before = who.ledger_key(token, row.attempt)
+                self._ledger_of(tables).release(who.person, before)
         # Random, so that it tells nothing of the order of arrival; also drawn anew for a second
         # attempt.
         name = secrets.token_hex(16)
@@ -204,8 +212,18 @@ class Participations:
         return Participation(name, frozen, offered, RESERVED, account, key), True
 
     @writes
-    def open(self, connection: Connection, who: Pseudonyms, participation: str) -> Participation:
-        """Show the questions; from here on the cost is spent."""
+    def open(
+        self,
+        connection: Connection,
+        who: Pseudonyms,
+        participation: str,
+        *,
+        opened: Callable[[FrozenSurvey], None] | None = None,
+    ) -> Participation:
+        """Show the questions; from here on the cost is spent.
+
+        `opened`, if given, is called where they were not shown before.
+        """
         row, frozen = self._mine(connection, who, participation)
         # Opening again shows the same questions, and costs nothing again.
         if row.state != OPENED:
@@ -220,6 +238,8 @@ class Participations:
             self._ledger_of(LedgerTables(connection)).commit(who.person, key)
             # How often it lapsed before stands in the ledger; here it would tell whose it is.
             _step(connection, row, state=OPENED, day=None, attempt=0)
+            if opened is not None:
+                opened(frozen)
         return _at(row, frozen, OPENED)
 
     @writes

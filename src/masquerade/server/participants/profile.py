@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, or_, select
 
 from masquerade.accounting import Caps, Entry, Ledger
 from masquerade.accounting.statement import statement
@@ -18,6 +18,8 @@ from masquerade.server.db.party_tables import SPLIT_REPORT
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.tables import (
     CAPS_RAISE,
+    COST,
+    ENTRY,
     OPEN,
     OPENED,
     PARTICIPATION,
@@ -32,7 +34,7 @@ from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.privacy_balance import PrivacyAccount, privacy_account_of
 from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys, participants_state
 
-_AT_ONCE = 100
+_OF_PARTICIPATION = PARTICIPATION.c.id, PARTICIPATION.c.state, PARTICIPATION.c.level
 #: Days from the one on which a raise is confirmed to the one on which it begins: 24 hours at least,
 #: as days are all that is kept.
 RAISE_DAYS = 2
@@ -163,46 +165,44 @@ class Profiles:
 
         With them comes the token after which the next ones are.
         """
-
-        def work(connection: Connection) -> tuple[list[Invitation], str | None]:
-            # Answered from the list of all surveys: nothing is stored that leads from a person to
-            # surveys.
-            found: list[Invitation] = []
-            for invitation in self._invited(connection, who, after):
-                # One more was found, so there is a next page.
-                if len(found) == limit:
-                    return found, found[-1].survey.token
-                found.append(invitation)
+        # One more than is shown: then there is a next page.
+        found = self._transactions.read(
+            lambda c: self._invited(c, who, after=after, limit=limit + 1)
+        )
+        if len(found) <= limit:
             return found, None
-
-        return self._transactions.read(work)
+        return found[:limit], found[limit - 1].survey.token
 
     def _invited(
-        self, connection: Connection, who: Pseudonyms, after: str = ""
-    ) -> Iterator[Invitation]:
-        query = select(SURVEY.c.token, SURVEY.c.state).order_by(SURVEY.c.token).limit(_AT_ONCE)
-        # In pages, as there is no index from a person to their surveys, and must be none.
-        while rows := connection.execute(query.where(SURVEY.c.token > after)).all():
-            after = rows[-1].token
-            surveys = {row.token: self._surveys.frozen(connection, row.token) for row in rows}
-            # A pseudonym is of one survey only, so that it alone finds the participation.
-            names = {who.pseudonym(one.pseudonym_key): token for token, one in surveys.items()}
-            begun = select(
-                PARTICIPATION.c.survey,
-                PARTICIPATION.c.id,
-                PARTICIPATION.c.state,
-                PARTICIPATION.c.level,
-            ).where(PARTICIPATION.c.survey.in_(surveys), PARTICIPATION.c.pseudonym.in_(names))
-            mine = {row.survey: row for row in connection.execute(begun)}
-            for row in rows:
-                one = mine.get(row.token)
-                if one is None and not (surveys[row.token].listed and row.state == OPEN):
-                    continue
-                yield Invitation(
-                    surveys[row.token],
-                    participants_state(row.state),
-                    None if one is None else {"id": one.id, "state": one.state, "level": one.level},
-                )
+        self, connection: Connection, who: Pseudonyms, *, after: str = "", limit: int | None = None
+    ) -> list[Invitation]:
+        """Return surveys that a person has begun and, with a `limit`, open ones that are listed."""
+        # Whoever has begun a survey has an entry of it in the ledger: the cost depends on the
+        # person's own surveys, and not on how many others are here.
+        entries = select(COST.c.survey).join(ENTRY, ENTRY.c.cost == COST.c.digest)
+        begun = SURVEY.c.token.in_(entries.where(ENTRY.c.person == who.person))
+        wanted = begun if limit is None else or_(begun, SURVEY.c.listed & (SURVEY.c.state == OPEN))
+        query = select(SURVEY.c.token, SURVEY.c.state).where(wanted, SURVEY.c.token > after)
+        rows = connection.execute(query.order_by(SURVEY.c.token).limit(limit)).all()
+        surveys = {row.token: self._surveys.frozen(connection, row.token) for row in rows}
+        # A pseudonym is of one survey only, so that it alone finds the participation.
+        names = [who.pseudonym(one.pseudonym_key) for one in surveys.values()]
+        columns = PARTICIPATION.c.survey, *_OF_PARTICIPATION
+        query = select(*columns).where(
+            PARTICIPATION.c.survey.in_(surveys), PARTICIPATION.c.pseudonym.in_(names)
+        )
+        mine = {row.survey: row for row in connection.execute(query)}
+        found = []
+        for row in rows:
+            one = mine.get(row.token)
+            if one is None and (limit is None or not surveys[row.token].listed):
+                continue  # its reservation was given up in a state of before
+            participation = None
+            if one is not None:
+                participation = {"id": one.id, "state": one.state, "level": one.level}
+            state = participants_state(row.state)
+            found.append(Invitation(surveys[row.token], state, participation))
+        return found
 
     def everything(self, who: Pseudonyms) -> dict[str, Any]:
         """Return everything that is held about a person and can be found by their secret."""
@@ -236,8 +236,7 @@ class Profiles:
 
         def work(connection: Connection) -> Departure:
             withdrawn = given_up = kept = 0
-            # A list first: its pages are read to the end before anything is changed.
-            for invitation in list(self._invited(connection, who)):
+            for invitation in self._invited(connection, who):
                 begun = invitation.participation
                 if begun is None:
                     continue

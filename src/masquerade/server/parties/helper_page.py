@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from masquerade.server.parties.helper_tasks import HelperTask
+from masquerade.server.parties.near_copies import NearCopy
 from masquerade.surveys import Question
 from masquerade.surveys.question import NOT_SAID
 from masquerade.surveys.question_encoding import ON_COUNTS
@@ -17,12 +18,16 @@ from masquerade.surveys.two_parties import expected_margin
 
 
 def task_view(
-    task: HelperTask, counts: tuple[int, int], leaders: Mapping[str, str], *, repeats: int
+    task: HelperTask,
+    counts: tuple[int, int],
+    leaders: Mapping[str, str],
+    *,
+    copies: Sequence[NearCopy] = (),
 ) -> dict[str, Any]:
     """Return what the operator reads of a task: questions, people, noise, guarantee, counts.
 
-    `leaders` gives the name of each leader by its id; `repeats` says how many other tasks of the
-    same survey were approved.
+    `leaders` gives the name of each leader by its id; `copies` are nearly equal surveys that
+    were approved before.
     """
     survey, split = task.survey, task.split
     end = datetime.fromtimestamp(split.terms.expires, UTC).date()
@@ -84,7 +89,8 @@ def task_view(
         "assumptions": promise.assumptions,
         "count": counts[0],
         "refused": counts[1],
-        "repeats": repeats,
+        "repeats": len(copies),
+        "copies": copies,
     }
 
 

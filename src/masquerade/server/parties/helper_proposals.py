@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from masquerade.aggregate.dap_messages import HpkeConfig
 from masquerade.errors import ParameterError
+from masquerade.surveys.characters import wrong_texts
 from masquerade.surveys.split_task import COLLECTOR_KEY, LEADER_KEY
 from masquerade.surveys.survey import Survey
 
@@ -55,6 +56,8 @@ def checked_survey(proposal: Proposal, identity: Mapping[str, str], *, now: floa
     Raises `ParameterError`.
     """
     survey = Survey.from_text(proposal.text)
+    for pointer, fault in wrong_texts(survey.to_json()):
+        raise ParameterError(f"the survey's text at {pointer}: {fault}")
     terms = survey.two_parties
     if terms is None:
         raise ParameterError("this survey is not between two parties; there is nothing to add.")

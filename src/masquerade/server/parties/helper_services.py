@@ -18,7 +18,7 @@ from masquerade.server.db.party_tables import APPROVED, HELPER_LEADER, HELPER_TA
 from masquerade.server.db.seals import Seals, begin_sealing
 from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.tables import SETTING, SURVEY
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.keys import ServerKey
 from masquerade.server.parties.helper_aggregation import HelperAggregation
 from masquerade.server.parties.helper_tasks import HelperTasks
@@ -97,7 +97,7 @@ _SESSION = "operator:"
 #: Name of the leader whose token the first start makes.
 FIRST_LEADER = "leader"
 _LONGEST_NAME = 100
-_SESSION_DAYS = 30
+_SESSION_DAYS, _IDLE_DAYS = 30, 3
 
 
 def signing_key_of(key: ServerKey) -> SigningKey:
@@ -197,31 +197,40 @@ class HelperAccess:
         return f"/operator?token={self._values.new_owner_token()}"
 
     def begin(self, token: str) -> str | None:
-        """Return the secret of a new session, where `token` is that of the one-time link."""
+        """Return the secret of a new session, where `token` is that of the one-time link.
+
+        It ends all other sessions: whoever loses a browser asks for a new link.
+        """
         if not self._values.spend_owner_token(token):
             return None
         secret = secrets.token_urlsafe(32)
-
-        def work(connection: Connection) -> None:
-            last = date.fromisoformat(self._today()) - timedelta(days=_SESSION_DAYS)
-            old = SETTING.c.key.startswith(_SESSION) & (SETTING.c.value < last.isoformat())
-            connection.execute(delete(SETTING).where(old))
-            connection.execute(insert(SETTING), {"key": _session(secret), "value": self._today()})
-
-        self._transactions.write(work)
+        row = {"key": _session(secret), "value": f"{self._today()} {self._today()}"}
+        self._begin_session(row)
         return secret
 
-    def is_operator(self, secret: str) -> bool:
-        """Return whether this is the secret of a session that lasts."""
-        query = select(SETTING.c.value).where(SETTING.c.key == _session(secret))
-        begun = self._transactions.read(lambda c: c.scalar(query))
-        last = date.fromisoformat(self._today()) - timedelta(days=_SESSION_DAYS)
-        return begun is not None and begun >= last.isoformat()
+    @writes
+    def _begin_session(self, connection: Connection, row: dict[str, str]) -> None:
+        _end_sessions(connection)
+        connection.execute(insert(SETTING), row)
 
-    def end(self, secret: str) -> None:
-        """End a session."""
-        gone = delete(SETTING).where(SETTING.c.key == _session(secret))
-        self._transactions.write(lambda c: c.execute(gone))
+    def is_operator(self, secret: str) -> bool:
+        """Return whether this is the secret of a session that lasts: 30 days, or 3 unused ones."""
+        mine = SETTING.c.key == _session(secret)
+        value = self._transactions.read(lambda c: c.scalar(select(SETTING.c.value).where(mine)))
+        if value is None:
+            return False
+        today = date.fromisoformat(self._today())
+        begun, _, used = value.partition(" ")
+        if used < (today - timedelta(days=_IDLE_DAYS)).isoformat():
+            return False
+        if used != self._today():
+            change = update(SETTING).where(mine).values(value=f"{begun} {self._today()}")
+            self._transactions.write(lambda c: c.execute(change))
+        return bool(begun >= (today - timedelta(days=_SESSION_DAYS)).isoformat())
+
+    def end_all(self) -> None:
+        """End all sessions."""
+        self._transactions.write(_end_sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +327,10 @@ def require_no_tasks(connection: Connection) -> None:
             "this database is a helper's: whoever holds it adds up for surveyors, and cannot be "
             "one of them. Give the server a database and a computer of its own."
         )
+
+
+def _end_sessions(connection: Connection) -> None:
+    connection.execute(delete(SETTING).where(SETTING.c.key.startswith(_SESSION)))
 
 
 def _digest(text: str) -> str:

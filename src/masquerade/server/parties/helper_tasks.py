@@ -39,6 +39,7 @@ from masquerade.server.db.party_tables import (
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions, reads
 from masquerade.server.parties.helper_proposals import Proposal, checked_survey, names
+from masquerade.server.parties.near_copies import NearCopy, near_copies
 from masquerade.surveys.split_task import (
     HELPER_KEY,
     SplitTask,
@@ -215,21 +216,16 @@ class HelperTasks:
         """Return how many reports of a task held, and how many did not."""
         return self._transactions.read(lambda c: _counts(c, task))
 
-    def repeats(self, task: HelperTask) -> int:
-        """Return as how many other surveys the same was approved before; 0 once it is decided.
-
-        Whoever answers one of them is in its sum alone: a leader that opens several can ask groups
-        of people apart.
-        """
+    def copies(self, task: HelperTask) -> list[NearCopy]:
+        """Return what was approved under other links and asks nearly the same, until decided."""
         if task.state != PROPOSED:
-            return 0
-        signed = select(HELPER_TASK).where(HELPER_TASK.c.signature.is_not(None))
-        same = [
-            _split(row).token
-            for row in self._transactions.read(lambda c: c.execute(signed).all())
-            if json.loads(row.terms)["survey"] == task.split.terms.survey
-        ]
-        return len({*same} - {task.split.token})
+            return []
+        others = {
+            one.split.token: one.survey
+            for one in self._approved()
+            if one.split.token != task.split.token
+        }
+        return near_copies(task.survey, others.values())
 
     def is_replaced(self, task: HelperTask) -> bool:
         """Return whether a task was stopped because the same survey was approved anew."""

@@ -237,6 +237,13 @@ def enter(services: InHelper, request: Request, token: str = "") -> Response:
     return response
 
 
+@pages.post("/sign-out")
+def sign_out(services: InHelper, request: Request, csrf: Annotated[str, Form()] = "") -> Response:
+    _require_own_form(services, request, csrf)
+    services.access.end_all()
+    return RedirectResponse("/", 303)
+
+
 @pages.post("/tasks/{task}/decision")
 def decide(
     services: InHelper,
@@ -289,7 +296,7 @@ def _overview(
         "tasks": [
             {
                 **task_view(
-                    one, services.tasks.counts(one), names, repeats=services.tasks.repeats(one)
+                    one, services.tasks.counts(one), names, copies=services.tasks.copies(one)
                 ),
                 "replaced": services.tasks.is_replaced(one),
             }

@@ -310,8 +310,16 @@ def reserve(
     summary="Show the questions; the cost is spent",
     responses=answers(Opened, 401, 404, 409),
 )
-def show(services: InServices, participant: Participant, participation: str) -> Response:
-    opened = services.participations.open(participant, participation)
+def show(
+    services: InServices,
+    beginnings: InBeginnings,
+    request: Request,
+    participant: Participant,
+    participation: str,
+) -> Response:
+    counted = beginnings.newcomer(request.client.host if request.client else "")
+    opened = services.participations.open(participant, participation, opened=counted.open)
+    counted.opened()
     survey, level = opened.survey, opened.level.name
     # Masks of all levels, so that the size does not tell which was chosen.
     masks = masks_of(survey)

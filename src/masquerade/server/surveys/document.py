@@ -18,6 +18,7 @@ from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
 from masquerade.server.http.bodies import StrictBody
+from masquerade.surveys.characters import composed, skeleton, wrong_texts
 from masquerade.surveys.conditions import (
     Conditions,
     ShowIf,
@@ -121,7 +122,7 @@ def read_document(data: Any) -> Document:
             [("/masquerade", f"this version reads format {FORMAT}; export the file anew.")]
         )
     try:
-        return Document.model_validate(data)
+        return Document.model_validate(composed(data))
     except ValidationError as error:
         issues = [(_pointer(one["loc"]), f"{one['msg']}.") for one in error.errors()]
         # Without its cause: pydantic's own error quotes the whole input.
@@ -224,8 +225,8 @@ def survey_or_issues(
     questions, conditions, issues = _read_questions(document.questions)
     if not document.title.strip():
         issues.append(("/title", "Give the survey a title."))
-    if "\0" in document.title:
-        issues.append(("/title", "The title holds a NUL character; leave it out."))
+    issues += wrong_texts(document.to_json())
+    issues += _look_alikes(document.questions)
     if not document.questions:
         issues.append(("/questions", "Add a question."))
     split = document.trust == TWO_PARTIES
@@ -249,6 +250,19 @@ def survey_or_issues(
         return _survey(document, questions, conditions), []
     except (MasqueradeError, ValueError) as error:
         return None, [_issue(error, document.questions)]
+
+
+def _look_alikes(questions: Sequence[dict[str, Any]]) -> list[Issue]:
+    """Return options that nobody can tell from another one of their question."""
+    issues = []
+    for place, question in enumerate(questions):
+        options = question.get("options")
+        seen: dict[str, str] = {}
+        for number, option in enumerate(options if isinstance(options, list) else []):
+            if isinstance(option, str) and seen.setdefault(skeleton(option), option) != option:
+                pointer = f"/questions/{place}/options/{number}"
+                issues.append((pointer, "This option looks like another one; change one of them."))
+    return issues
 
 
 def _plan_issues(document: Document) -> list[Issue]:

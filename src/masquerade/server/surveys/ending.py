@@ -73,6 +73,20 @@ class SurveyEndings:
         )
         self._expire(connection, condition)
 
+    def places(self) -> list[str]:
+        """Return the participations that hold a place of a survey with quotas, not opened yet."""
+        query = (
+            select(PARTICIPATION.c.id)
+            .join(SURVEY, SURVEY.c.token == PARTICIPATION.c.survey)
+            .where(PARTICIPATION.c.state == RESERVED, SURVEY.c.seats.is_not(None))
+        )
+        return list(self._transactions.read(lambda c: c.scalars(query).all()))
+
+    def free(self, places: list[str]) -> None:
+        """Let places be taken by others; what was set aside for privacy lapses with the day."""
+        condition = PARTICIPATION.c.id.in_(places)
+        self._transactions.write(lambda c: self.expire(c, condition))
+
     def _expire(self, connection: Connection, condition: Any) -> None:
         """Let reservations lapse, with the quotas that were set aside for them."""
         special = select(SURVEY.c.token).where(SURVEY.c.seats.is_not(None))

@@ -294,13 +294,18 @@ class Lifecycle:
 
 
 def progress_json(record: SurveyRecord, progress: Progress) -> dict[str, Any]:
-    """Return counts alone: how many answered, and at which level where these are not too few."""
+    """Return counts alone: how many answered, and once it is over at which levels."""
+    levels: Mapping[str, int | None] = progress.responses
+    if len(levels) > 1:
+        # By the total alone nobody who looks after each response sees who chose what.
+        taking = record.state in TAKING
+        levels = dict.fromkeys(levels) if taking else shown_counts(progress.responses)
     return {
         "state": record.state,
         "responses": sum(progress.responses.values()),
         "levels": [
             {"name": name, "responses": count, "seats": (record.quotas or {}).get(name)}
-            for name, count in shown_counts(progress.responses).items()
+            for name, count in levels.items()
         ],
         "unfinished": progress.unfinished,
         "closes": record.closes,

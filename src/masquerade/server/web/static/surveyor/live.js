@@ -33,7 +33,7 @@ async function refresh() {
       const bar = row.querySelector("progress");
       bar.max = Math.max(1, responses);
       bar.value = count ?? 0;
-      write(row.querySelector(".figure"), count ?? "few");
+      write(row.querySelector(".figure"), count ?? "–");
     }
   } catch {
     // The server is away for a moment; the next round asks again.
