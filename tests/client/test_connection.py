@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,3 +200,60 @@ def test_a_link_of_a_survey_is_an_address_too(tmp_path: Path) -> None:
     for url in (URL, f"{URL}/", f"{URL}/s/5a5a", f"{URL}/s/5a5a/"):
         assert Client(url, home=tmp_path).url == URL
     assert Client(f"{URL}/polls/s/5a", home=tmp_path).url == f"{URL}/polls"
+
+
+@pytest.mark.parametrize(
+    ("url", "near"),
+    [
+        ("http://example.org", False),
+        ("http://93.184.215.14:8000", False),
+        ("http://127.0.0.1:8000", True),
+        ("http://[::1]:8000", True),
+        ("http://192.168.1.7", True),
+        ("http://localhost", True),
+        ("http://server.local", True),
+        ("https://example.org", True),
+    ],
+)
+def test_http_is_for_near_servers(tmp_path: Path, url: str, near: bool) -> None:
+    """An account is not sent in clear over the internet."""
+    if near:
+        Client(url, home=tmp_path).close()
+        return
+    with pytest.raises(ParameterError, match="https"):
+        Client(url, home=tmp_path)
+
+
+def test_an_answer_without_end_is_not_read(tmp_path: Path) -> None:
+    """A small answer that grows without end when unpacked ends the reading, not the device."""
+    bomb = gzip.compress(b" " * (200 * 2**20), compresslevel=9)
+    seen: list[int] = []
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-encoding": "gzip"}, stream=Pieces(bomb, seen))
+
+    client = Client("https://a.example", home=tmp_path, transport=httpx.MockTransport(answer))
+    with pytest.raises(ServerUnavailable, match="answers more than"):
+        client.invitation("5a")
+    assert sum(seen) < len(bomb)
+
+
+class Pieces(httpx.SyncByteStream):
+    """The bytes of an answer, a few at a time."""
+
+    def __init__(self, content: bytes, seen: list[int]) -> None:
+        self._content, self._seen = content, seen
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the bytes and note how many were asked for."""
+        for start in range(0, len(self._content), 4096):
+            self._seen.append(4096)
+            yield self._content[start : start + 4096]
+
+
+def test_deep_json_is_no_answer(tmp_path: Path) -> None:
+    """JSON nested without end is an error of the project, and not of the interpreter."""
+    deep = httpx.MockTransport(lambda _: httpx.Response(200, content=b"[" * 200_000))
+    client = Client("https://a.example", home=tmp_path, transport=deep)
+    with pytest.raises(ServerUnavailable, match="does not answer like"):
+        client.invitation("5a")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import json
 import random
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -18,7 +21,24 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
+_LONGEST_ANSWER = 16 * 2**20
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    retry_after: str
+    content: bytes
+
+
+def _is_near(host: str) -> bool:
+    """Return whether a host is this computer, or one of its own network."""
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".internal"))
+    return address.is_private or address.is_loopback
 
 
 class Connection:
@@ -47,6 +67,11 @@ class Connection:
             raise ParameterError(f"url is {url!r}, which is no address: {error}") from error
         if address.scheme not in ("http", "https") or not address.host or address.userinfo:
             raise ParameterError(f"url is {url!r}, expected one such as https://example.org.")
+        if address.scheme == "http" and not _is_near(address.host):
+            raise ParameterError(
+                f"url is {url!r}: over http, whoever is on the way can read your account and send "
+                "you other questions. Use https; http is for this computer and its own network."
+            )
         self.url = str(address.copy_with(query=None, fragment=None)).rstrip("/")
         self._secret = secret
         self._attempts = attempts
@@ -99,14 +124,14 @@ class Connection:
         for attempt in range(1, self._attempts + 1):
             asked_to_wait = 0.0
             try:
-                answer = self._http.request(method, path, headers=headers, content=content)
+                answer = self._answer(method, path, headers, content)
             except self._failure as error:
                 reason = str(error) or type(error).__name__
             else:
-                if answer.status_code not in _TRY_AGAIN:
+                if answer.status not in _TRY_AGAIN:
                     return self._read(answer)
-                reason = f"it answered with status {answer.status_code}"
-                asked_to_wait = _seconds(answer.headers.get("Retry-After", ""))
+                reason = f"it answered with status {answer.status}"
+                asked_to_wait = _seconds(answer.retry_after)
             if attempt < self._attempts:
                 # at random, so that devices that failed together do not come back together
                 sleep(max(asked_to_wait, pause * random.uniform(0.5, 1)))
@@ -116,21 +141,36 @@ class Connection:
             "again later."
         )
 
-    def _read(self, answer: httpx.Response) -> dict[str, Any]:
-        try:
-            content = answer.json()
-        except ValueError:
-            content = None
+    def _answer(
+        self, method: str, path: str, headers: dict[str, str], content: bytes | None
+    ) -> _Answer:
+        """Return what a server answers, which is read no further than a real one sends."""
+        read = bytearray()
+        with self._http.stream(method, path, headers=headers, content=content) as answer:
+            for chunk in answer.iter_bytes():
+                read += chunk
+                if len(read) > _LONGEST_ANSWER:
+                    raise ServerUnavailable(
+                        f"{self.url} answers more than {_LONGEST_ANSWER} bytes, as no Masquerade "
+                        "server does; check the address."
+                    )
+        return _Answer(answer.status_code, answer.headers.get("Retry-After", ""), bytes(read))
+
+    def _read(self, answer: _Answer) -> dict[str, Any]:
+        content: Any = None
+        with contextlib.suppress(ValueError, RecursionError):  # no JSON, or nested too deeply
+            content = json.loads(answer.content)
+        success = 200 <= answer.status < 300
         if not isinstance(content, dict):
             # redirects are not followed: they would take the secret to another address
-            if answer.is_success or answer.is_redirect or answer.status_code == 404:
+            if success or 300 <= answer.status < 400 or answer.status == 404:
                 raise ServerUnavailable(
                     f"{self.url} does not answer like a Masquerade server (status "
-                    f"{answer.status_code}); check the address."
+                    f"{answer.status}); check the address."
                 )
             content = {}
-        if not answer.is_success:
-            raise error_of(answer.status_code, content)
+        if not success:
+            raise error_of(answer.status, content)
         content.pop("padding", None)
         return content
 

@@ -39,6 +39,7 @@ from masquerade.server.http.problem import (
 )
 from masquerade.server.http.rate_limit import Attempts, Beginnings, RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecondPartyPages, SecurityHeaders
+from masquerade.server.http.write_slots import WriteQueue, WriteSlots
 from masquerade.server.routes import (
     accounts,
     app_shell,
@@ -185,7 +186,9 @@ def create_app(
     )
     # The one that is added last is the outermost: what limits refuse still gets all headers, and is
     # counted.
+    app.state.writes = WriteQueue()
     app.add_middleware(AuditTrail, log=services.audit_log)
+    app.add_middleware(WriteSlots, queue=app.state.writes)
     app.add_middleware(BodyLimit)
     app.add_middleware(
         RateLimits,

@@ -323,3 +323,13 @@ def test_a_trailer_does_not_change_the_address(live_server: LiveServers) -> None
             line.sendall(request)
             found.append(line.recv(65536).split(b" ", 2)[1])
     assert found[-1] == b"429"
+
+
+def test_a_request_names_its_host_once(place: Any) -> None:
+    """None and two are refused, as a proxy before us may read another one than we do."""
+    port = int(httpx.URL(place.server.url).port or 0)
+    for hosts, status in ((0, b"400"), (1, b"200"), (2, b"400")):
+        head = "GET /healthz HTTP/1.1\r\n" + "".join(f"Host: h{n}\r\n" for n in range(hosts))
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as line:
+            line.sendall(f"{head}Connection: close\r\n\r\n".encode())
+            assert line.recv(65536).split(b" ", 2)[1] == status

@@ -201,6 +201,7 @@ def test_uvicorn_is_as_the_deadlines_need_it() -> None:
         "connection_lost": ["self", "exc"],
         "data_received": ["self", "data"],
         "on_message_begin": ["self"],
+        "on_header": ["self", "name", "value"],
         "on_headers_complete": ["self"],
         "on_body": ["self", "body"],
         "on_message_complete": ["self"],

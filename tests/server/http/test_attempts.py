@@ -84,3 +84,14 @@ def test_an_address_of_ipv4_is_one_however_it_is_written() -> None:
     assert tries(attempts, "ann", "192.0.2.1") == AT_ONE_DOOR
     assert tries(attempts, "ann", "::ffff:192.0.2.1") == 0
     assert tries(attempts, "ann", "::ffff:192.0.2.2") == AT_ONE_DOOR
+
+
+def test_a_customers_many_networks_are_one_address() -> None:
+    """Of IPv6 a customer may have 65,536 networks, from which no more attempts are made."""
+    attempts = Attempts(now=Clock())
+    found = [
+        tries(attempts, f"login{number}", f"2001:db8:1:{number:x}::1", most=2)
+        for number in range(130)
+    ]
+    assert sum(found) == FROM_ONE_ADDRESS
+    assert tries(attempts, "other", "2001:db8:2::1", most=2) == 2

@@ -24,6 +24,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from masquerade.errors import NotFound, ParameterError, ServerUnavailable, Unauthenticated
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of
+from masquerade.server.accounts.sessions import spend_once
 from masquerade.server.db.account_tables import ACCOUNT, IDENTITY
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.outgoing import TooLongAnswer, exchange, read_address, resolve
@@ -217,6 +218,10 @@ class Identities:
     def _identity(self, site: str, ticket: Ticket, answer: Mapping[str, str]) -> str:
         """Return the hash of who has come, by the provider's signed word."""
         provider, document = self._known()
+        # Before anything is asked: whoever took a ticket and an answer away cannot use them again.
+        state = ticket.state.encode()
+        if not self._transactions.write(lambda c: spend_once(c, state, today=self._today())):
+            raise Unauthenticated(_REFUSED)
         # Another provider's answer in this one's name (RFC 9207)
         if "error" in answer or answer.get("iss", provider.issuer) != provider.issuer:
             raise Unauthenticated(_REFUSED)
@@ -320,7 +325,7 @@ class Identities:
             raise Unauthenticated(_REFUSED)
         try:
             found = json.loads(answer.content)
-        except ValueError:
+        except (ValueError, RecursionError):  # no JSON, or nested too deeply
             found = None
         if answer.status != 200 or not isinstance(found, dict):
             raise self._silent(f"it answers {answer.status}, and not as a provider does")

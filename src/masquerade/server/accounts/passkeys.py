@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,7 +14,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from masquerade.errors import NotFound, ParameterError, Unauthenticated
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of, check_name
-from masquerade.server.db.account_tables import ACCOUNT, CHALLENGE, PASSKEY
+from masquerade.server.accounts.sessions import spend_once
+from masquerade.server.db.account_tables import ACCOUNT, PASSKEY
 from masquerade.server.db.transactions import Transactions
 
 CHALLENGE_SECONDS = 300
@@ -211,13 +210,8 @@ class Passkeys:
         return bytes(webauthn.base64url_to_bytes(nonce))
 
     def _spend(self, connection: Connection, nonce: bytes) -> None:
-        digest, today = hashlib.sha256(nonce).hexdigest(), self._today()
-        if connection.execute(select(CHALLENGE).where(CHALLENGE.c.digest == digest)).first():
+        if not spend_once(connection, nonce, today=self._today()):
             raise Unauthenticated(_REFUSED)
-        # Yesterday's may have been spent minutes ago; those before it are over.
-        yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
-        connection.execute(delete(CHALLENGE).where(CHALLENGE.c.day < yesterday))
-        connection.execute(insert(CHALLENGE), {"digest": digest, "day": today})
 
     def _signer(self, purpose: str) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(self._key(), salt=purpose)

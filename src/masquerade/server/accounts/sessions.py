@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
 
-from masquerade.server.db.account_tables import SESSION
+from masquerade.server.db.account_tables import CHALLENGE, SESSION
 from masquerade.server.db.transactions import Service
 from masquerade.server.http.security import SESSION_DAYS
 
@@ -28,6 +28,18 @@ def holds(today: str) -> ColumnElement[bool]:
     began = (now - timedelta(days=SESSION_DAYS)).isoformat()
     used = (now - timedelta(days=IDLE_DAYS)).isoformat()
     return (SESSION.c.day >= began) & (SESSION.c.used >= used)
+
+
+def spend_once(connection: Connection, nonce: bytes, *, today: str) -> bool:
+    """Return whether a challenge or ticket is used for the first time; it never is again."""
+    spent = hashlib.sha256(nonce).hexdigest()
+    if connection.execute(select(CHALLENGE).where(CHALLENGE.c.digest == spent)).first():
+        return False
+    # Yesterday's may have been spent minutes ago; those before it are over.
+    yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
+    connection.execute(delete(CHALLENGE).where(CHALLENGE.c.day < yesterday))
+    connection.execute(insert(CHALLENGE), {"digest": spent, "day": today})
+    return True
 
 
 class Sessions(Service):

@@ -93,8 +93,11 @@ class DeadlineProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Hold the head no longer."""
+        """Hold the head no longer; refuse one that does not say once for whom it is."""
         self._held = 0
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            raise ValueError("a request names its host once (RFC 9112, section 3.2)")
         self._head_ended = True
         super().on_headers_complete()
 

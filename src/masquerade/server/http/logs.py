@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +22,7 @@ import masquerade
 
 _PACKAGE = Path(masquerade.__file__).parent
 _LONGEST = 300
+_MINUTE, _MOST_CAUSES = 60.0, 1000
 
 
 class Lines(logging.Formatter):
@@ -67,7 +70,41 @@ def described(error: BaseException) -> dict[str, Any]:
     frames = _frames(error.__traceback__)
     own = [frame for frame in frames if frame.startswith("masquerade/")]
     place = (own or frames or ["nowhere"])[-1]
-    return {"error": type(error).__qualname__, "place": place, "frames": frames}
+    told = {"error": type(error).__qualname__, "place": place, "frames": frames}
+    cause = database_cause(error)
+    return told if cause is None else {**told, "cause": cause}
+
+
+def database_cause(error: BaseException) -> str | None:
+    """Return the name or SQLSTATE that a database gives to an error; None where it is another.
+
+    Neither holds anything that somebody sent.
+    """
+    origin = getattr(error, "orig", None)
+    if origin is None:
+        return None
+    name = getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None)
+    return str(name) if name else type(origin).__qualname__
+
+
+class Repeats:
+    """Counts of one cause's errors, of which one line a minute is written."""
+
+    def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lines: dict[str, tuple[float, int]] = {}
+
+    def due(self, cause: str) -> int | None:
+        """Count an error; return how many there were since the last line, where one is due."""
+        now = self._now()
+        last, count = self._lines.get(cause, (-math.inf, 0))
+        if now - last < _MINUTE:
+            self._lines[cause] = (last, count + 1)
+            return None
+        if len(self._lines) >= _MOST_CAUSES:
+            self._lines.clear()
+        self._lines[cause] = (now, 0)
+        return count + 1
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:

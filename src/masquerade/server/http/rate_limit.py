@@ -204,11 +204,13 @@ class Attempts:
         """Count an attempt, or raise `TooManyAttempts`."""
         name = login.strip().lower().encode(errors="replace")
         network = network_of(address)
+        # Of IPv6 what one customer may have: 65,536 networks are not that many addresses.
+        site = network[:6] if len(network) == 8 else network
         # The narrowest first: what it refuses uses up nothing of the others.
         limits = (
             (self._door, name + b"\0" + network),
             (self._login, name),
-            (self._address, network),
+            (self._address, site),
         )
         for buckets, asker in limits:
             taken, _, seconds = buckets.take(asker, self._now())

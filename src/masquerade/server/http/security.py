@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import re
+import secrets
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,13 +16,16 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from masquerade.server.http.logs import described, fields
+from masquerade.server.http.logs import Repeats, described, fields
 from masquerade.server.http.metrics import route_of
 from masquerade.server.http.problem import problem
 
 LARGEST_BODY = 256 * 1024
 
 _LOGGER = logging.getLogger(__name__)
+# Errors of a database that cannot work now, by the names of SQLAlchemy's classes.
+_PASSING: Final = ("OperationalError", "InterfaceError")
+_RETRY_SECONDS: Final = 10
 
 # No script but our files: what somebody writes into a title or an answer is never run.
 POLICY: Final = (
@@ -108,11 +112,14 @@ class SecurityHeaders:
 class LastResort:
     """Answers an unexpected error, and logs where it happened but not its text.
 
-    The text of a database's error can hold what somebody sent.
+    The text of a database's error can hold what somebody sent. Where the database cannot work now,
+    as it is locked, full or away, the answer is 503: the same request may succeed later. Of each
+    cause one line a minute is logged, with how many there were and the id of the last answer.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
+        self._repeats = Repeats()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; answer with status 500 where that raises."""
@@ -129,15 +136,25 @@ class LastResort:
             # The status is sent: the connection ends in the middle, which the client notices.
             if started:
                 raise
+            id_ = secrets.token_hex(8)
             told = {"method": scope.get("method"), "route": route_of(scope), **described(error)}
-            _LOGGER.error(
-                "unexpected %s at %s\n%s",
-                told["error"],
-                told["place"],
-                "\n".join(told["frames"]),  # for logs that tell more than the first line
-                extra=fields(**told),
-            )
-            answer = problem(500, "server-error", "Something went wrong here; try again later.")
+            cause = told.get("cause")
+            count = self._repeats.due(str(cause or told["place"]))
+            if count is not None:
+                _LOGGER.error(
+                    "unexpected %s at %s\n%s",
+                    told["error"],
+                    told["place"],
+                    "\n".join(told["frames"]),  # for logs that tell more than the first line
+                    extra=fields(**told, request=id_, count=count),
+                )
+            if cause is not None and told["error"] in _PASSING:
+                detail = "The database cannot work now; nothing is lost, try again in a minute."
+                answer = problem(503, "database-unavailable", detail, request=id_)
+                answer.headers["retry-after"] = str(_RETRY_SECONDS)
+            else:
+                detail = "Something went wrong here; try again later."
+                answer = problem(500, "server-error", detail, request=id_)
             await answer(scope, receive, send)
 
 

@@ -57,12 +57,12 @@ def survey_page(services: InServices, request: Request, token: str) -> Response:
 @routes.get("/me/settings")
 @routes.get("/me/plain")
 @routes.get("/me/about")
-def own_page(request: Request) -> Response:
+async def own_page(request: Request) -> Response:
     return shell(request)
 
 
 @files.get("/app/{build_hash}/{name:path}")
-def file(request: Request, build_hash: str, name: str) -> Response:
+async def file(request: Request, build_hash: str, name: str) -> Response:
     build = app_build()
     # Only the files that are listed are served, so no path leads out of the folder.
     if build_hash != build.hash or name not in build.files:
@@ -72,7 +72,7 @@ def file(request: Request, build_hash: str, name: str) -> Response:
 
 
 @files.get("/sw.js")
-def worker() -> Response:
+async def worker() -> Response:
     """Serve the worker; its text changes with the build, so that browsers take it up."""
     build = app_build()
     app = {
@@ -85,7 +85,7 @@ def worker() -> Response:
 
 
 @files.get("/manifest.webmanifest")
-def manifest() -> Response:
+async def manifest() -> Response:
     return Response(
         json.dumps(_web_manifest(app_build())),
         media_type="application/manifest+json",

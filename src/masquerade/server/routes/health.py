@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from masquerade import __version__
 from masquerade.server.db.engine import newest_revision, revision
+from masquerade.server.http.write_slots import PATIENCE_SECONDS
 from masquerade.server.routes.dependencies import InMetrics, InServices, InSettings
 
 _PATIENCE_SECONDS = 5
@@ -29,17 +30,22 @@ metrics_routes = APIRouter(include_in_schema=False)
 
 
 @routes.get("/healthz")
-def health() -> dict[str, str]:
-    # Without the database: a process that waits for it need not be started anew.
+async def health() -> dict[str, str]:
+    # Without the database and without a thread: a process that waits for either need not be
+    # started anew.
     return {"status": "ok", "version": __version__}
 
 
 @routes.get("/readyz")
-async def ready(services: InServices, settings: InSettings) -> Response:
+async def ready(request: Request, services: InServices, settings: InSettings) -> Response:
+    stuck = request.app.state.writes.stuck_seconds()
+    if stuck > PATIENCE_SECONDS:
+        waits = {"status": "not ready", "reason": f"writes wait for {stuck:.0f} s"}
+        return JSONResponse(waits, 503)
     try:
         found = asyncio.to_thread(not_ready, services.engine, settings.sqlite_file)
         # The thread goes on after that time; only the answer does not wait for it.
-        reason = await asyncio.wait_for(found, _PATIENCE_SECONDS)
+        reason: str | None = await asyncio.wait_for(found, _PATIENCE_SECONDS)
     except TimeoutError:
         reason = "the database does not answer"
     if reason is None:

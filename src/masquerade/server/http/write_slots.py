@@ -1,0 +1,93 @@
+"""So many requests that change something run at once; others wait a while, and are then refused.
+
+A request that writes holds a thread until its change is durable. Threads are shared: without this
+bound, one slow write would keep all of them, and nobody could open a page or ask whether the
+server runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from masquerade.server.http.problem import problem
+
+#: Of the 40 threads that a process has for requests.
+SLOTS: Final = 24
+MOST_WAITING: Final = 2000
+#: How long a request waits for its turn, and after which time without progress writes are stuck.
+PATIENCE_SECONDS: Final = 5.0
+RETRY_SECONDS: Final = 2
+_READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+
+
+class WriteQueue:
+    """The turns of requests that write, in one process."""
+
+    def __init__(
+        self,
+        *,
+        slots: int = SLOTS,
+        patience: float = PATIENCE_SECONDS,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._turns = asyncio.Semaphore(slots)
+        self._patience = patience
+        self._now = now
+        self._progress = now()
+        self.waiting = 0
+
+    async def enter(self) -> bool:
+        """Wait for a turn; return False where none comes in time, or too many wait."""
+        if self.waiting >= MOST_WAITING:
+            return False
+        self.waiting += 1
+        try:
+            await asyncio.wait_for(self._turns.acquire(), self._patience)
+        except TimeoutError:
+            return False
+        finally:
+            self.waiting -= 1
+        self._progress = self._now()
+        return True
+
+    def leave(self) -> None:
+        """End a turn."""
+        self._progress = self._now()
+        self._turns.release()
+
+    def stuck_seconds(self) -> float:
+        """Return for how long all turns were taken without a change; 0 where one is free."""
+        return self._now() - self._progress if self._turns.locked() else 0.0
+
+
+class WriteSlots:
+    """Middleware that gives requests their turns; it stands within what reads their bodies.
+
+    So a slow sender holds no turn.
+    """
+
+    def __init__(self, app: ASGIApp, *, queue: WriteQueue) -> None:
+        self.app = app
+        self._queue = queue
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on in its turn, or answer that the server is busy."""
+        if scope["type"] != "http" or scope["method"] in _READING:
+            await self.app(scope, receive, send)
+            return
+        if not await self._queue.enter():
+            refusal = problem(
+                503, "busy", "The server has too much to write now; try again in some seconds."
+            )
+            refusal.headers["retry-after"] = str(RETRY_SECONDS)
+            await refusal(scope, receive, send)
+            return
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._queue.leave()

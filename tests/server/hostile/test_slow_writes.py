@@ -1,0 +1,104 @@
+"""While the database takes no changes, everything that only reads is answered."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx
+import pytest
+from sqlalchemy import make_url
+from tests.patience import PATIENCE_SECONDS
+from tests.surveys.small_surveys import define
+
+from masquerade.server.http.logs import Repeats
+from masquerade.server.http.write_slots import SLOTS, WriteQueue
+
+if TYPE_CHECKING:
+    from tests.conftest import LiveServers
+
+PEOPLE = 60
+
+
+def test_reading_goes_on_while_nothing_can_be_written(live_server: LiveServers) -> None:
+    """With the write lock held and sixty people beginning, pages and liveness answer at once.
+
+    Readiness says that writes wait; who cannot be served is told to come again, and the rest is
+    done once the lock ends.
+    """
+    server = live_server(rate_participant=0, rate_address=0, rate_survey=0)
+    survey = server.services.surveys.open_survey(define())
+    file = make_url(server.services.engine.url).database
+    assert file is not None
+
+    def begin(_: int) -> httpx.Response:
+        headers = {
+            "Masquerade-Participant": secrets.token_hex(16),
+            "Idempotency-Key": secrets.token_hex(16),
+        }
+        body = {"survey": survey.token, "level": "medium"}
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
+            return client.post("/api/v1/participations", json=body, headers=headers)
+
+    with (
+        closing(sqlite3.connect(file, isolation_level=None)) as holder,
+        ThreadPoolExecutor(PEOPLE) as crowd,
+        httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as reader,
+    ):
+        holder.execute("BEGIN IMMEDIATE")
+        people = [crowd.submit(begin, number) for number in range(PEOPLE)]
+        queue: WriteQueue = server.app.state.writes
+        until = time.monotonic() + PATIENCE_SECONDS
+        while queue.waiting < PEOPLE - SLOTS and time.monotonic() < until:
+            time.sleep(0.01)
+        assert queue.waiting == PEOPLE - SLOTS
+        for path in ("/healthz", f"/s/{survey.token}", "/static/tokens.css"):
+            assert reader.get(path).status_code == 200, path
+        assert reader.get(f"/api/v1/surveys/{survey.token}/invitation").status_code == 200
+        # None of these was answered because the lock had ended: nobody has begun meanwhile.
+        assert not any(one.done() and one.result().status_code == 201 for one in people)
+        while (state := reader.get("/readyz")).status_code == 200 and time.monotonic() < until:
+            time.sleep(0.1)
+        assert "writes wait" in state.json()["reason"]
+        holder.execute("ROLLBACK")
+        answers = [one.result() for one in people]
+        assert {one.status_code for one in answers} <= {201, 503}
+        assert all("retry-after" in one.headers for one in answers if one.status_code == 503)
+        assert begin(0).status_code == 201
+        assert reader.get("/readyz").status_code == 200
+
+
+def test_turns_are_given_back_and_counted() -> None:
+    """As many as there are turns enter; the next waits in vain, or gets the first that ends."""
+    now = [0.0]
+
+    async def use() -> None:
+        queue = WriteQueue(slots=2, patience=0.01, now=lambda: now[0])
+        assert [await queue.enter() for _ in range(3)] == [True, True, False]
+        now[0] = 7.0
+        assert queue.stuck_seconds() == 7.0
+        queue.leave()
+        assert queue.stuck_seconds() == 0
+        now[0] = 100.0
+        assert await queue.enter()
+        assert queue.stuck_seconds() == 0
+        assert queue.waiting == 0
+
+    anyio.run(use)
+
+
+@pytest.mark.parametrize("causes", [1, 3])
+def test_a_flood_of_one_cause_is_one_line_a_minute(causes: int) -> None:
+    """The first error has a line at once; the next line, a minute later, says how many came."""
+    now = [0.0]
+    repeats = Repeats(now=lambda: now[0])
+    first = [repeats.due(f"SQLITE_{n}") for n in range(causes)]
+    assert first == [1] * causes
+    assert [repeats.due("SQLITE_0") for _ in range(73)] == [None] * 73
+    now[0] = 61.0
+    assert repeats.due("SQLITE_0") == 74
