@@ -172,7 +172,8 @@ class Connection:
         if not success:
             raise error_of(answer.status, content)
         content.pop("padding", None)
-        return content
+        result: dict[str, Any] = content
+        return result
 
 
 def _seconds(text: str) -> float:

@@ -310,8 +310,10 @@ class Participations:
 
         return self._accept(who, participation, commitment, level, survey_hash, keep)
 
+    @writes
     def _accept(
         self,
+        connection: Connection,
         who: Pseudonyms,
         participation: str,
         commitment: str,
@@ -319,33 +321,30 @@ class Participations:
         survey_hash: str,
         keep: Callable[[Connection, Row[Any], FrozenSurvey], None],
     ) -> tuple[Participation, bool]:
-        def work(connection: Connection) -> tuple[Participation, bool]:
-            row, frozen = self._mine(connection, who, participation)
-            if row.state == SUBMITTED:
-                # Only who knows the sealed reports gets the answer of the first time.
-                _require_sealed(row.commitment, commitment)
-                return self._with_account(connection, who, row, frozen, SUBMITTED), False
-            self._require(row, SEALED)
-            # Locked here and not in `open`: results are computed once, and must have every response
-            # that was accepted.
-            self._require_open(connection, row, lock=True)
-            # Level and hash are what the device masked for; other reports would be estimated
-            # wrongly.
-            if level != row.level:
-                raise LevelNotAllowed("these reports are for another level than was chosen.")
-            if survey_hash != frozen.hash:
-                raise SurveyHashMismatch(
-                    "these reports are for another version of the survey; reload the page."
-                )
-            keep(connection, row, frozen)
-            done = self._with_account(connection, who, row, frozen, SUBMITTED)
-            # In the transaction that accepts the reports, so that nobody gets two codes or none.
-            if done.completion_code is not None and frozen.reward is not None:
-                amount = frozen.reward.amount(row.level)
-                give_code(connection, frozen.token, done.completion_code, amount)
-            return done, True
-
-        return self._transactions.write(work)
+        row, frozen = self._mine(connection, who, participation)
+        if row.state == SUBMITTED:
+            # Only who knows the sealed reports gets the answer of the first time.
+            _require_sealed(row.commitment, commitment)
+            return self._with_account(connection, who, row, frozen, SUBMITTED), False
+        self._require(row, SEALED)
+        # Locked here and not in `open`: results are computed once, and must have every response
+        # that was accepted.
+        self._require_open(connection, row, lock=True)
+        # Level and hash are what the device masked for; other reports would be estimated
+        # wrongly.
+        if level != row.level:
+            raise LevelNotAllowed("these reports are for another level than was chosen.")
+        if survey_hash != frozen.hash:
+            raise SurveyHashMismatch(
+                "these reports are for another version of the survey; reload the page."
+            )
+        keep(connection, row, frozen)
+        done = self._with_account(connection, who, row, frozen, SUBMITTED)
+        # In the transaction that accepts the reports, so that nobody gets two codes or none.
+        if done.completion_code is not None and frozen.reward is not None:
+            amount = frozen.reward.amount(row.level)
+            give_code(connection, frozen.token, done.completion_code, amount)
+        return done, True
 
     @writes
     def withdraw(

@@ -29,7 +29,7 @@ from masquerade.server.db.tables import (
     SURVEY,
     TAKING,
 )
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.privacy_balance import PrivacyAccount, privacy_account_of
 from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys, participants_state
@@ -94,15 +94,14 @@ class Profiles:
         """Return what a person has spent and has left, in sentences."""
         return statement(account.balance, account.paid)
 
-    def page(self, who: Pseudonyms, start: int, end: int) -> tuple[PrivacyAccount, Sequence[Entry]]:
+    @reads
+    def page(
+        self, connection: Connection, who: Pseudonyms, start: int, end: int
+    ) -> tuple[PrivacyAccount, Sequence[Entry]]:
         """Return where a person stands, and their entries from place `start` to before `end`."""
-
-        def work(connection: Connection) -> tuple[PrivacyAccount, Sequence[Entry]]:
-            tables = LedgerTables(connection)
-            account = privacy_account_of(tables, who, self._caps)
-            return account, tables.page(who.person, start, end)
-
-        return self._transactions.read(work)
+        tables = LedgerTables(connection)
+        account = privacy_account_of(tables, who, self._caps)
+        return account, tables.page(who.person, start, end)
 
     def surveys(self, entries: Iterable[Entry]) -> dict[str, FrozenSurvey]:
         """Return the surveys that entries name, by token."""
@@ -119,7 +118,15 @@ class Profiles:
         row = self._transactions.read(lambda c: c.execute(query).first())
         return None if row is None else (caps_of(row.caps), row.day)
 
-    def set_caps(self, who: Pseudonyms, change: Callable[[Caps], Caps], *, confirm: bool) -> bool:
+    @writes
+    def set_caps(
+        self,
+        connection: Connection,
+        who: Pseudonyms,
+        change: Callable[[Caps], Caps],
+        *,
+        confirm: bool,
+    ) -> bool:
         """Lower the caps at once, or raise them in some days; return whether it was at once.
 
         The last word counts: what was to come before is dropped.
@@ -127,36 +134,32 @@ class Profiles:
         `change` makes the new caps of those that hold at the moment of the change.
         `ConfirmationNeeded` where one would rise, and `confirm` is false.
         """
-
-        def work(connection: Connection) -> bool:
-            tables = LedgerTables(connection)
-            ledger = self._ledger_of(tables)
-            # The lock first: the caps that are compared must be those that hold when the change is
-            # written.
-            tables.hold(who.person)
-            now = ledger.balance(who.person).caps
-            caps = change(now)
-            lower = caps.within(now)
-            if not lower and not confirm:
-                raise ConfirmationNeeded(
-                    "this raises a cap, which weakens what is promised to you, for the past too. "
-                    f"Confirm it; it takes effect in {RAISE_DAYS} days."
-                )
-            # Also where the new caps are lower: a raise that was confirmed before must not undo
-            # them.
-            connection.execute(delete(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person))
-            if lower:
-                if caps != now:
-                    ledger.lower_caps(who.person, caps)
-                return True
-            start = date.fromisoformat(self._today()) + timedelta(days=RAISE_DAYS)
-            connection.execute(
-                insert(CAPS_RAISE),
-                {"person": who.person, "caps": caps.text, "day": start.isoformat()},
+        tables = LedgerTables(connection)
+        ledger = self._ledger_of(tables)
+        # The lock first: the caps that are compared must be those that hold when the change is
+        # written.
+        tables.hold(who.person)
+        now = ledger.balance(who.person).caps
+        caps = change(now)
+        lower = caps.within(now)
+        if not lower and not confirm:
+            raise ConfirmationNeeded(
+                "this raises a cap, which weakens what is promised to you, for the past too. "
+                f"Confirm it; it takes effect in {RAISE_DAYS} days."
             )
-            return False
-
-        return self._transactions.write(work)
+        # Also where the new caps are lower: a raise that was confirmed before must not undo
+        # them.
+        connection.execute(delete(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person))
+        if lower:
+            if caps != now:
+                ledger.lower_caps(who.person, caps)
+            return True
+        start = date.fromisoformat(self._today()) + timedelta(days=RAISE_DAYS)
+        connection.execute(
+            insert(CAPS_RAISE),
+            {"person": who.person, "caps": caps.text, "day": start.isoformat()},
+        )
+        return False
 
     def invitations(
         self, who: Pseudonyms, *, after: str, limit: int
@@ -204,58 +207,50 @@ class Profiles:
             found.append(Invitation(surveys[row.token], state, participation))
         return found
 
-    def everything(self, who: Pseudonyms) -> dict[str, Any]:
+    @reads
+    def everything(self, connection: Connection, who: Pseudonyms) -> dict[str, Any]:
         """Return everything that is held about a person and can be found by their secret."""
+        begun = [i.participation["id"] for i in self._invited(connection, who) if i.participation]
+        query = select(PARTICIPATION).where(PARTICIPATION.c.id.in_(begun))
+        query = query.order_by(PARTICIPATION.c.id)
+        sealed = select(SPLIT_REPORT).where(SPLIT_REPORT.c.participation.in_(begun))
+        raises = select(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person)
+        return {
+            "person": who.person,
+            "participations": [
+                # Made of the secret, and of no use to the person.
+                {k: v for k, v in row._mapping.items() if k != "idempotency"}
+                for row in connection.execute(query)
+            ],
+            "sealed_reports": [dict(row._mapping) for row in connection.execute(sealed)],
+            "caps_to_come": [dict(row._mapping) for row in connection.execute(raises)],
+        }
 
-        def work(connection: Connection) -> dict[str, Any]:
-            begun = [
-                i.participation["id"] for i in self._invited(connection, who) if i.participation
-            ]
-            query = select(PARTICIPATION).where(PARTICIPATION.c.id.in_(begun))
-            query = query.order_by(PARTICIPATION.c.id)
-            sealed = select(SPLIT_REPORT).where(SPLIT_REPORT.c.participation.in_(begun))
-            raises = select(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person)
-            return {
-                "person": who.person,
-                "participations": [
-                    # Made of the secret, and of no use to the person.
-                    {k: v for k, v in row._mapping.items() if k != "idempotency"}
-                    for row in connection.execute(query)
-                ],
-                "sealed_reports": [dict(row._mapping) for row in connection.execute(sealed)],
-                "caps_to_come": [dict(row._mapping) for row in connection.execute(raises)],
-            }
-
-        return self._transactions.read(work)
-
-    def leave(self, who: Pseudonyms) -> Departure:
+    @writes
+    def leave(self, connection: Connection, who: Pseudonyms) -> Departure:
         """Delete a person's reports of open surveys and end what they have begun.
 
         The ledger stays under its keyed name, so that a return does not begin with a new budget.
         """
-
-        def work(connection: Connection) -> Departure:
-            withdrawn = given_up = kept = 0
-            for invitation in self._invited(connection, who):
-                begun = invitation.participation
-                if begun is None:
-                    continue
-                query = select(PARTICIPATION).where(PARTICIPATION.c.id == begun["id"])
-                # By token, in one order for everybody who leaves.
-                row = connection.execute(query.with_for_update()).one()
-                if row.state in (RESERVED, OPENED, SEALED):
-                    self._participations.give_up(connection, who, row, invitation.survey)
-                    given_up += 1
-                elif (
-                    # Held here only: `give_up` takes the lock itself.
-                    row.state == SUBMITTED
-                    and self._surveys.state(connection, row.survey, lock=True) in TAKING
-                ):
-                    self._participations.forget(connection, row)
-                    withdrawn += 1
-                else:
-                    kept += row.state == SUBMITTED
-            connection.execute(delete(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person))
-            return Departure(withdrawn, given_up, kept)
-
-        return self._transactions.write(work)
+        withdrawn = given_up = kept = 0
+        for invitation in self._invited(connection, who):
+            begun = invitation.participation
+            if begun is None:
+                continue
+            query = select(PARTICIPATION).where(PARTICIPATION.c.id == begun["id"])
+            # By token, in one order for everybody who leaves.
+            row = connection.execute(query.with_for_update()).one()
+            if row.state in (RESERVED, OPENED, SEALED):
+                self._participations.give_up(connection, who, row, invitation.survey)
+                given_up += 1
+            elif (
+                # Held here only: `give_up` takes the lock itself.
+                row.state == SUBMITTED
+                and self._surveys.state(connection, row.survey, lock=True) in TAKING
+            ):
+                self._participations.forget(connection, row)
+                withdrawn += 1
+            else:
+                kept += row.state == SUBMITTED
+        connection.execute(delete(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person))
+        return Departure(withdrawn, given_up, kept)

@@ -29,7 +29,7 @@ from masquerade.server.db.party_tables import (
     HELPER_REPORT,
     HELPER_TASK,
 )
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.parties.helper_tasks import HelperSecrets, HelperTask, HelperTasks, end_task
 from masquerade.surveys.split_task import COLLECTION, HELPER_KEY, SplitTask
 
@@ -74,25 +74,22 @@ class HelperAggregation:
         self._clock = clock
         self._today = today
 
-    def withdraw(self, task: str, ids: Sequence[bytes]) -> int:
+    @writes
+    def withdraw(self, connection: Connection, task: str, ids: Sequence[bytes]) -> int:
         """Refuse reports that were taken back; return how many had been answered before.
 
         Raises `NotFound`, `AggregationRefused`.
         """
-
-        def work(connection: Connection) -> int:
-            self._require_approved(self._tasks.read(connection, task, hold="share"))
-            names = {one.hex() for one in ids}
-            known = _known(connection, task, names)
-            rows = [
-                {"task": task, "report_id": one, "job": _WITHDRAWN}
-                for one in sorted(names - known.keys())
-            ]
-            if rows:
-                connection.execute(insert(HELPER_REPORT), rows)
-            return sum(job != _WITHDRAWN for job in known.values())
-
-        return self._transactions.write(work)
+        self._require_approved(self._tasks.read(connection, task, hold="share"))
+        names = {one.hex() for one in ids}
+        known = _known(connection, task, names)
+        rows = [
+            {"task": task, "report_id": one, "job": _WITHDRAWN}
+            for one in sorted(names - known.keys())
+        ]
+        if rows:
+            connection.execute(insert(HELPER_REPORT), rows)
+        return sum(job != _WITHDRAWN for job in known.values())
 
     def check(self, task: str, body: bytes) -> tuple[str, bytes]:
         """Check the reports of a job; the same body again gives the same answer.
@@ -161,22 +158,19 @@ class HelperAggregation:
         # Of two jobs with one id, the second to commit fails on the key, runs again and sees it.
         return digest, self._transactions.write(work)
 
-    def job(self, task: str, name: str) -> bytes:
+    @reads
+    def job(self, connection: Connection, task: str, name: str) -> bytes:
         """Return the answer to a job that was checked.
 
         Raises `NotFound`, `AggregationRefused`.
         """
-
-        def work(connection: Connection) -> bytes:
-            self._require_approved(self._tasks.read(connection, task))
-            answer = self._answer(connection, task, name)
-            if answer is None:
-                raise AggregationRefused(
-                    "there is no such job; send its body again.", kind="unrecognizedAggregationJob"
-                )
-            return answer
-
-        return self._transactions.read(work)
+        self._require_approved(self._tasks.read(connection, task))
+        answer = self._answer(connection, task, name)
+        if answer is None:
+            raise AggregationRefused(
+                "there is no such job; send its body again.", kind="unrecognizedAggregationJob"
+            )
+        return answer
 
     def collect(self, task: str, body: bytes) -> bytes:
         """Return the sum with its noise, encrypted to the collector: one for ever.

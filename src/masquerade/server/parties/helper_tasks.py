@@ -37,7 +37,7 @@ from masquerade.server.db.party_tables import (
     STOPPED,
 )
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.transactions import Transactions, reads
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.parties.helper_proposals import Proposal, checked_survey, names
 from masquerade.server.parties.near_copies import NearCopy, near_copies
 from masquerade.surveys.split_task import (
@@ -250,26 +250,23 @@ class HelperTasks:
             self._seals.unseal(row.secrets, place_of(HELPER_TASK, "secrets", row.id))
         )
 
-    def standing(self, task: str) -> dict[str, Any]:
+    @reads
+    def standing(self, connection: Connection, task: str) -> dict[str, Any]:
         """Return what the leader is told of a task; the seed once it is approved."""
-
-        def work(connection: Connection) -> dict[str, Any]:
-            found = self.read(connection, task)
-            count, refused = _counts(connection, found)
-            approved = found.state == APPROVED
-            return {
-                "task": found.id,
-                "state": found.state,
-                "configuration": found.split.task.configuration.encode().hex(),
-                "terms": found.split.terms.text(),
-                "public_key": self._signing_key.public_key.hex(),
-                "signature": None if found.signature is None else found.signature.hex(),
-                "seed": self.secrets(connection, task).seed.hex() if approved else None,
-                "count": count,
-                "refused": refused,
-            }
-
-        return self._transactions.read(work)
+        found = self.read(connection, task)
+        count, refused = _counts(connection, found)
+        approved = found.state == APPROVED
+        return {
+            "task": found.id,
+            "state": found.state,
+            "configuration": found.split.task.configuration.encode().hex(),
+            "terms": found.split.terms.text(),
+            "public_key": self._signing_key.public_key.hex(),
+            "signature": None if found.signature is None else found.signature.hex(),
+            "seed": self.secrets(connection, task).seed.hex() if approved else None,
+            "count": count,
+            "refused": refused,
+        }
 
     def approval(self, task: str) -> dict[str, Any]:
         """Return what participants' devices may ask the helper itself: what it approved.
@@ -316,7 +313,8 @@ class HelperTasks:
             for task in connection.scalars(query).all()
         ]
 
-    def decide(self, task: str, *, approve: bool) -> HelperTask:
+    @writes
+    def decide(self, connection: Connection, task: str, *, approve: bool) -> HelperTask:
         """Approve or refuse a task; the same decision again changes nothing.
 
         What was approved for the same survey before, and has seen no report, is stopped by it.
@@ -324,32 +322,28 @@ class HelperTasks:
         Raises `NotFound` or `WrongState` (it was decided otherwise, or has ended; or another task
         of the same survey was added up).
         """
-
-        def work(connection: Connection) -> HelperTask:
-            found = self.read(connection, task, hold="update")
-            wanted = APPROVED if approve else REFUSED
-            if found.state == wanted:
-                return found
-            if found.state != PROPOSED:
-                raise WrongState(f"this task is {found.state}; it cannot be {wanted} any more.")
-            if found.split.terms.expires <= self._clock():
-                raise WrongState("this task has expired; ask the leader to propose it anew.")
-            if approve and not names(found.survey, self.identity()):
-                raise WrongState(
-                    "this survey names another operator or address than this helper has by now; "
-                    "ask the leader to enter the helper again, and to propose the survey anew."
-                )
-            values: dict[str, Any] = {"state": wanted, "day": self._today()}
-            if approve:
-                self._give_way(connection, found)
-                configuration = found.split.task.configuration.encode()
-                values["signature"] = self._signing_key.approve(configuration).hex()
-            else:
-                values["secrets"] = None
-            connection.execute(update(HELPER_TASK).where(HELPER_TASK.c.id == task).values(**values))
-            return self.read(connection, task)
-
-        return self._transactions.write(work)
+        found = self.read(connection, task, hold="update")
+        wanted = APPROVED if approve else REFUSED
+        if found.state == wanted:
+            return found
+        if found.state != PROPOSED:
+            raise WrongState(f"this task is {found.state}; it cannot be {wanted} any more.")
+        if found.split.terms.expires <= self._clock():
+            raise WrongState("this task has expired; ask the leader to propose it anew.")
+        if approve and not names(found.survey, self.identity()):
+            raise WrongState(
+                "this survey names another operator or address than this helper has by now; "
+                "ask the leader to enter the helper again, and to propose the survey anew."
+            )
+        values: dict[str, Any] = {"state": wanted, "day": self._today()}
+        if approve:
+            self._give_way(connection, found)
+            configuration = found.split.task.configuration.encode()
+            values["signature"] = self._signing_key.approve(configuration).hex()
+        else:
+            values["secrets"] = None
+        connection.execute(update(HELPER_TASK).where(HELPER_TASK.c.id == task).values(**values))
+        return self.read(connection, task)
 
     def _give_way(self, connection: Connection, task: HelperTask) -> None:
         """End what was approved for the same survey before: one token has one sum and one page.
@@ -382,20 +376,17 @@ class HelperTasks:
             if other.state == APPROVED:
                 end_task(connection, id_, state=STOPPED, day=self._today())
 
-    def expire(self) -> int:
+    @writes
+    def expire(self, connection: Connection) -> int:
         """Forget keys and shares of tasks whose time is over; return how many there were."""
-
-        def work(connection: Connection) -> int:
-            count = 0
-            for row in connection.execute(
-                select(HELPER_TASK).where(HELPER_TASK.c.state.in_((PROPOSED, APPROVED)))
-            ):
-                if _split(row).terms.expires <= self._clock():
-                    end_task(connection, row.id, state=EXPIRED, day=self._today())
-                    count += 1
-            return count
-
-        return self._transactions.write(work)
+        count = 0
+        for row in connection.execute(
+            select(HELPER_TASK).where(HELPER_TASK.c.state.in_((PROPOSED, APPROVED)))
+        ):
+            if _split(row).terms.expires <= self._clock():
+                end_task(connection, row.id, state=EXPIRED, day=self._today())
+                count += 1
+        return count
 
     def _task(self, row: Row[Any]) -> HelperTask:
         known = self._known.get(row.id)

@@ -26,7 +26,7 @@ from masquerade.server.db.party_tables import (
 )
 from masquerade.server.db.seals import Seals
 from masquerade.server.db.tables import CANCELLED, FINISHED, SURVEY
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads
 from masquerade.server.parties.leader_steps import LeaderSteps
 from masquerade.server.parties.retry_pauses import TRIED_NEXT, RetryPauses
 from masquerade.server.parties.split_reports import (
@@ -135,33 +135,30 @@ class LeaderAggregation:
             self._steps.end(task, FAILED, str(error))
         return not self._ending
 
-    def progress(self, survey: str) -> dict[str, Any]:
+    @reads
+    def progress(self, connection: Connection, survey: str) -> dict[str, Any]:
         """Return how far the adding up of a survey is.
 
         Raises `WrongState` (the survey has no task).
         """
-
-        def work(connection: Connection) -> dict[str, Any]:
-            query = select(SPLIT_TASK).where(SPLIT_TASK.c.survey == survey)
-            rows = connection.execute(query).all()
-            row = next((one for one in rows if one.state not in ("proposed", "refused")), None)
-            if row is None:
-                raise WrongState("this survey is not between two parties, or was not opened.")
-            done = select(
-                func.sum(AGGREGATION_JOB.c.accepted), func.sum(AGGREGATION_JOB.c.refused)
-            ).where(AGGREGATION_JOB.c.task == row.id, AGGREGATION_JOB.c.share.is_not(None))
-            count, refused = connection.execute(done).one()
-            reports = report_count(connection, survey) if row.reports is None else row.reports
-            return {
-                "task": row.id,
-                "state": row.state,
-                "reports": reports,
-                "added_up": int(row.accepted if row.accepted is not None else count or 0),
-                "refused": int(row.refused if row.refused is not None else refused or 0),
-                "obstacle": row.reason,
-            }
-
-        return self._transactions.read(work)
+        query = select(SPLIT_TASK).where(SPLIT_TASK.c.survey == survey)
+        rows = connection.execute(query).all()
+        row = next((one for one in rows if one.state not in ("proposed", "refused")), None)
+        if row is None:
+            raise WrongState("this survey is not between two parties, or was not opened.")
+        done = select(
+            func.sum(AGGREGATION_JOB.c.accepted), func.sum(AGGREGATION_JOB.c.refused)
+        ).where(AGGREGATION_JOB.c.task == row.id, AGGREGATION_JOB.c.share.is_not(None))
+        count, refused = connection.execute(done).one()
+        reports = report_count(connection, survey) if row.reports is None else row.reports
+        return {
+            "task": row.id,
+            "state": row.state,
+            "reports": reports,
+            "added_up": int(row.accepted if row.accepted is not None else count or 0),
+            "refused": int(row.refused if row.refused is not None else refused or 0),
+            "obstacle": row.reason,
+        }
 
     def sums(self, survey: str) -> tuple[list[list[int]], int, int]:
         """Return a survey's sums with their noise, how many reports are in them, and were refused.

@@ -45,7 +45,7 @@ from masquerade.server.db.party_tables import (
 )
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.tables import CANCELLED, SURVEY
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.http.logs import fields
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.leader_jobs import LeaderJobs
@@ -152,22 +152,17 @@ class LeaderSteps:
     def _days_since(self, day: str) -> int:
         return (date.fromisoformat(self._today()) - date.fromisoformat(day)).days
 
-    def _freeze(self, row: Row[Any]) -> bool:
+    @writes
+    def _freeze(self, connection: Connection, row: Row[Any]) -> bool:
         """Note how many reports there are, now that nobody can send or take back one."""
-
-        def work(connection: Connection) -> bool:
-            state = connection.scalar(select(SURVEY.c.state).where(SURVEY.c.token == row.survey))
-            if state == CANCELLED:
-                self._ended(connection, row, FAILED, "the survey was cancelled")
-                return False
-            reports = report_count(connection, row.survey)
-            change = update(SPLIT_TASK).where(
-                SPLIT_TASK.c.id == row.id, SPLIT_TASK.c.state == BOUND
-            )
-            connection.execute(change.values(state=VERIFYING, reports=reports))
-            return True
-
-        return self._transactions.write(work)
+        state = connection.scalar(select(SURVEY.c.state).where(SURVEY.c.token == row.survey))
+        if state == CANCELLED:
+            self._ended(connection, row, FAILED, "the survey was cancelled")
+            return False
+        reports = report_count(connection, row.survey)
+        change = update(SPLIT_TASK).where(SPLIT_TASK.c.id == row.id, SPLIT_TASK.c.state == BOUND)
+        connection.execute(change.values(state=VERIFYING, reports=reports))
+        return True
 
     def _verify(self, row: Row[Any]) -> bool:
         split, keys = self._opened(row)

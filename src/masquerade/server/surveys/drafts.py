@@ -14,7 +14,7 @@ from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import InvalidDocument, NotFound, StaleVersion
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import SELECTION_RUN, SURVEY_DRAFT
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.surveys.document import (
     Document,
     Issue,
@@ -131,35 +131,33 @@ class Drafts:
         except NotFound:
             return None
 
-    def change(self, token: str, changes: Any, *, team: str, version: int) -> Draft:
+    @writes
+    def change(
+        self, connection: Connection, token: str, changes: Any, *, team: str, version: int
+    ) -> Draft:
         """Set some fields of a draft anew, finished or not; `version` is the one that was read."""
+        old = _draft(connection, token, team, hold=True)
+        # Under the lock: of two who read the same version, the second is refused.
+        _require_version(old, version)
+        new = Draft(token, team, changed(old.document, changes), version + 1, self._today())
+        connection.execute(
+            update(SURVEY_DRAFT)
+            .where(SURVEY_DRAFT.c.token == token)
+            .values(document=new.document.to_json(), version=new.version, day=new.day)
+        )
+        return new
 
-        def work(connection: Connection) -> Draft:
-            old = _draft(connection, token, team, hold=True)
-            # Under the lock: of two who read the same version, the second is refused.
-            _require_version(old, version)
-            new = Draft(token, team, changed(old.document, changes), version + 1, self._today())
-            connection.execute(
-                update(SURVEY_DRAFT)
-                .where(SURVEY_DRAFT.c.token == token)
-                .values(document=new.document.to_json(), version=new.version, day=new.day)
-            )
-            return new
-
-        return self._transactions.write(work)
-
-    def delete(self, token: str, *, team: str, version: int | None = None) -> None:
+    @writes
+    def delete(
+        self, connection: Connection, token: str, *, team: str, version: int | None = None
+    ) -> None:
         """Delete a draft."""
-
-        def work(connection: Connection) -> None:
-            old = _draft(connection, token, team, hold=True)
-            if version is not None:
-                _require_version(old, version)
-            # Runs name the token and no foreign key, so they are deleted here.
-            connection.execute(delete(SELECTION_RUN).where(SELECTION_RUN.c.survey == token))
-            connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
-
-        self._transactions.write(work)
+        old = _draft(connection, token, team, hold=True)
+        if version is not None:
+            _require_version(old, version)
+        # Runs name the token and no foreign key, so they are deleted here.
+        connection.execute(delete(SELECTION_RUN).where(SELECTION_RUN.c.survey == token))
+        connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
 
     def review(self, document: Document) -> Review:
         """Return the survey that a document opens as, its forecast, and what is wrong with it.

@@ -34,7 +34,7 @@ from masquerade.server.db.tables import (
     SURVEY_DRAFT,
     TAKING,
 )
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.surveys.document import Document, document_of, read_document
 from masquerade.server.surveys.drafts import DRAFT
 from masquerade.server.surveys.ending import SurveyEndings
@@ -101,8 +101,10 @@ class Lifecycle:
             lambda c: (self._surveys.frozen(c, token), self._surveys.state(c, token))
         )
 
+    @writes
     def open_survey(
         self,
+        connection: Connection,
         survey: Survey,
         *,
         simulated_truth: dict[str, list[float]] | None = None,
@@ -112,21 +114,17 @@ class Lifecycle:
         token: str | None = None,
     ) -> SurveyRecord:
         """Open a survey that has no draft; what it asks cannot change from here on."""
-
-        def work(connection: Connection) -> SurveyRecord:
-            record = self._surveys.insert(
-                connection,
-                survey,
-                day=self._today(),
-                simulated_truth=simulated_truth,
-                listed=listed,
-                team=team,
-                token=token,
-                reward=reward,
-            )
-            return self._surveys.read(connection, record.token)
-
-        return self._transactions.write(work)
+        record = self._surveys.insert(
+            connection,
+            survey,
+            day=self._today(),
+            simulated_truth=simulated_truth,
+            listed=listed,
+            team=team,
+            token=token,
+            reward=reward,
+        )
+        return self._surveys.read(connection, record.token)
 
     def close(self, record: SurveyRecord, *, grace_days: int = 0) -> SurveyRecord:
         """Let nobody begin a survey any more, and end it once what was begun is finished.
@@ -217,20 +215,17 @@ class Lifecycle:
         ):
             raise _wrong(record, rule)
 
-    def progress(self, record: SurveyRecord) -> Progress:
+    @reads
+    def progress(self, connection: Connection, record: SurveyRecord) -> Progress:
         """Return how far a survey is."""
-
-        def work(connection: Connection) -> Progress:
-            query = (
-                select(PARTICIPATION.c.level, func.count().label("people"))
-                .where(PARTICIPATION.c.survey == record.token, PARTICIPATION.c.state == SUBMITTED)
-                .group_by(PARTICIPATION.c.level)
-            )
-            people = {row.level: row.people for row in connection.execute(query)}
-            levels = {level.name: people.get(level.name, 0) for level in record.survey.levels}
-            return Progress(levels, _unfinished(connection, record.token))
-
-        return self._transactions.read(work)
+        query = (
+            select(PARTICIPATION.c.level, func.count().label("people"))
+            .where(PARTICIPATION.c.survey == record.token, PARTICIPATION.c.state == SUBMITTED)
+            .group_by(PARTICIPATION.c.level)
+        )
+        people = {row.level: row.people for row in connection.execute(query)}
+        levels = {level.name: people.get(level.name, 0) for level in record.survey.levels}
+        return Progress(levels, _unfinished(connection, record.token))
 
     def document(self, record: SurveyRecord) -> Document:
         """Return the document of a survey that is open or was."""
@@ -238,59 +233,58 @@ class Lifecycle:
             return read_document(record.document)
         return document_of(record.survey, listed=record.listed)
 
-    def listed(self, *, team: str, after: str = "", limit: int = 100_000) -> list[Listed]:
+    @reads
+    def listed(
+        self, connection: Connection, *, team: str, after: str = "", limit: int = 100_000
+    ) -> list[Listed]:
         """Return a team's surveys and drafts, by token."""
-
-        def work(connection: Connection) -> list[Listed]:
-            drafts = connection.execute(
-                # Both lists are cut at `limit` before they are merged, which is enough for the
-                # first `limit` of all.
-                select(SURVEY_DRAFT)
-                .where(SURVEY_DRAFT.c.team == team, SURVEY_DRAFT.c.token > after)
-                .order_by(SURVEY_DRAFT.c.token)
-                .limit(limit)
-            ).all()
-            surveys = connection.execute(
-                select(
-                    SURVEY.c.token,
-                    SURVEY.c.title,
-                    SURVEY.c.state,
-                    SURVEY.c.definition,
-                    SURVEY.c.opened,
-                    SURVEY.c.closed,
-                )
-                .where(SURVEY.c.team == team, SURVEY.c.token > after)
-                .order_by(SURVEY.c.token)
-                .limit(limit)
-            ).all()
-            count = counts(connection, [row.token for row in surveys])
-            listed = [
-                Listed(
-                    row.token,
-                    row.document["title"],
-                    DRAFT,
-                    row.document["template"],
-                    row.day,
-                    0,
-                    len(row.document["questions"]),
-                )
-                for row in drafts
-            ]
-            listed += [
-                Listed(
-                    row.token,
-                    row.title,
-                    row.state,
-                    row.definition["template"],
-                    row.closed or row.opened,
-                    count.get(row.token, 0),
-                    len(row.definition["questions"]),
-                )
-                for row in surveys
-            ]
-            return sorted(listed, key=lambda one: one.token)[:limit]
-
-        return self._transactions.read(work)
+        drafts = connection.execute(
+            # Both lists are cut at `limit` before they are merged, which is enough for the
+            # first `limit` of all.
+            select(SURVEY_DRAFT)
+            .where(SURVEY_DRAFT.c.team == team, SURVEY_DRAFT.c.token > after)
+            .order_by(SURVEY_DRAFT.c.token)
+            .limit(limit)
+        ).all()
+        surveys = connection.execute(
+            select(
+                SURVEY.c.token,
+                SURVEY.c.title,
+                SURVEY.c.state,
+                SURVEY.c.definition,
+                SURVEY.c.opened,
+                SURVEY.c.closed,
+            )
+            .where(SURVEY.c.team == team, SURVEY.c.token > after)
+            .order_by(SURVEY.c.token)
+            .limit(limit)
+        ).all()
+        count = counts(connection, [row.token for row in surveys])
+        listed = [
+            Listed(
+                row.token,
+                row.document["title"],
+                DRAFT,
+                row.document["template"],
+                row.day,
+                0,
+                len(row.document["questions"]),
+            )
+            for row in drafts
+        ]
+        listed += [
+            Listed(
+                row.token,
+                row.title,
+                row.state,
+                row.definition["template"],
+                row.closed or row.opened,
+                count.get(row.token, 0),
+                len(row.definition["questions"]),
+            )
+            for row in surveys
+        ]
+        return sorted(listed, key=lambda one: one.token)[:limit]
 
 
 def progress_json(record: SurveyRecord, progress: Progress) -> dict[str, Any]:
