@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.security import COOKIE, csrf_token
 from masquerade.server.surveys.rewards import Reward
 from masquerade.surveys import Choice, Comparison, Number, Rating

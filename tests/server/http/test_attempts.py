@@ -75,7 +75,7 @@ def test_a_network_of_ipv6_is_one_address() -> None:
     assert found == [AT_ONE_DOOR, 0, 0, 0, 0]
     found = [tries(attempts, f"login-{n}", f"2001:db8::{n:x}") for n in range(1, 41)]
     assert sum(found) == FROM_ONE_ADDRESS - AT_ONE_DOOR
-    assert tries(attempts, "ann", "2001:db8:0:1::1") == AT_ONE_DOOR
+    assert tries(attempts, "ann", "2001:db9:0:1::1") == AT_ONE_DOOR
 
 
 def test_an_address_of_ipv4_is_one_however_it_is_written() -> None:

@@ -65,7 +65,7 @@ def test_a_sweep_that_was_cut_short_is_finished_by_the_next(services: Services) 
     survey = services.surveys.open_survey(define())
     run = Run(services, survey, Device())
 
-    def gone(*_: Any) -> int:
+    def gone(*_: Any, **__: Any) -> int:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
@@ -214,3 +214,26 @@ def test_a_stranger_costs_no_more_where_there_are_many_surveys(services: Service
     assert len(services.profiles.everything(who)["participations"]) == 1
     assert services.profiles.leave(who).withdrawn == 1
     assert set(read) == {run.token}
+
+
+@pytest.mark.both_databases
+def test_many_reservations_of_a_closed_survey_are_given_back_later(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing gives back the first of them; the next look the rest, once, in chains that hold."""
+    monkeypatch.setattr("masquerade.server.surveys.ending._AT_ONCE", 3)
+    survey = services.surveys.open_survey(define())
+    devices = [Device() for _ in range(8)]
+    for device in devices:
+        device.reserve(services, survey)
+    services.surveys.close(survey)
+
+    def waiting() -> int:
+        people = (services.identity(one.participant).person for one in devices)
+        return sum(services.ledger.balance(person).open for person in people)
+
+    assert waiting() == 5
+    services.held_places.look()
+    assert waiting() == 0
+    assert services.held_places.look() == 0
+    assert services.ledger.verify() == 16

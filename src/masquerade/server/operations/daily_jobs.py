@@ -72,7 +72,7 @@ class DailyJobs:
         self._transactions.write(lambda c: self._endings.expire(c, closed))
         self._transactions.write(self._tell_of_waves)
         released = self._endings.release(lambda tables: tables.reservations(before))
-        released += self._endings.release(LedgerTables.reservations_of_closed)
+        released += self._endings.release_of_closed()
         raised = self._raise()
         # Last, as everything above wrote rows.
         self._transactions.rewrite()

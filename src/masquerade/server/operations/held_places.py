@@ -18,7 +18,7 @@ _AT_ONCE: Final = 500
 
 
 class HeldPlaces:
-    """Frees places that were held for half an hour."""
+    """Frees places that were held for half an hour, and what closed surveys still hold."""
 
     def __init__(
         self, endings: SurveyEndings, *, now: Callable[[], float] = time.monotonic
@@ -28,11 +28,15 @@ class HeldPlaces:
         self._seen: dict[str, float] = {}
 
     def look(self) -> int:
-        """Free what was seen half an hour ago or earlier and is still held; return how many."""
+        """Free what was seen half an hour ago or earlier and is still held; return how many.
+
+        What is reserved for privacy in surveys that are over is given back, too.
+        """
         now = self._now()
         held = self._endings.places()
         self._seen = {place: self._seen.get(place, now) for place in held}
         late = sorted(one for one, since in self._seen.items() if now - since >= HELD_SECONDS)
         for start in range(0, len(late), _AT_ONCE):
             self._endings.free(late[start : start + _AT_ONCE])
+        self._endings.release_of_closed()
         return len(late)
