@@ -21,7 +21,6 @@ from masquerade.aggregate.dap_messages import (
     Extension,
     HpkeCiphertext,
     HpkeConfig,
-    HpkeConfigList,
     Message,
     PlaintextInputShare,
     Report,
@@ -29,7 +28,6 @@ from masquerade.aggregate.dap_messages import (
     ReportMetadata,
     ReportShare,
     Role,
-    UploadRequest,
     VerifyInit,
     VerifyResp,
 )
@@ -112,8 +110,8 @@ def messages() -> list[Message]:
     init = VerifyInit(ReportShare(metadata, b"public", sealed), b"share")
     query = CollectionJobReq(BatchSelector(2))
     return [
-        HpkeConfigList((config_of(1, LEADER), config_of(2, HELPER))),
-        UploadRequest((Report(metadata, b"", sealed, sealed),) * 2),
+        config_of(1, LEADER),
+        Report(metadata, b"", sealed, sealed),
         AggregationJobInitReq(0, b"", (Extension(1, bytes(32)),), (init, init)),
         AggregationJobResp(
             (

@@ -44,7 +44,7 @@ const RESERVED = [
   [/\bfetch\b/, ["app/api.js", "app/service_worker.js"]],
   [/\blocation\b/, ["app/main.js", "app/service_worker.js", "app/settings_page.js"]],
   [/\bcaches\b/, ["app/service_worker.js"]],
-  [/\blocalStorage\b/, ["app/device.js"]],
+  [/\blocalStorage\b/, []],
   [/\bindexedDB\b/, ["app/database.js"]],
   // of which the first says so where plain http does not offer it
   [/\bsubtle\b/, ["aggregate/hpke.js", "aggregate/signature.js"]],

@@ -248,13 +248,6 @@ class HpkeConfig(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class HpkeConfigList(Message):
-    """Public keys of a party, the one it likes best first."""
-
-    configs: Annotated[tuple[HpkeConfig, ...], Many(2, HpkeConfig)]
-
-
-@dataclass(frozen=True, slots=True)
 class HpkeCiphertext(Message):
     """Encrypted bytes, and the key they are for."""
 
@@ -296,13 +289,6 @@ class Report(Message):
     public_share: Long
     leader_encrypted_input_share: HpkeCiphertext
     helper_encrypted_input_share: HpkeCiphertext
-
-
-@dataclass(frozen=True, slots=True)
-class UploadRequest(Message):
-    """Reports, one after another."""
-
-    reports: Annotated[tuple[Report, ...], Many(0, Report)]
 
 
 @dataclass(frozen=True, slots=True)

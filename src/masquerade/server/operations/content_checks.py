@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,18 +82,10 @@ def survey_findings(connection: Connection) -> Iterator[CheckResult]:
 
 
 def _hashes(definition: Any) -> set[str]:
-    """Return the hashes that a definition can have; earlier versions hashed it in other forms."""
-    found = {_canonical(definition)}
+    """Return the hash of a definition; none where it cannot be read."""
     with contextlib.suppress(*_UNREADABLE):
-        found.add(Survey.from_json(definition).content_hash())
-        questions = [{k: v for k, v in q.items() if k != "truth"} for q in definition["questions"]]
-        found.add(_canonical({**definition, "questions": questions}))
-    return found
-
-
-def _canonical(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+        return {Survey.from_json(definition).content_hash()}
+    return set()
 
 
 def _account(ledger: Ledger, tables: LedgerTables, person: str) -> tuple[str | None, int]:

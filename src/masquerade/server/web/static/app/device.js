@@ -6,8 +6,6 @@
 import { USUAL_CAPS, lowerCaps } from "./budget.js";
 import { randomName } from "../mechanisms/coins.js";
 
-const OLDER = "masquerade.participant"; // where earlier versions kept the secret
-
 export class Device {
   constructor(database) {
     this.database = database;
@@ -20,7 +18,7 @@ export class Device {
 
   /** Return the secret, drawn when first needed. */
   secret() {
-    return this.database.change("device", "secret", (secret) => secret ?? older() ?? `w${randomName()}`);
+    return this.database.change("device", "secret", (secret) => secret ?? `w${randomName()}`);
   }
 
   /**
@@ -30,13 +28,11 @@ export class Device {
   async become(secret) {
     const settings = await this.settings();
     await this.database.clear({ but: ["charges"], device: { settings, secret } });
-    dropOlder();
   }
 
   /** Forget everything, the secret too. */
   async forget() {
     await this.database.clear();
-    dropOlder();
   }
 
   /** Return `{language, levels: {topic: level}, caps, wordsSeen}`, as far as chosen. */
@@ -70,22 +66,5 @@ export class Device {
 
   kept(name) {
     return this.database.read("device", `seen.${name}`);
-  }
-}
-
-function older() {
-  try {
-    const secret = globalThis.localStorage?.getItem(OLDER) ?? "";
-    return /^[0-9a-f]{32}$/.test(secret) ? secret : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function dropOlder() {
-  try {
-    globalThis.localStorage?.removeItem(OLDER);
-  } catch {
-    // Without a storage there is nothing to drop.
   }
 }
