@@ -110,7 +110,11 @@ def test_codes_of_numeric_claims_are_refused() -> None:
         ),
         ({"task": ["a", "b"], "truth": [1, np.nan]}, MissingValue, "column 'truth', row 2"),
         (pa.table({"task": [1], "truth": [float("nan")]}), MissingValue, "column 'truth', row 1"),
-        ({"task": ["a", "b", "a"], "truth": [1, 2, 1]}, DuplicateClaim, "row 3: task 'a'"),
+        (
+            {"task": ["a", "b", "a"], "truth": [1, 2, 3]},
+            DuplicateClaim,
+            "row 3: task 'a' has the truth 3, and 1 in row 1",
+        ),
         ({"task": ["a", 1], "truth": [1, 2]}, MixedTypes, "column 'task', row 2: 1 is int"),
         ({"task": ["a", "b"], "truth": [[1], [2]]}, SchemaError, "column 'truth' holds list"),
         ({"task": ["a"], "truth": [1, 2]}, SchemaError, "columns differ in length"),
@@ -138,3 +142,12 @@ def test_truths_that_are_no_texts_match_no_label() -> None:
     """Bytes that are no text are known truths that no option equals."""
     truths = Truths.from_frame({"task": ["a", "b"], "truth": [b"\xff", b"u"]})
     assert truths.codes(WORDS).tolist() == [-2, -2, -1]
+
+
+def test_equal_repeats_of_a_truth_are_one() -> None:
+    """A task that stands twice with the same truth is known once, in the order of first rows."""
+    rows = {"task": ["b", "a", "b", "a"], "truth": ["x", "y", "x", "y"]}
+    assert Truths.from_frame(rows).to_arrow().to_pydict() == {
+        "task": ["b", "a"],
+        "truth": ["x", "y"],
+    }

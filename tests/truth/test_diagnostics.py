@@ -69,3 +69,9 @@ def test_similar_labels_are_remarked_on() -> None:
     assert remark.text.endswith("'{A}', '{a}'")
     plain = MajorityVote().fit({**table, "label": ["a", "c", "b", "b"]})
     assert "SIMILAR_LABELS" not in [r.code for r in plain.remarks_]
+
+
+@pytest.mark.parametrize("letter", ["\u200b", "\u200d", "\u2066", "\ufeff", "\u00ad", "\ufe0f"])
+def test_letters_that_nobody_sees_make_no_other_label(letter: str) -> None:
+    """Zero-width, joining, bidirectional and soft marks and variation selectors do not count."""
+    assert similar_labels(["yes", f"y{letter}es", "no"]) == [["yes", f"y{letter}es"]]

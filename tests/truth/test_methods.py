@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.truth.method_checks import CHECKS
 
 import masquerade.truth
 from masquerade.errors import ParameterError
@@ -100,3 +101,14 @@ def test_auto_is_for_two_kinds() -> None:
     """Claims of another kind have no best method."""
     with pytest.raises(ParameterError, match="kind is 'text', expected 'categorical' or"):
         method_named("auto", kind="text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "method",
+    [one for one in METHODS if one.kind == "categorical"],
+    ids=lambda method: method.name,
+)
+def test_every_method_for_labels_keeps_the_contract(method: Any, check: Any) -> None:
+    """Each check of `method_checks` passes on each registered method."""
+    check(method)

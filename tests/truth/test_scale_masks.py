@@ -15,6 +15,7 @@ from masquerade.answers import Claims
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.mechanisms import QuantisedResponse, RandomizedResponse, TwoLayer
 from masquerade.truth import (
+    METHODS,
     Auto,
     BayesianCombination,
     CategoricalEstimator,
@@ -24,7 +25,6 @@ from masquerade.truth import (
     WeightedVote,
 )
 from masquerade.truth.scale import (
-    AT_SCALE,
     Engine,
     PartitionFit,
     Partitions,
@@ -105,7 +105,7 @@ def short(method: type[CategoricalEstimator]) -> CategoricalEstimator:
     return short.set_params(max_iterations=8) if "max_iterations" in short.get_params() else short
 
 
-CATEGORICAL = [one for one in AT_SCALE if issubclass(one, CategoricalEstimator)]
+CATEGORICAL = [one for one in METHODS if getattr(one, "streams", False)]
 
 
 @pytest.mark.filterwarnings("default:::(distributed|tornado|asyncio|zict)")

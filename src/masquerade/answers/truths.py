@@ -62,7 +62,7 @@ class Truths(Result):
         Raises
         ------
         SchemaError, EmptyTable, MissingValue, DuplicateClaim
-            Each names the row and the value.
+            Each names the row and the value. A task may stand twice with the same truth.
         """
         table = to_arrow(frame, columns=("task", "truth", *_INFERRED))
         names = table.column_names
@@ -91,15 +91,7 @@ class Truths(Result):
                     f"column {name!r}, row {row}: the {name} is missing "
                     f"({table[name][row - 1].as_py()!r}); remove the row of the truths."
                 )
-        # equal names have one code, so that a task that stands twice is found by its code
-        codes = plain_column(table, "task").dictionary_encode().indices.to_numpy()
-        _, first = np.unique(codes, return_index=True)
-        if len(first) < len(codes):
-            row = int(np.setdiff1d(np.arange(len(codes)), first)[0])
-            raise DuplicateClaim(
-                f"row {row + 1}: task {table['task'][row].as_py()!r} has a truth already; keep one."
-            )
-        return cls(table)
+        return cls(_once_each(table))
 
     @classmethod
     def of(cls, data: Truths | Frame) -> Truths:
@@ -172,6 +164,25 @@ class Truths(Result):
         """Return the truth of each task, null where unknown."""
         where = _find(names, plain_column(self.table, "task"))
         return plain_column(self.table, "truth").take(where)
+
+
+def _once_each(table: pa.Table) -> pa.Table:
+    """Return truths without repeats of equal ones; two different truths of a task are an error."""
+    # equal names have one code, so that a task that stands twice is found by its code
+    task, truth = (
+        plain_column(table, name).dictionary_encode().indices.to_numpy()
+        for name in ("task", "truth")
+    )
+    _, first, place = np.unique(task, return_index=True, return_inverse=True)
+    other = np.flatnonzero(truth != truth[first][place])
+    if len(other):
+        row, before = int(other[0]), int(first[place[other[0]]])
+        raise DuplicateClaim(
+            f"row {row + 1}: task {table['task'][row].as_py()!r} has the truth "
+            f"{table['truth'][row].as_py()!r}, and {table['truth'][before].as_py()!r} in row "
+            f"{before + 1}; keep one."
+        )
+    return table if len(first) == len(task) else table.take(pa.array(np.sort(first)))
 
 
 def _find(values: pa.Array, names: pa.Array) -> pa.Array:

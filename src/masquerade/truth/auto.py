@@ -12,6 +12,7 @@ import pyarrow as pa
 from masquerade.errors import NotFitted
 from masquerade.exact.arrays import Floats
 from masquerade.truth.bayesian_combination import BayesianCombination
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.confusions import Prediction
 from masquerade.truth.diagnostics import Remark
@@ -98,6 +99,7 @@ class Auto(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "auto"
+    streams: ClassVar[bool] = True
 
     threshold: float = 2.0
     _choice: Choice | None = field(default=None, init=False, repr=False)
@@ -106,12 +108,17 @@ class Auto(CategoricalEstimator):
         super().__post_init__()
         check_positive(threshold=self.threshold)
 
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        choice, solution = self.choose(claims, lambda one: one.solve_blocks(claims))
+        remarks = (*solution.remarks, *choice.remarks(claims.options))
+        return replace(solution, remarks=remarks, selection=choice.table())
+
     def solve(self, problem: Problem) -> Solution:
         """Return the solution of the model chosen; see `CategoricalEstimator.solve`."""
         self._choice, solution = self.choose(problem, lambda method: method.solve(problem))
-        options = problem.claims.options
-        assert options is not None
-        return replace(solution, remarks=(*solution.remarks, *self._choice.remarks(options)))
+        remarks = (*solution.remarks, *self._choice.remarks(problem.options))
+        return replace(solution, remarks=remarks)
 
     def choose(self, claims: ClaimBlocks, solve: Callable[[Candidate], S]) -> tuple[Choice, S]:
         """Return the choice for claims wherever they are, and the solution of the model chosen.

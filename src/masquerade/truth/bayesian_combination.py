@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.agreement import agreement_surplus
+from masquerade.truth.block_solution import BlockSolution, doubtful_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import (
@@ -113,6 +114,7 @@ class BayesianCombination(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "bayesian-combination"
+    streams: ClassVar[bool] = True
 
     trust: tuple[float, ...] = (1.0, 0.5, 0.0)
     shrink: Shrink = "crowd"
@@ -131,6 +133,24 @@ class BayesianCombination(CategoricalEstimator):
         check_proper_share(accuracy=self.accuracy)
         check_positive(strength=self.strength)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        found = self.conclude(claims)
+        if isinstance(found, Remark):
+            simple = self._one_coin(self.discount).solve_blocks(claims)
+            return replace(simple, remarks=(found,))
+        crowd = found.crowd()
+        return BlockSolution(
+            found.members,
+            crowd.reliability,
+            crowd.weight,
+            found.converged,
+            found.iterations,
+            claims.crowd.orientation_ambiguous,
+            doubtful_error(claims, crowd.variance, _own_shares, found.members[:1]),
+            found.remarks,
+        )
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
@@ -443,6 +463,10 @@ def _share_errors(
         information, 0.1
     ) ** 2
     return np.asarray(np.sqrt(error**2 + shift))
+
+
+def _own_shares(block: VoteBlock, members: tuple[Member, ...]) -> Floats:
+    return mean_shares(members, block)
 
 
 def _by_the_prior(prior: WorkerPrior, n_workers: int) -> LabelWeights:

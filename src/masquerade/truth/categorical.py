@@ -16,6 +16,7 @@ from masquerade.answers.frames import is_pandas
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import (
     NOT_FITTED,
@@ -25,6 +26,7 @@ from masquerade.truth.estimator import (
     option_columns,
     probabilities_like,
 )
+from masquerade.truth.expectation_maximization import ClaimBlocks
 from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
 from masquerade.truth.rare_labels import given_and_expected, low_rates, rare_table
 from masquerade.truth.report_mechanisms import (
@@ -57,6 +59,8 @@ class CategoricalEstimator(Estimator):
     """
 
     kind: ClassVar[Kind] = "categorical"
+    #: Whether claims may be in partitions, streamed or on a cluster: `solve_blocks` is there.
+    streams: ClassVar[bool] = False
     #: Whether ``posteriors_`` are probabilities, and not shares of votes.
     gives_probabilities: ClassVar[bool] = True
 
@@ -102,6 +106,7 @@ class CategoricalEstimator(Estimator):
         claims = self._as_claims(data, masks)
         if masks is not None:
             masks.check(claims)
+        _require_room(claims)
         known = gold_codes(gold, claims)
         problem, sources = problem_of(claims, masks, known, progress)
         solution, answers = self.solve(problem), problem.unsorted_votes.of_worker
@@ -151,6 +156,18 @@ class CategoricalEstimator(Estimator):
         if is_pandas(data):
             return probabilities_like(table, data, options)
         return like_frame(table, data)
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Solve claims in blocks, in partitions for instance; of methods that stream.
+
+        Raises
+        ------
+        ParameterError
+            The method works in memory only.
+        """
+        raise ParameterError(
+            f"{self.name} does not work over partitions; fit in memory, or choose another method."
+        )
 
     @abstractmethod
     def solve(self, problem: Problem) -> Solution:
@@ -294,6 +311,20 @@ class CategoricalEstimator(Estimator):
     def iterations_(self) -> int:
         """Number of iterations done."""
         return self._fitted.solution.iterations
+
+
+_MOST_CELLS = 500_000_000  # tasks times options: 4 GB a table of which there are several
+
+
+def _require_room(claims: Claims) -> None:
+    """Raise where the tables of tasks by options would be larger than any memory at hand."""
+    cells = claims.n_tasks * claims.n_options
+    if cells > _MOST_CELLS:
+        raise ParameterError(
+            f"{claims.n_tasks:,} tasks times {claims.n_options:,} options make tables of "
+            f"{8 * cells / 1e9:,.0f} GB. Fit parts of the tasks by themselves, join options that "
+            "mean the same, or write the claims as partitions (partition_by_task) and stream them."
+        )
 
 
 def problem_of(

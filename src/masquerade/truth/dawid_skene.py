@@ -10,6 +10,7 @@ import pyarrow as pa
 from scipy.special import digamma
 
 from masquerade.exact.arrays import Floats
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import (
@@ -20,7 +21,12 @@ from masquerade.truth.confusions import (
     even_confusion,
 )
 from masquerade.truth.estimator import check_iteration, check_not_negative, check_positive
-from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
+from masquerade.truth.expectation_maximization import (
+    ClaimBlocks,
+    Crowd,
+    Parameters,
+    SufficientStatistics,
+)
 from masquerade.truth.problem import Problem, Solution
 
 _ROUNDS = 10  # of the inner loop of MACE
@@ -62,6 +68,7 @@ class DawidSkene(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "dawid-skene"
+    streams: ClassVar[bool] = True
 
     max_iterations: int = 100
     tolerance: float = 1e-5
@@ -91,6 +98,10 @@ class DawidSkene(CategoricalEstimator):
     def extra(self, credit: Floats) -> dict[str, Floats]:
         """Return the model's own parameters."""
         return {}
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        return BlockSolution.fitted(claims, DawidSkeneModel(self, claims.crowd))
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and confusions; see `CategoricalEstimator.solve`."""

@@ -170,9 +170,20 @@ def similar_labels(labels: Iterable[Any]) -> list[list[Any]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
+_UNSEEN = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x3164, *range(0xFE00, 0xFE10))))
+
+
 def _bare(label: object) -> object:
-    """Return a label without case, space and form."""
-    text = " ".join(unicodedata.normalize("NFKC", str(label)).casefold().split())
+    """Return a label without case, space, form and letters that are not seen."""
+    # After NFKC_Casefold of Unicode (3.13, D146): what is by default ignored has the category Cf,
+    # zero-width and bidirectional marks among it, or is a variation selector or a filler.
+    folded = unicodedata.normalize("NFKC", str(label)).casefold()
+    seen = (
+        letter
+        for letter in folded
+        if unicodedata.category(letter) != "Cf" and letter not in _UNSEEN
+    )
+    text = " ".join("".join(seen).split())
     try:
         number = float(text)
     except ValueError:

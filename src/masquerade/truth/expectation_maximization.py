@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from masquerade.answers import Progress
@@ -267,6 +268,21 @@ class ClaimBlocks(ABC):
     @abstractmethod
     def has_known(self) -> bool:
         """Whether the truth of any task is known."""
+
+    @property
+    @abstractmethod
+    def people(self) -> pa.Array:
+        """The name of each worker, shape (n_workers,); the same name more than once of sources."""
+
+    @property
+    @abstractmethod
+    def options(self) -> pa.Array:
+        """The labels that can be given."""
+
+    @property
+    @abstractmethod
+    def has_sources(self) -> bool:
+        """Whether workers stand by mechanism, so that several may be one person."""
 
     @abstractmethod
     def fold(self, job: Any, *arguments: Any) -> Any:

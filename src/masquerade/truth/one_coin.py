@@ -10,6 +10,7 @@ import numpy as np
 
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, FlipMixture
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import hit_given_option
 from masquerade.truth.confusions import Member, Prediction, even_confusion
@@ -93,6 +94,7 @@ class OneCoin(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "one-coin"
+    streams: ClassVar[bool] = True
 
     accuracy_prior: tuple[float, float] = (4.0, 2.0)
     tolerance: float = 1e-4
@@ -103,6 +105,13 @@ class OneCoin(CategoricalEstimator):
         super().__post_init__()
         check_accuracy_prior(self.accuracy_prior)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        model = OneCoinModel(self, claims.crowd)
+        result = claims.fit(model)
+        error = np.asarray(result.parameters.state.error)
+        return replace(BlockSolution.of(claims, model, result), error=error)
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and accuracies; see `CategoricalEstimator.solve`."""

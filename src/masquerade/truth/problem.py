@@ -71,6 +71,17 @@ class Problem(ClaimBlocks):
         return self.claims.workers if self.behind is None else self.behind
 
     @property
+    def options(self) -> pa.Array:
+        """The labels that can be given."""
+        assert self.claims.options is not None
+        return self.claims.options
+
+    @property
+    def has_sources(self) -> bool:
+        """See `ClaimBlocks.has_sources`."""
+        return self.behind is not None
+
+    @property
     def has_known(self) -> bool:
         """See `ClaimBlocks.has_known`."""
         return bool((self.gold >= 0).any())

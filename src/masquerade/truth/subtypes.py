@@ -10,6 +10,7 @@ from scipy.special import digamma
 
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import whole
+from masquerade.truth.block_solution import BlockSolution, doubtful_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import (
@@ -78,6 +79,7 @@ class Subtypes(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "subtypes"
+    streams: ClassVar[bool] = True
 
     subtypes: int = 2
     right: float = 4.0
@@ -91,6 +93,15 @@ class Subtypes(CategoricalEstimator):
         check_iteration(self.max_iterations, tolerance=self.tolerance)
         check_positive(right=self.right, wrong=self.wrong)
         self.subtypes = whole(self.subtypes, "subtypes", low=1)
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        model = SubtypesModel(self, claims.crowd)
+        result = claims.fit(model)
+        accuracy, variance = model.accuracies(result.statistics)
+        error = doubtful_error(claims, variance, _truth_shares, model, result.message)
+        solution = BlockSolution.of(claims, model, result)
+        return replace(solution, reliability=accuracy, error=error)
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and confusions; see `CategoricalEstimator.solve`."""
@@ -254,3 +265,7 @@ def _first_look(block: VoteBlock, channel: OptionChannel) -> FirstLook:
     shares, easiness = _shares_and_easiness(block, channel)
     values, tasks = np.unique(easiness, return_counts=True)
     return FirstLook(values, tasks.astype(np.float64), shares.sum(axis=0))
+
+
+def _truth_shares(block: VoteBlock, model: SubtypesModel, message: Any) -> Floats:
+    return model.truths(model.posterior(block, message).shares)

@@ -10,9 +10,11 @@ import numpy as np
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import check_iteration, check_not_negative
 from masquerade.truth.expectation_maximization import (
+    ClaimBlocks,
     Crowd,
     Model,
     Parameters,
@@ -87,6 +89,7 @@ class TruthDiscovery(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "truth-discovery"
+    streams: ClassVar[bool] = True
     gives_probabilities: ClassVar[bool] = False
 
     weights: Weights = "logit"
@@ -110,6 +113,10 @@ class TruthDiscovery(CategoricalEstimator):
         if self.floor is not None and not math.isfinite(self.floor):
             raise ParameterError(f"floor is {self.floor}, expected a finite number or None.")
         check_iteration(self.max_iterations)
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        return BlockSolution.fitted(claims, DiscoveryModel(self, claims.crowd))
 
     def solve(self, problem: Problem) -> Solution:
         """Return weighted votes; see `CategoricalEstimator.solve`."""

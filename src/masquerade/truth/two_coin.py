@@ -9,11 +9,17 @@ import numpy as np
 from scipy.special import softmax
 
 from masquerade.exact.arrays import Floats
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import ConfusionModel, LabelWeights, even_confusion
 from masquerade.truth.estimator import check_accuracy_prior, check_iteration
-from masquerade.truth.expectation_maximization import Crowd, Parameters, SufficientStatistics
+from masquerade.truth.expectation_maximization import (
+    ClaimBlocks,
+    Crowd,
+    Parameters,
+    SufficientStatistics,
+)
 from masquerade.truth.problem import Problem, Solution
 
 _NODES = 32  # of alpha, on (0, 1)
@@ -53,6 +59,7 @@ class TwoCoin(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "two-coin"
+    streams: ClassVar[bool] = True
 
     accuracy_prior: tuple[float, float] = (4.0, 2.0)
     tolerance: float = 1e-4
@@ -62,6 +69,14 @@ class TwoCoin(CategoricalEstimator):
         super().__post_init__()
         check_accuracy_prior(self.accuracy_prior)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        model = TwoCoinModel(self, claims.crowd)
+        result = claims.fit(model)
+        coins, shares = result.parameters.state
+        error = np.asarray(coins.error(shares))
+        return replace(BlockSolution.of(claims, model, result), error=error)
 
     def solve(self, problem: Problem) -> Solution:
         """Return posteriors and accuracies; see `CategoricalEstimator.solve`."""

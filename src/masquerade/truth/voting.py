@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +12,11 @@ import pyarrow as pa
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
+from masquerade.truth.confusions import Member
 from masquerade.truth.expectation_maximization import (
+    ClaimBlocks,
     Crowd,
     Model,
     Parameters,
@@ -108,7 +111,12 @@ class MajorityVote(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "majority-vote"
+    streams: ClassVar[bool] = True
     gives_probabilities: ClassVar[bool] = False
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        return BlockSolution.fitted(claims, VotingModel(self, claims.crowd))
 
     def solve(self, problem: Problem) -> Solution:
         """Return the counts of votes; see `CategoricalEstimator.solve`."""
@@ -147,6 +155,7 @@ class WeightedVote(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "weighted-vote"
+    streams: ClassVar[bool] = True
     gives_probabilities: ClassVar[bool] = False
 
     weights: Mapping[Any, float] | Any | None = None
@@ -156,6 +165,13 @@ class WeightedVote(CategoricalEstimator):
         super().__post_init__()
         if self.default_weight is not None and not math.isfinite(self.default_weight):
             raise ParameterError(f"default_weight is {self.default_weight}, expected finite.")
+
+    def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
+        """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
+        model = WeightedModel(self, claims.crowd)
+        majority = BlockSolution.fitted(claims, model)
+        weight = majority.reliability if self.weights is None else self.weights_of(claims.people)
+        return replace(majority, members=(Member(model, weight),), weight=weight)
 
     def solve(self, problem: Problem) -> Solution:
         """Return the sums of weights; see `CategoricalEstimator.solve`."""

@@ -4,10 +4,8 @@ from masquerade.truth.scale.engines import DaskCluster, Engine, Stream
 from masquerade.truth.scale.fit import PartitionFit, fit_partitions
 from masquerade.truth.scale.index import Index
 from masquerade.truth.scale.partitions import Partition, Partitions, partition_by_task
-from masquerade.truth.scale.solvers import AT_SCALE
 
 __all__ = [
-    "AT_SCALE",
     "DaskCluster",
     "Engine",
     "Index",

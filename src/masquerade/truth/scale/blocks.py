@@ -65,6 +65,21 @@ class PartitionedClaims(ClaimBlocks):
         # What is kept are answers: "no answer" is neither held out nor kept.
         return replace(crowd, answers=self.fold(_answers), null_share=0.0)
 
+    @property
+    def people(self) -> pa.Array:
+        """See `ClaimBlocks.people`."""
+        return self.index.people
+
+    @property
+    def options(self) -> pa.Array:
+        """See `ClaimBlocks.options`."""
+        return self.index.names.options
+
+    @property
+    def has_sources(self) -> bool:
+        """See `ClaimBlocks.has_sources`."""
+        return self.index.masked is not None
+
     @cached_property
     def has_known(self) -> bool:
         """See `ClaimBlocks.has_known`."""

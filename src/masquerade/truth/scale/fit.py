@@ -17,11 +17,12 @@ from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism, Mechanism
 from masquerade.mechanisms.registry import mechanism_of
+from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.confusions import Member, mean_shares
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import Estimator, option_columns
-from masquerade.truth.methods import method_named
+from masquerade.truth.methods import METHODS, method_named
 from masquerade.truth.problem import Gold
 from masquerade.truth.scale.blocks import PartitionedClaims
 from masquerade.truth.scale.coded_partition import PartitionBlock
@@ -29,7 +30,6 @@ from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
 from masquerade.truth.scale.partitions import Partitions
 from masquerade.truth.scale.report_sources import check_domain
-from masquerade.truth.scale.solvers import AT_SCALE, PartitionSolution
 from masquerade.truth.scores import chances_of_truth
 from masquerade.truth.ties import Ties, chances, known_winners, pick, winners
 
@@ -49,7 +49,7 @@ def fit_partitions(
     ----------
     partitions : Partitions
     method : name or estimator
-        Of categories; `AT_SCALE` lists which. An estimator is not changed.
+        Of labels, one that streams. An estimator is not changed.
     engine : Engine
         `Stream` or `DaskCluster`; results are asked for while it is open.
     mechanism : Mechanism or its text form, or mapping of str to such, optional
@@ -96,11 +96,11 @@ def fit_partitions(
     True
     """
     estimator = method_named(method)() if isinstance(method, str) else method
-    solved = AT_SCALE.get(type(estimator))
-    if solved is None or not isinstance(estimator, CategoricalEstimator):
+    if not isinstance(estimator, CategoricalEstimator) or not estimator.streams:
+        able = [one.name for one in METHODS if getattr(one, "streams", False)]
         raise ParameterError(
-            f"{estimator.name} does not work over partitions; choose one of "
-            f"{', '.join(one.name for one in AT_SCALE)}, or fit in memory."
+            f"{estimator.name} does not work over partitions; choose one of {', '.join(able)}, or "
+            "fit in memory."
         )
     if isinstance(mechanism, Mapping):
         partitions, mechanism = partitions.masked(mechanism), None
@@ -114,10 +114,13 @@ def fit_partitions(
     if mechanism is not None:
         check_domain(mechanism, index.n_options, index.nulls, index.names.options)
     claims = PartitionedClaims(partitions, engine, index, mechanism, progress)
+    solution = estimator.solve_blocks(claims)
+    if index.masked is not None:
+        solution = solution.by_worker(index.masked.sources, index.answers, index.n_workers)
     return PartitionFit(
         estimator=estimator.unfitted(),
         index=index,
-        solution=solved(estimator, claims).by_worker(index),
+        solution=solution,
         _claims=claims,
     )
 
@@ -180,7 +183,7 @@ class PartitionFit:
 
     estimator: CategoricalEstimator  # the method, with its parameters
     index: Index  # workers, options and numbers
-    solution: PartitionSolution
+    solution: BlockSolution
     _claims: PartitionedClaims
 
     @property
