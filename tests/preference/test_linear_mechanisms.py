@@ -21,8 +21,8 @@ from masquerade.preference.mechanisms.linear import (
     fit_linear,
 )
 from masquerade.preference.metrics import expected_agreement
-from masquerade.preference.personal_epsilon import EpsilonGroups
 from masquerade.preference.vector_noise import NormNoise
+from masquerade_papers.preferences.epsilon_groups import EpsilonGroups
 
 KINDS = (LinearKNorm, LinearLaplace, LinearGaussian)
 

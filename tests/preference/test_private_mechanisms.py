@@ -26,12 +26,12 @@ from masquerade.preference.l1_ball import STEPS
 from masquerade.preference.mechanisms.central_laplace import fits_on_grid
 from masquerade.preference.mechanisms.linear import LinearKNorm
 from masquerade.preference.personal_epsilon import (
-    EpsilonGroups,
     effective_voters,
     read_epsilon,
     voter_weights,
 )
 from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade_papers.preferences.epsilon_groups import EpsilonGroups
 from masquerade_papers.preferences.functional import LocalFunctional
 from masquerade_papers.preferences.local_laplace import LocalLaplace
 

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from masquerade.errors import DisconnectedItems, InvalidRecord, ParameterError
 from masquerade.preference import (
     fit_rankings,
 )
-from masquerade.preference.metrics import footrule_distance, kendall_distance
 
 ITEMS = [f"i{place}" for place in range(6)]
 
@@ -55,19 +52,6 @@ def test_standard_errors_are_those_of_repeated_rankings() -> None:
     np.testing.assert_allclose(spread / stated, 1, atol=0.25)
 
 
-@given(st.lists(st.floats(-5, 5), min_size=2, max_size=8), st.integers(0, 2**32 - 1))
-def test_prop_distances_are_those_of_choix(strengths: list[float], seed: int) -> None:
-    """Kendall's and the footrule, of any two lists, equal numbers among them."""
-    choix = pytest.importorskip("choix")
-    other = np.random.default_rng(seed).integers(0, 3, len(strengths)).astype(float)
-    assert kendall_distance(strengths, other) == pytest.approx(
-        choix.kendalltau_dist(strengths, other)
-    )
-    assert footrule_distance(strengths, other) == pytest.approx(
-        choix.footrule_dist(strengths, other)
-    )
-
-
 def test_items_that_cannot_be_placed_are_named() -> None:
     """Who was never ranked behind another has no strength without a prior."""
     with pytest.raises(DisconnectedItems, match="'i0'"):
@@ -83,7 +67,6 @@ def test_items_that_cannot_be_placed_are_named() -> None:
         (lambda: fit_rankings([["a", "b"]], items=["a", "c"]), InvalidRecord),
         (lambda: fit_rankings([["a", "b"]], items=["a", "a"]), ParameterError),
         (lambda: fit_rankings([["a", "b"]], prior=-1), ParameterError),
-        (lambda: kendall_distance([1, 2], [1]), ParameterError),
         (lambda: fit_rankings([["a", "b"], ["b", "a"]]).probabilities(["z"]), ParameterError),
     ],
 )

@@ -18,7 +18,7 @@ from masquerade import datasets
 from masquerade.answers import Comparisons
 from masquerade.preference import SocialPreference, agreement, held_out_accuracy, made_up_voters
 from masquerade.preference.metrics import expected_agreement
-from masquerade.preference.personal_epsilon import EpsilonGroups
+from masquerade_papers.preferences.epsilon_groups import EpsilonGroups
 from masquerade_papers.study import Cells, Job, Scale, real
 from masquerade_papers.verdict import printed_in
 

@@ -60,7 +60,10 @@ def _ranks(board: Leaderboard) -> str:
         return "<h2>Ranks</h2><p>No votes link any two items both ways.</p>" + _rest(board)
     placed = [one for one in some if one.placed] or some
     worst = max(one.rank_high for one in placed)
-    rows = "".join(_line(one, worst) for one in some if one.placed)
+    # Placed items by strength: the dot is at an item's place by estimate.
+    order = sorted((one for one in some if one.placed), key=lambda one: -(one.strength or 0.0))
+    place = {one.item: number for number, one in enumerate(order, start=1)}
+    rows = "".join(_line(one, place[one.item], worst) for one in some if one.placed)
     first = ", ".join(board.first)
     said = f"<p>May be first: {escape(first)}.</p>" if first else ""
     table = (
@@ -71,15 +74,14 @@ def _ranks(board: Leaderboard) -> str:
     )
     return (
         f"<h2>Ranks</h2>{said}{table if rows else ''}<p class='soft'>The ranks of all items hold "
-        "together in 95 of 100 leaderboards; 1 is the best. Ratings have a mean of 1000, and 400 "
-        "points are odds of ten to one.</p>" + _rest(board)
+        "together in 95 of 100 leaderboards; 1 is the best, and a dot is the place by estimate. "
+        "Ratings have a mean of 1000, and 400 points are odds of ten to one.</p>" + _rest(board)
     )
 
 
-def _line(one: Standing, worst: int) -> str:
+def _line(one: Standing, place: int, worst: int) -> str:
     said = f"{one.item}: rank {one.rank_low} to {one.rank_high}"
-    middle = (one.rank_low + one.rank_high) / 2
-    figure = interval_figure(said, middle, one.rank_low, one.rank_high, span=(1, max(worst, 2)))
+    figure = interval_figure(said, place, one.rank_low, one.rank_high, span=(1, max(worst, 2)))
     same = one.rank_low == one.rank_high
     ranks = f"{one.rank_low}" if same else f"{one.rank_low}–{one.rank_high}"
     low, high = (elo(end or 0.0) for end in (one.low, one.high))
