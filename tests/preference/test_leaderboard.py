@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from masquerade.answers import Battles
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.preference import Leaderboard
+from masquerade.preference import Leaderboard, battle_counts
 from masquerade.preference.battle_counts import CountedBattles
 from masquerade.preference.strength_fit import (
     StrengthFit,
@@ -555,3 +556,16 @@ def test_files_without_both_bad_votes(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-9)
     with pytest.raises(EmptyTable):
         Leaderboard.scan(tmp_path / "nowhere")
+
+
+def test_voters_in_buckets_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 50 votes a bucket, and voters told apart by hashes: the scores' sums, to 1e-9."""
+    battles = counted(arena(np.random.default_rng(13), battles=1000, voters=90))
+    fit = fit_strengths(battles.counts, TIE_MODELS["davidson"])
+    whole, voters = voter_scatter(fit, battles)
+    monkeypatch.setattr(battle_counts, "_VOTES_A_BUCKET", 50)
+    hashes = np.array([hash(f"v{code}") for code in np.asarray(battles.voter)])
+    for voter in (battles.voter, hashes):
+        found, many = voter_scatter(fit, replace(battles, voter=voter))
+        assert many == voters
+        np.testing.assert_allclose(found, whole, atol=1e-9)

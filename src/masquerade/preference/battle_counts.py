@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from masquerade.answers.battles import SECOND, Battles
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
 
+_VOTES_A_BUCKET = 4_000_000
 _PLACES_A_BATTLE = 4  # a table with so many places a battle still costs less than sorting
 
 
@@ -232,6 +234,20 @@ class CountedBattles:
             None if self.voter is None else self.voter[rows],
             None if self.weight is None else self.weight[rows],
         )
+
+
+def voter_buckets(voter: Codes | Integers) -> Iterator[Integers]:
+    """Yield the places of votes, all of a voter in one bucket of a few million."""
+    buckets = min(max(len(voter) // _VOTES_A_BUCKET, 1), 256)
+    if buckets == 1:
+        yield np.arange(len(voter))
+        return
+    bucket = np.empty(len(voter), dtype=np.uint8)
+    for start in range(0, len(voter), _VOTES_A_BUCKET):  # a remainder of all takes much memory
+        part = slice(start, start + _VOTES_A_BUCKET)
+        bucket[part] = voter[part] % buckets
+    for one in range(buckets):
+        yield np.flatnonzero(bucket == one)
 
 
 def _numbered(key: Integers, places: int) -> tuple[Integers, Codes]:

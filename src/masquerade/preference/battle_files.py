@@ -12,7 +12,9 @@ import numpy as np
 from masquerade.answers.battles import Battles, BothBad, read_votes, voters_of
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.preference.battle_counts import BattleCounts, CountedBattles
+from masquerade.preference.battle_counts import BattleCounts, CountedBattles, voter_buckets
+
+_CHUNK = 1 << 22
 
 
 def count_files(
@@ -73,14 +75,15 @@ def count_files(
     cells = table[pairs].T
     number = np.zeros(m * m, dtype=np.int32)
     number[pairs] = np.arange(len(pairs), dtype=np.int32)
-    cell = np.concatenate(keys)
-    for start in range(0, len(cell), 1 << 22):  # in place: one table of cells in memory
-        cell[start : start + (1 << 22)] = number[cell[start : start + (1 << 22)]]
-    voters = np.concatenate(known) if known else None
+    cell = _joined(keys)
+    for start in range(0, len(cell), _CHUNK):  # in place: one table of cells in memory
+        cell[start : start + _CHUNK] = number[cell[start : start + _CHUNK]]
+    hashes.clear()
+    voters = _joined(known) if known else None
     counted = CountedBattles(
         BattleCounts(m, pairs // m, pairs % m, cells, cells, np.zeros((len(pairs), 0))),
         cell,
-        np.concatenate(outcomes),
+        _joined(outcomes),
         voters,
         None,
     )
@@ -119,10 +122,20 @@ def _without_both_bad(
     return battles, of_code[battles.voter]
 
 
+def _joined(parts: list[Any]) -> Any:
+    """Return arrays one behind the other; each is dropped as soon as it is copied."""
+    joined = np.empty(sum(map(len, parts)), dtype=parts[0].dtype)
+    end = len(joined)
+    while parts:
+        part = parts.pop()
+        joined[end - len(part) : end] = part
+        end -= len(part)
+    return joined
+
+
 def _different(hashes: Integers) -> int:
     """Return how many hashes are different, without sorting all at once."""
-    buckets = max(len(hashes) >> 22, 1)
-    return sum(len(np.unique(hashes[hashes % buckets == one])) for one in range(buckets))
+    return sum(len(np.unique(hashes[rows])) for rows in voter_buckets(hashes))
 
 
 def _header(items: tuple[str, ...], voters: int) -> Battles:

@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
-from masquerade.preference.battle_counts import BattleCounts, CountedBattles
+from masquerade.preference.battle_counts import BattleCounts, CountedBattles, voter_buckets
 from masquerade.preference.tie_models import TieModel
 
 #: Below so many voters, their scores say little of how voters differ.
@@ -25,7 +25,6 @@ _CLOSE = 1e-11  # derivative a battle at which a fit ends
 _MOST_STEPS = 100
 _MOST_HALVINGS = 60
 _VOTERS_A_BLOCK = 2000
-_VOTES_A_BUCKET = 4_000_000
 _FLAT = 1e-10  # an eigenvalue of the information, relative to the largest, that counts as none
 
 
@@ -190,11 +189,7 @@ def voter_scatter(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, in
 
 def _by_voter(voter: Integers | Codes, weight: Floats | None) -> Iterator[Integers]:
     """Yield the places of votes, all of a voter together, some voters at a time."""
-    buckets = max(len(voter) // _VOTES_A_BUCKET, 1)
-    for bucket in range(buckets):
-        rows = np.arange(len(voter))
-        if buckets > 1:
-            rows = np.flatnonzero(voter % buckets == bucket)
+    for rows in voter_buckets(voter):
         if weight is not None:  # whose votes weigh nothing is no voter
             rows = rows[weight[rows] > 0]
         yield rows[np.argsort(voter[rows], kind="stable")]
