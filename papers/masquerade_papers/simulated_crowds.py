@@ -20,8 +20,9 @@ from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.number import one_of
-from masquerade.release import GroupedClaims, Mixtures
+from masquerade.release import GroupedClaims
 from masquerade.truth import MajorityVote, accuracy
+from masquerade_papers.priscrowd.mixtures import Mixtures
 
 Mistakes = Literal["scattered", "copied"]
 TruthShape = Literal["uniform", "concentrated", "equal"]

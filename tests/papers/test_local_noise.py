@@ -16,8 +16,9 @@ from scipy.stats import chi2
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import SimulatedCoins
 from masquerade.exact.noise import scale_rounded_up
-from masquerade.release import GroupedClaims, guarantee_sentence, simulate
+from masquerade.release import GroupedClaims, guarantee_sentence
 from masquerade_papers.priscrowd.local_noise import LocalNoise
+from masquerade_papers.priscrowd.simulation import simulate
 
 Grouped = Callable[..., GroupedClaims]
 STEPS = 4096

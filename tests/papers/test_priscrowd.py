@@ -10,17 +10,12 @@ import pytest
 
 from masquerade.accounting import Caps, Ledger, MemoryStorage
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.release import (
-    Engine,
-    GroupedClaims,
-    fit_density,
-    guarantee_json,
-    guarantee_sentence,
-    simulate,
-    synthesize,
-)
+from masquerade.release import GroupedClaims, guarantee_json, guarantee_sentence
+from masquerade_papers.priscrowd.density import fit_density
 from masquerade_papers.priscrowd.engine import PrisCrowd, UniformPrisCrowd
+from masquerade_papers.priscrowd.engines import Engine
 from masquerade_papers.priscrowd.proven_test import ProvenTest
+from masquerade_papers.priscrowd.simulation import simulate, synthesize
 
 Grouped = Callable[..., GroupedClaims]
 TIGHT = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]

@@ -11,7 +11,8 @@ import pytest
 
 from masquerade.exact import SimulatedCoins
 from masquerade.exact.arrays import Floats
-from masquerade.release import DensityModel, GroupedClaims, fit_density, simulate
+from masquerade.release import GroupedClaims
+from masquerade_papers.priscrowd.density import DensityModel, fit_density
 from masquerade_papers.priscrowd.engine import PrisCrowd
 from masquerade_papers.priscrowd.privacy_test import (
     buckets,
@@ -20,6 +21,7 @@ from masquerade_papers.priscrowd.privacy_test import (
     published_epsilon,
     release_delta,
 )
+from masquerade_papers.priscrowd.simulation import simulate
 
 Grouped = Callable[..., GroupedClaims]
 

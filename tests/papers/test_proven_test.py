@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import Coins, SimulatedCoins
-from masquerade.release import GroupedClaims, guarantee_sentence, simulate
+from masquerade.release import GroupedClaims, guarantee_sentence
 from masquerade_papers.priscrowd.privacy_test import (
     Plan,
     failure_delta,
@@ -25,6 +25,7 @@ from masquerade_papers.priscrowd.privacy_test import (
     release_delta,
 )
 from masquerade_papers.priscrowd.proven_test import ProvenTest, attempts
+from masquerade_papers.priscrowd.simulation import simulate
 
 Grouped = Callable[..., GroupedClaims]
 STEPS = 64

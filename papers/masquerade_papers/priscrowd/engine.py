@@ -15,12 +15,12 @@ from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.number import in_range, one_of, whole
-from masquerade.release.density import DensityModel, Weights, fit_density
-from masquerade.release.engine import Data, Engine
 from masquerade.release.guarantee import no_guarantee
-from masquerade.release.mixtures import Mixtures, normals, uniforms
-from masquerade.release.release import Release
+from masquerade_papers.priscrowd.density import DensityModel, Weights, fit_density
+from masquerade_papers.priscrowd.engines import Data, Engine
+from masquerade_papers.priscrowd.mixtures import Mixtures, normals, uniforms
 from masquerade_papers.priscrowd.privacy_test import pass_decisions
+from masquerade_papers.priscrowd.release import Release
 
 Small = Literal["skip", "try"]
 

@@ -13,11 +13,11 @@ from masquerade.exact import Guarantee, Micro
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.exact.number import one_of
-from masquerade.release.bandwidth import bandwidths
-from masquerade.release.engine import Data, PrivateEngine, claims_of
 from masquerade.release.guarantee import no_guarantee
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.release import Release
+from masquerade_papers.priscrowd.bandwidth import bandwidths
+from masquerade_papers.priscrowd.engines import Data, PrivateEngine, claims_of
+from masquerade_papers.priscrowd.mixtures import Mixtures
+from masquerade_papers.priscrowd.release import Release
 
 Span = Literal["domain", "claims"]
 

@@ -14,20 +14,18 @@ import numpy as np
 
 from masquerade import datasets
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.release import (
-    Engine,
-    GroupedClaims,
-    Histogram,
-    Mixtures,
-    PooledHistogram,
-    fit_density,
-    ise,
-    simulate,
-)
+from masquerade.release import GroupedClaims
 from masquerade_papers import simulated_crowds
+from masquerade_papers.priscrowd.density import fit_density
 from masquerade_papers.priscrowd.engine import PrisCrowd, UniformPrisCrowd
+from masquerade_papers.priscrowd.engines import Engine
+from masquerade_papers.priscrowd.histogram import Histogram
 from masquerade_papers.priscrowd.local_noise import LocalNoise
+from masquerade_papers.priscrowd.metrics import ise
+from masquerade_papers.priscrowd.mixtures import Mixtures
+from masquerade_papers.priscrowd.pooled import PooledHistogram
 from masquerade_papers.priscrowd.proven_test import ProvenTest
+from masquerade_papers.priscrowd.simulation import simulate
 from masquerade_papers.study import Cells, Clock, Job, Scale, real
 from masquerade_papers.verdict import printed_in
 

@@ -17,7 +17,7 @@ from scipy.special import erf
 
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.release.mixtures import uniforms
+from masquerade_papers.priscrowd.mixtures import uniforms
 
 # What the search tries: numbers of attempts, gammas, and shares of an attempt's epsilon.
 _ATTEMPTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

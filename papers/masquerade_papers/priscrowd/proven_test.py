@@ -17,12 +17,12 @@ from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.noise import bernoulli, bernoulli_exp, discrete_gaussian
 from masquerade.exact.number import NumberLike, finite, in_range, positive, text_of
-from masquerade.release.engine import Data, PrivateEngine, claims_of
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.histogram import public_weights
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.release import Release
+from masquerade_papers.priscrowd.engines import Data, PrivateEngine, claims_of
+from masquerade_papers.priscrowd.histogram import public_weights
+from masquerade_papers.priscrowd.mixtures import Mixtures
 from masquerade_papers.priscrowd.privacy_test import Plan, holds, plan
+from masquerade_papers.priscrowd.release import Release
 
 #: Lattice steps to a bandwidth.
 _STEPS = 64

@@ -16,8 +16,8 @@ from masquerade.answers import Progress
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.number import in_range, one_of
-from masquerade.release.batches import Atoms, Batch, batches, squared_distances
 from masquerade.release.grouped_claims import GroupedClaims
+from masquerade_papers.priscrowd.batches import Atoms, Batch, batches, squared_distances
 
 GlobalForm = Literal["sum", "count", "max"]
 Combination = Literal["product", "geometric"]
@@ -81,7 +81,8 @@ def global_weights(
 
     Examples
     --------
-    >>> from masquerade.release import GroupedClaims, bandwidths
+    >>> from masquerade.release import GroupedClaims
+    >>> from masquerade_papers.priscrowd.bandwidth import bandwidths
     >>> table = {"task": ["a"] * 3, "worker": ["x", "y", "z"], "value": [1.0, 1.1, 9.0]}
     >>> claims = GroupedClaims.of(table)
     >>> global_weights(claims, bandwidths(claims)).weight.shape
@@ -149,7 +150,8 @@ def local_weights(
 
     Examples
     --------
-    >>> from masquerade.release import GroupedClaims, bandwidths
+    >>> from masquerade.release import GroupedClaims
+    >>> from masquerade_papers.priscrowd.bandwidth import bandwidths
     >>> table = {"task": ["a"] * 3, "worker": ["x", "y", "z"], "value": [1.0, 1.1, 9.0]}
     >>> claims = GroupedClaims.of(table)
     >>> local_weights(claims, bandwidths(claims)).shape

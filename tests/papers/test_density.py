@@ -15,7 +15,10 @@ from scipy.integrate import quad
 from masquerade.answers import Claims
 from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
 from masquerade.exact import SimulatedCoins
-from masquerade.release import DensityModel, GroupedClaims, Mixtures, expected_ise, fit_density, ise
+from masquerade.release import GroupedClaims
+from masquerade_papers.priscrowd.density import DensityModel, fit_density
+from masquerade_papers.priscrowd.metrics import expected_ise, ise
+from masquerade_papers.priscrowd.mixtures import Mixtures
 
 Grouped = Callable[..., GroupedClaims]
 
@@ -191,7 +194,7 @@ def test_large_products_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -
     offset = np.array([0, 3, 3, 40, 45])
     one = Mixtures(offset, rng.normal(size=45), rng.random(45), rng.random(45) + 0.1)
     whole = one.inner(one)
-    monkeypatch.setattr("masquerade.release.mixtures._PAIRS", 50)
+    monkeypatch.setattr("masquerade_papers.priscrowd.mixtures._PAIRS", 50)
     assert one.inner(one) == pytest.approx(whole)
     assert whole[1] == 0
 

@@ -19,20 +19,20 @@ from scipy.stats import chi2
 from masquerade.errors import ParameterError
 from masquerade.exact import SimulatedCoins
 from masquerade.exact.noise import scale_rounded_up
-from masquerade.release import (
-    Domain,
-    GroupedClaims,
+from masquerade.release import Domain, GroupedClaims, guarantee_sentence
+from masquerade_papers.priscrowd.grid import Grid, bins_by_rule, nearest_counts
+from masquerade_papers.priscrowd.histogram import (
+    UNITS_OF_WEIGHT,
     Histogram,
-    Mixtures,
-    PooledHistogram,
-    TwoPassHistogram,
-    guarantee_sentence,
-    ise,
-    simulate,
+    in_units,
+    noisy_counts,
+    public_weights,
 )
-from masquerade.release.grid import Grid, bins_by_rule, nearest_counts
-from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, noisy_counts, public_weights
-from masquerade.release.templates import PARTS_OF_BIN, log_likelihoods, templates_for
+from masquerade_papers.priscrowd.metrics import ise
+from masquerade_papers.priscrowd.mixtures import Mixtures
+from masquerade_papers.priscrowd.pooled import PooledHistogram
+from masquerade_papers.priscrowd.simulation import simulate
+from masquerade_papers.priscrowd.templates import PARTS_OF_BIN, log_likelihoods, templates_for
 
 Grouped = Callable[..., GroupedClaims]
 
@@ -72,22 +72,6 @@ def test_exact_weights_never_move_a_count_by_more_than_one_claim() -> None:
     weight = in_units(np.array([-3.0, 0, 0.05, 0.3, 1.0, 9.0, 0.999999]))
     assert weight.min() >= 0.05 * UNITS_OF_WEIGHT - 1
     assert weight.max() == UNITS_OF_WEIGHT
-
-
-def test_a_user_weighs_by_nothing_but_their_own_claims(grouped: Grouped) -> None:
-    """In hist2 replacing one user leaves every other user's weight as it was."""
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(0, 10, (6, 8))
-    changed = rows.copy()
-    changed[:, 3] = rng.uniform(0, 10, 6)
-    engine = TwoPassHistogram(epsilon=6, domain=(0, 10), unit="user", cap=6, bins=10)
-    found = []
-    for claims in (grouped(rows), grouped(changed)):
-        grid = engine.grid(claims, engine.epsilon_of_object)
-        first = np.tile(np.array([0.4, 0.3, 0.1, 0.1, 0.1, 0, 0, 0, 0, 0]), 6)
-        found.append(engine._weights(claims, grid, first))
-    assert np.delete(found[0], 3).tolist() == np.delete(found[1], 3).tolist()
-    assert found[0][3] != found[1][3]
 
 
 def test_audit_noise_has_the_stated_distribution(grouped: Grouped) -> None:
@@ -242,27 +226,6 @@ def test_a_public_weight_that_is_no_number_is_refused(
         public_weights({"u0001": weight}, grouped([[1.0, 2.0]]))
 
 
-def test_two_passes_beat_one_where_wrong_claims_agree(grouped: Grouped) -> None:
-    """Copied errors of 30 % of the users, epsilon 2 an object: a third of the error of `hist`."""
-    rng = np.random.default_rng(2)
-    truth = rng.uniform(-12, 12, 40)
-    rows = truth[:, None] + rng.standard_normal((40, 200))
-    wrong = rng.uniform(-12, 12, 40)
-    copies = rng.random((40, 60)) < 0.7
-    rows[:, :60] = np.where(copies, wrong[:, None], rows[:, :60])
-    claims = grouped(rows)
-    reference = Mixtures.of_points(np.arange(41), truth, np.ones(40))
-    error = {}
-    for engine in (
-        Histogram(epsilon=2, domain=(-20, 20)),
-        TwoPassHistogram(epsilon=80, domain=(-20, 20), unit="user", cap=40),
-    ):
-        release = simulate(claims, np.random.default_rng(0), engine=engine)
-        error[engine.name] = ise(reference, release).rel_ise
-    assert error["hist2"] < 0.1
-    assert error["hist2"] < error["hist"] / 2
-
-
 @pytest.mark.parametrize(("users", "epsilon"), [(10, 2), (20, 1), (20, 4), (50, 1)])
 def test_pooling_beats_plain_histograms_where_claims_are_few(
     grouped: Grouped, users: int, epsilon: int
@@ -303,7 +266,7 @@ def test_pooling_uses_nothing_but_noisy_counts(
 ) -> None:
     """With the noisy counts given, the claims' values change no density."""
     counts = np.random.default_rng(0).integers(-2, 8, 8 * 5)
-    monkeypatch.setattr("masquerade.release.pooled.noisy_counts", lambda *_: counts)
+    monkeypatch.setattr("masquerade_papers.priscrowd.pooled.noisy_counts", lambda *_: counts)
     rng = np.random.default_rng(1)
     found = []
     for _ in range(2):
@@ -365,18 +328,6 @@ def test_the_domain_must_come_from_outside() -> None:
         Domain(0, 10, step=3)
     with pytest.raises(ParameterError, match="step"):
         Domain(0, 10, step=0)
-
-
-def test_two_passes_are_for_users() -> None:
-    """At the level of a claim the weights would leak, so hist2 has only the other."""
-    with pytest.raises(ParameterError, match="weights would leak"):
-        TwoPassHistogram(epsilon=1, domain=(0, 1))
-    odd: tuple[dict[str, Any], ...] = ({"reliability": {"a": 1.0}}, {"low_agreement": 0.9})
-    for words in odd:
-        with pytest.raises(ParameterError):
-            TwoPassHistogram(epsilon=1, domain=(0, 1), unit="user", **words)
-    with pytest.raises(ParameterError, match="weighted"):
-        PooledHistogram(epsilon=1, domain=(0, 1), reliability={"a": 1.0})
 
 
 def test_noise_scales_are_rounded_towards_more_noise() -> None:

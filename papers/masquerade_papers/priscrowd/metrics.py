@@ -11,9 +11,9 @@ from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
-from masquerade.release.density import DensityModel
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.release import Release
+from masquerade_papers.priscrowd.density import DensityModel
+from masquerade_papers.priscrowd.mixtures import Mixtures
+from masquerade_papers.priscrowd.release import Release
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

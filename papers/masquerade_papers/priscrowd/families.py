@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.release.grid import Grid
-from masquerade.release.templates import (
+from masquerade_papers.priscrowd.grid import Grid
+from masquerade_papers.priscrowd.templates import (
     PARTS_OF_BIN,
     SMOOTH_FAMILIES,
     Templates,

@@ -9,7 +9,7 @@ import numpy as np
 from masquerade.exact.arrays import Floats, Integers, on_simplex
 from masquerade.release.domain import Domain
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.mixtures import Mixtures
+from masquerade_papers.priscrowd.mixtures import Mixtures
 
 LEAST_BINS, MOST_BINS = 8, 80
 

@@ -15,9 +15,9 @@ from masquerade.answers.frames import csv_bytes, write_table
 from masquerade.answers.result import UNPUBLISHED, Result
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.release.density import index_of
 from masquerade.release.guarantee import guarantee_json
-from masquerade.release.mixtures import Mixtures
+from masquerade_papers.priscrowd.density import index_of
+from masquerade_papers.priscrowd.mixtures import Mixtures
 
 #: Outcomes for an object, and what each means.
 STATUSES = {
@@ -59,9 +59,10 @@ class Release(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from masquerade.release import parse_engine, simulate
+    >>> from masquerade_papers.priscrowd.histogram import Histogram
+    >>> from masquerade_papers.priscrowd.simulation import simulate
     >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
-    >>> engine = parse_engine("hist", epsilon=1, domain=(0, 10))
+    >>> engine = Histogram(epsilon=1, domain=(0, 10))
     >>> simulate(claims, np.random.default_rng(1), engine=engine, samples=5).status
     ('ok',)
     """

@@ -15,10 +15,10 @@ from masquerade.answers import Claims, Frame, Progress
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import one_of
-from masquerade.release.bandwidth import BandwidthRule, bandwidths
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.weights import (
+from masquerade_papers.priscrowd.bandwidth import BandwidthRule, bandwidths
+from masquerade_papers.priscrowd.mixtures import Mixtures
+from masquerade_papers.priscrowd.weights import (
     Combination,
     GlobalForm,
     combined_weights,
@@ -52,7 +52,7 @@ class DensityModel:
 
     Examples
     --------
-    >>> from masquerade.release import fit_density
+    >>> from masquerade_papers.priscrowd.density import fit_density
     >>> table = {"task": ["a"] * 3, "worker": ["x", "y", "z"], "value": [1.0, 1.1, 9.0]}
     >>> fit_density(table).bandwidth.shape
     (1,)

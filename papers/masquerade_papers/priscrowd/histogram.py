@@ -16,13 +16,12 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, scale_rounded_up
 from masquerade.exact.number import NumberLike, finite, positive, whole
-from masquerade.release.bandwidth import own_bandwidth
-from masquerade.release.engine import Data, PrivateEngine, claims_of
-from masquerade.release.grid import MOST_BINS, Grid, bins_by_rule, nearest_counts
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import Unit
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.release import Release
+from masquerade_papers.priscrowd.bandwidth import own_bandwidth
+from masquerade_papers.priscrowd.engines import Data, PrivateEngine, claims_of
+from masquerade_papers.priscrowd.grid import MOST_BINS, Grid, bins_by_rule, nearest_counts
+from masquerade_papers.priscrowd.mixtures import Mixtures
+from masquerade_papers.priscrowd.release import Release
 
 #: Weights of users are whole numbers of such parts, so that noise stays exact.
 UNITS_OF_WEIGHT = 256
@@ -189,90 +188,6 @@ class Histogram(PrivateEngine):
             },
             {"outside_domain": int(beyond.sum()), "dropped": claims.dropped},
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoPassHistogram(Histogram):
-    """Publish a histogram, weigh each user by how well it fits their claims, and publish again.
-
-    Each pass gets half of epsilon. A user's weight is a function of their own claims and of what
-    the first pass published, so that replacing a user changes no other user's part in the second.
-    Use it where the number of claims times the object's epsilon is about 200 or more, or where
-    wrong claims agree; below, the halved budget costs more than the weights bring.
-
-    Parameters
-    ----------
-    low_agreement, high_agreement : float
-        Public: the mean agreement (1 where all claims stand at the peaks) at which a user's weight
-        becomes 0.05, and 1.
-
-    Privacy
-    -------
-    As `Histogram` with the unit ``"user"``, the only one it has: one claim moves its user's weight,
-    and with it the user's part in every other object.
-
-    Examples
-    --------
-    >>> TwoPassHistogram(epsilon=1, domain=(0, 10), unit="user").low_agreement
-    0.5
-    """
-
-    name: ClassVar[str] = "hist2"
-    only_unit: ClassVar[Unit | None] = "user"
-
-    low_agreement: float = 0.5
-    high_agreement: float = 0.8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.unit != "user":
-            raise ParameterError(
-                "hist2 protects users: at the level of a claim the weights would leak, for one "
-                "claim moves its user's weight on all objects. Use unit='user' "
-                "(--unit user on the command line), or hist."
-            )
-        if self.reliability is not None:
-            raise ParameterError(
-                "hist2 finds the users' weights; leave reliability out, or use hist."
-            )
-        if not 0 <= self.low_agreement < self.high_agreement <= 1:
-            raise ParameterError("expected 0 <= low_agreement < high_agreement <= 1.")
-
-    def _draw(
-        self, data: Data, samples: int, source: WordSource, progress: Progress | None
-    ) -> Release:
-        # Half of epsilon for each pass: together they cost all of it (basic composition).
-        claims, half = claims_of(data), self.epsilon_of_object / 2
-        grid = self.grid(claims, half)
-        n = claims.count.astype(np.float64)
-        first = shares_of(noisy_counts(claims, grid, None, half, source), n, grid)
-        weight = in_units(self._weights(claims, grid, first))[claims.user]
-        noisy = noisy_counts(claims, grid, weight, half, source) / UNITS_OF_WEIGHT
-        total = np.bincount(grid.object, noisy, claims.n_objects)
-        # The total weight is noisy too; a fifth of the claims is the least that it is taken for.
-        share = shares_of(noisy, np.maximum(total, 0.2 * n), grid)
-        return self.release(claims, grid, self.mixtures(grid, share, claims), samples, source)
-
-    def _weights(self, claims: GroupedClaims, grid: Grid, first: Floats) -> Floats:
-        """Return each user's weight, before it is moved to 0.05 to 1, shape (n_users,).
-
-        A function of the user's own claims and of `first`, which is published: no user's weight
-        depends on another's claims but through what the first pass paid for.
-        """
-        # neighbours of each bin; none across the border of two objects
-        left = np.concatenate((first[:1], first[:-1]))
-        right = np.concatenate((first[1:], first[-1:]))
-        left[grid.offset[:-1]] = 0.0
-        right[grid.offset[1:] - 1] = 0.0
-        # Binomial smoothing, so that a claim beside the peak agrees almost as well.
-        smooth = 0.25 * left + 0.5 * first + 0.25 * right
-        peak = np.maximum.reduceat(smooth, grid.offset[:-1])
-        fit = smooth[grid.bin_of(claims)] / np.where(peak > 0, peak, 1.0)[claims.object]
-        objects = np.maximum(claims.objects_per_user(), 1)
-        # fit[claim], 0 to 1; agreement[user] is its mean over the user's own claims
-        agreement = np.bincount(claims.user, fit, claims.n_users) / objects
-        span = self.high_agreement - self.low_agreement
-        return np.asarray((agreement - self.low_agreement) / span)
 
 
 def noisy_counts(

@@ -11,16 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
-from masquerade.release import (
-    GroupedClaims,
-    bandwidths,
-    combined_weights,
-    fit_density,
-    global_weights,
-    local_weights,
-)
-from masquerade.release import batches as batches_module
-from masquerade.release.batches import Atoms, batches, squared_distances
+from masquerade.release import GroupedClaims
+from masquerade_papers.priscrowd import batches as batches_module
+from masquerade_papers.priscrowd.bandwidth import bandwidths
+from masquerade_papers.priscrowd.batches import Atoms, batches, squared_distances
+from masquerade_papers.priscrowd.density import fit_density
+from masquerade_papers.priscrowd.weights import combined_weights, global_weights, local_weights
 
 Grouped = Callable[..., GroupedClaims]
 

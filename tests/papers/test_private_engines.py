@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,11 @@ from numpy.typing import NDArray
 
 from masquerade.errors import ParameterError
 from masquerade.exact import SimulatedCoins
-from masquerade.exact.noise import scale_rounded_up
-from masquerade.release import (
-    Domain,
-    GroupedClaims,
-    Histogram,
-    PooledHistogram,
-    TwoPassHistogram,
-    simulate,
-)
-from masquerade.release.histogram import UNITS_OF_WEIGHT, in_units, shares_of
-from masquerade.release.mixtures import normals, uniforms
+from masquerade.release import Domain, GroupedClaims
+from masquerade_papers.priscrowd.histogram import Histogram
+from masquerade_papers.priscrowd.mixtures import normals, uniforms
+from masquerade_papers.priscrowd.pooled import PooledHistogram
+from masquerade_papers.priscrowd.simulation import simulate
 
 Grouped = Callable[..., GroupedClaims]
 
@@ -42,71 +35,6 @@ def weighted_counts(claims: GroupedClaims, grid: Any, weight: np.ndarray) -> lis
 def distance(here: list[int], there: list[int]) -> int:
     """Return the sum of absolute differences."""
     return sum(abs(a - b) for a, b in zip(here, there, strict=True))
-
-
-@pytest.mark.parametrize("epsilon", ["1", "7/3"])
-def test_exact_two_passes_never_tell_a_user_by_more_than_epsilon(
-    grouped: Grouped, epsilon: str
-) -> None:
-    """All pairs of users on 3 values, after every first release near them: epsilon, in fractions.
-
-    The log-ratio of two worlds is the first counts' distance over their scale plus the second
-    counts' distance over theirs, where the second pass knows the first pass's release. Whatever
-    that was, the sum is at most epsilon, and some release reaches it.
-    """
-    engine = TwoPassHistogram(epsilon=epsilon, domain=(0, 3), unit="user", cap=1, bins=3)
-    half = engine.epsilon_of_object / 2
-    first_scale = scale_rounded_up(2 / half)
-    second_scale = scale_rounded_up((2 * UNITS_OF_WEIGHT) / half)
-    worlds = {
-        pair: grouped([[v + 0.5 for v in pair]]) for pair in itertools.product(range(3), repeat=2)
-    }
-    grid = engine.grid(worlds[0, 0], half)
-    total = np.array([2.0])
-    worst = Fraction(0)
-    for released in itertools.product(range(-2, 5), repeat=3):
-        share = shares_of(np.array(released), total, grid)
-        sums = {
-            pair: weighted_counts(claims, grid, in_units(engine._weights(claims, grid, share)))
-            for pair, claims in worlds.items()
-        }
-        for (mine, other), replaced in itertools.product(worlds, range(3)):
-            counts = [
-                [(mine, other).count(b) for b in range(3)],
-                [(replaced, other).count(b) for b in range(3)],
-            ]
-            loss = distance(*counts) / first_scale
-            loss += distance(sums[mine, other], sums[replaced, other]) / second_scale
-            worst = max(worst, loss)
-    assert worst == engine.exact_epsilon == Fraction(epsilon)
-    assert engine.guarantee().epsilon.epsilon >= float(Fraction(epsilon))
-
-
-def test_audit_two_passes_betray_no_user(grouped: Grouped) -> None:
-    """The most telling event of 40,000 runs a world, false alarm 1e-6, stays below epsilon 2.
-
-    One object a run, with users of its own; the density above its middle is what is looked at.
-    """
-    runs = 40_000
-    engine = TwoPassHistogram(epsilon=2, domain=(0, 2), unit="user", cap=1, bins=2)
-    seen = []
-    for value in (0.5, 1.5):
-        claims = GroupedClaims.of(
-            {
-                "task": np.repeat(np.arange(runs), 2),
-                "worker": np.arange(2 * runs),
-                "value": np.tile([value, 0.5], runs),
-            }
-        )
-        release = engine.draw(claims, 1, SimulatedCoins(np.random.default_rng(3)))
-        of = np.repeat(np.arange(runs), np.diff(release.densities.offset))
-        above = np.bincount(of, release.densities.weight * (release.densities.location > 1), runs)
-        seen.append(above <= 0.05)
-    hits = [int(world.sum()) for world in seen]
-    # Hoeffding: each share is within the margin of its probability but for 5e-7.
-    margin = math.sqrt(math.log(2 / 1e-6) / (2 * runs))
-    lower = math.log((hits[0] / runs - margin) / (hits[1] / runs + margin))
-    assert 0.3 < lower <= 2
 
 
 def test_exact_pooling_reads_the_counts_of_hist(grouped: Grouped) -> None:

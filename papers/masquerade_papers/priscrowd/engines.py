@@ -14,11 +14,12 @@ from masquerade.exact import Guarantee, Micro
 from masquerade.exact.coins import Coins, WordSource
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
 from masquerade.mechanisms.text import text_fields
-from masquerade.release.density import DensityModel
 from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.guarantee import PARTICIPATION, UNITS, Unit, no_guarantee, release_guarantee
-from masquerade.release.release import Release
+from masquerade.release.guarantee import no_guarantee
+from masquerade_papers.priscrowd.density import DensityModel
+from masquerade_papers.priscrowd.release import Release
+from masquerade_papers.priscrowd.unit import PARTICIPATION, UNITS, Unit, release_guarantee
 
 if TYPE_CHECKING:
     from masquerade.release.mixtures import Mixtures
@@ -37,14 +38,7 @@ PARAMETERS_BESIDE_THE_TEXT = ("domain", "reliability", "objects")
 
 
 class Engine(ABC):
-    """Base of all engines, which draw synthetic claims; each is a frozen dataclass.
-
-    Examples
-    --------
-    >>> from masquerade.release import parse_engine
-    >>> isinstance(parse_engine("claims", epsilon=1, domain=(0, 10)), Engine)
-    True
-    """
+    """Base of all engines, which draw synthetic claims; each is a frozen dataclass."""
 
     #: What the command line calls the engine.
     name: ClassVar[str]
@@ -74,10 +68,7 @@ class Engine(ABC):
         return {f.name: str(f.type) for f in known if f.name not in PARAMETERS_BESIDE_THE_TEXT}
 
     def __str__(self) -> str:
-        """Return the text form, ``name:key=value,...``, without parameters left at their default.
-
-        `masquerade.release.parse_engine` reads it; domain and weights have to be given beside it.
-        """
+        """Return the text form, ``name:key=value,...``, but for defaults."""
         known = self.parameters()
         texts = [f"{key}={text}" for key, text in text_fields(self).items() if key in known]
         return f"{self.name}:{','.join(texts)}" if texts else self.name
@@ -95,8 +86,8 @@ class Engine(ABC):
     ) -> Release:
         """Return a release drawn with the words of `source`.
 
-        `masquerade.release.synthesize` calls this with words of the operating system and
-        `masquerade.release.simulate` with those of a generator; call one of them.
+        `synthesize` calls this with words of the operating system and
+        `simulate` with those of a generator; call one of them.
 
         Privacy
         -------
@@ -132,7 +123,7 @@ class Engine(ABC):
         """
         raise NoGuarantee(
             f"{self.name} promises nothing that a ledger could count "
-            f"({'; '.join(self.guarantee().assumptions)}). Use claims, source, wiener or hist."
+            f"({'; '.join(self.guarantee().assumptions)}). Use hist."
         )
 
 
@@ -152,11 +143,6 @@ class PrivateEngine(Engine):
         With the unit ``"user"``: most objects that one user's claims are used for. Each object then
         gets epsilon / cap; further claims of the user, chosen at random, are left out.
 
-    Examples
-    --------
-    >>> from masquerade.release import parse_engine
-    >>> isinstance(parse_engine("claims", epsilon=1, domain=(0, 10)), PrivateEngine)
-    True
     """
 
     private: ClassVar[bool] = True

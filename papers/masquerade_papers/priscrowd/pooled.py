@@ -11,14 +11,14 @@ from masquerade.answers import Progress
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.release.engine import Data, claims_of
-from masquerade.release.families import LEAST_BINS_TO_POOL, MOST_BINS_TO_POOL, readings
-from masquerade.release.grid import Grid
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.histogram import Histogram, noisy_counts, shares_of
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.release import Release
-from masquerade.release.templates import PARTS_OF_BIN
+from masquerade_papers.priscrowd.engines import Data, claims_of
+from masquerade_papers.priscrowd.families import LEAST_BINS_TO_POOL, MOST_BINS_TO_POOL, readings
+from masquerade_papers.priscrowd.grid import Grid
+from masquerade_papers.priscrowd.histogram import Histogram, noisy_counts, shares_of
+from masquerade_papers.priscrowd.mixtures import Mixtures
+from masquerade_papers.priscrowd.release import Release
+from masquerade_papers.priscrowd.templates import PARTS_OF_BIN
 
 FEW_CLAIMS = 20
 SMALL_PRODUCT = 50
