@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import pytest
 from babel.messages.pofile import read_po
 
-from masquerade.release import ENGINES
 from masquerade.selection import POLICIES
 from masquerade.truth import METHODS
 
@@ -88,12 +87,11 @@ def test_files_that_pages_name_exist() -> None:
     ("page", "names"),
     [
         ("explanation/truth.md", sorted(method.name for method in METHODS)),
-        ("explanation/release.md", sorted(engine.name for engine in ENGINES)),
         ("explanation/selection.md", sorted(POLICIES)),
     ],
 )
 def test_everything_that_can_be_chosen_by_name_is_documented(page: str, names: list[str]) -> None:
-    """Methods of inference, engines of release and policies of selection are on their pages."""
+    """Methods of inference and policies of selection are on their pages."""
     for name in names:
         assert f"`{name}`" in PAGES[f"docs/{page}"], f"{name} is not in docs/{page}"
 

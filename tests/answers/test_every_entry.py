@@ -95,7 +95,6 @@ def learned(method: str, table: Any) -> Any:
 
 
 METHODS: dict[str, type[truth.Estimator]] = {method.name: method for method in truth.METHODS}
-ENGINE = release.parse_engine("claims", epsilon=1, domain=(0, 8))
 PREFERENCE = SocialPreference.learn(mq.Comparisons.from_frame(CHOICES), mechanism="none")
 
 ENTRIES: dict[str, tuple[Columns, Callable[[Any], Any]]] = {
@@ -146,13 +145,14 @@ ENTRIES: dict[str, tuple[Columns, Callable[[Any], Any]]] = {
     "MenuResponse": (MENUS, lambda table: preference.MenuResponse(1).simulate(table, seed())),
     "synthesize": (
         NUMBERS,
-        lambda table: release.synthesize(table, epsilon=1, domain=(0, 8)).objects,
+        lambda table: (
+            release.synthesize(table, epsilon=1, domain=(0, 8)).summary["task"].to_pylist()
+        ),
     ),
-    "release.simulate": (
+    "simulate_release": (
         NUMBERS,
-        lambda t: release.simulate(t, seed(), engine=ENGINE),
+        lambda t: release.simulate_release(t, seed(), epsilon=1, domain=(0, 8)),
     ),
-    "fit_density": (NUMBERS, lambda table: release.fit_density(table).weight.tolist()),
     "GroupedClaims": (NUMBERS, lambda table: release.GroupedClaims.of(table).value.tolist()),
     "read_pool": (POOL, lambda table: selection.read_pool(table).digest()),
     "read_reports": (REPORTS, lambda t: survey_result(read_reports(t, codebook=BOOK))),

@@ -48,8 +48,8 @@ def released() -> Result:
     """Return a release of two objects."""
     numbers = {"task": ["a"] * 30 + ["b"] * 30, "worker": list(range(30)) * 2}
     claims = Claims.from_frame(numbers | {"value": list(np.linspace(0, 9, 60))}, kind="numeric")
-    engine = mq.release.parse_engine("hist", epsilon=1.0, domain=(0, 10))
-    return mq.release.simulate(claims, np.random.default_rng(0), engine=engine, samples=5)
+    rng = np.random.default_rng(0)
+    return mq.release.simulate_release(claims, rng, epsilon=1.0, domain=(0, 10))
 
 
 MADE: dict[str, Callable[[], Result]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
-from masquerade.cli.options import completion, engines, mechanisms, methods, preference_mechanisms
+from masquerade.cli.options import completion, mechanisms, methods, preference_mechanisms
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_mistyped_name_or_command_is_corrected(run: Run, claims: Path) -> None
     assert "Did you mean 'truth'?" in run("truht", claims).err
 
 
-@pytest.mark.parametrize("names", [methods, mechanisms, preference_mechanisms, engines])
+@pytest.mark.parametrize("names", [methods, mechanisms, preference_mechanisms])
 def test_names_are_completed(names: object) -> None:
     """The shell is given every name that begins as what was typed, and no other."""
     assert callable(names)

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from masquerade.cli import app
-from masquerade.cli.options import engines, methods
+from masquerade.cli.options import methods
 
 Run = Callable[..., Any]
 
@@ -80,7 +80,7 @@ def test_every_option_and_argument_is_explained(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("command", "option", "names"),
-    [("truth", "method", methods), ("release", "engine", engines)],
+    [("truth", "method", methods)],
 )
 def test_help_names_every_choice(command: str, option: str, names: Callable[[], list[str]]) -> None:
     """A method or an engine that is added is named in the help of its option."""
@@ -112,10 +112,10 @@ def test_a_dash_is_standard_input_and_output(
 
 
 def test_a_release_to_standard_output_is_refused(run: Run, claims: Path) -> None:
-    """A release needs a file, for its codebook goes beside it."""
+    """A release needs a file, for others stand beside it."""
     outcome = run("release", claims, "--epsilon", 1, "--domain", 0, 10, "--out", "-")
     assert outcome.code == 1
-    assert "codebook" in outcome.err
+    assert "files beside it" in outcome.err
 
 
 def test_truth_prints_the_first_labels_with_their_posteriors(run: Run, claims: Path) -> None:

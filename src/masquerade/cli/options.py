@@ -149,13 +149,6 @@ def preference_mechanisms() -> list[str]:
     return ["auto", *(name for name in MECHANISMS if name != "auto")]
 
 
-def engines() -> list[str]:
-    """Return the names of the engines of a release."""
-    from masquerade.release import ENGINES
-
-    return [engine.name for engine in ENGINES]
-
-
 class Names(tuple[str, ...]):
     """Names that stand in one argument, separated by commas."""
 

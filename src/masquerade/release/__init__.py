@@ -1,8 +1,7 @@
-"""Releases: densities weighted by reliability, and synthetic claims that may be published.
+"""Releases: summaries of objects, and synthetic claims that agree with them.
 
-A collector who holds clear claims makes synthetic ones from a private density and publishes those,
-with the guarantee and what it takes for public. What promises nothing says so, and the ledger
-refuses it.
+A collector who holds clear claims measures them once, with noise; counts, means, quantiles, shares
+and rows are computed from that measurement, and cost nothing more. What promises nothing says so.
 """
 
 from __future__ import annotations
@@ -12,62 +11,30 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.release.attributes import Cells, synthesize_with_attributes
-    from masquerade.release.bandwidth import bandwidths
-    from masquerade.release.density import DensityModel, fit_density
+    from masquerade.release.comparison import Errors, errors_of
     from masquerade.release.domain import Domain
-    from masquerade.release.engine import Engine, PrivateEngine
     from masquerade.release.grouped_claims import GroupedClaims
     from masquerade.release.guarantee import guarantee_json, guarantee_sentence
-    from masquerade.release.histogram import Histogram, TwoPassHistogram
-    from masquerade.release.metrics import Errors, expected_ise, ise
-    from masquerade.release.mixtures import Mixtures
-    from masquerade.release.pooled import PooledHistogram
-    from masquerade.release.posterior import PosteriorHistogram, SourceHistogram, WienerHistogram
-    from masquerade.release.release import STATUSES, Release
+    from masquerade.release.parameters import Aim, ReleaseParameters
+    from masquerade.release.published import Release
+    from masquerade.release.releases import release, simulate_release, summaries, synthesize
     from masquerade.release.report import report_page
-    from masquerade.release.synthesis import ENGINES, charge, parse_engine, simulate, synthesize
-    from masquerade.release.weights import (
-        Reliability,
-        combined_weights,
-        global_weights,
-        local_weights,
-    )
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
-    "ENGINES",
-    "STATUSES",
-    "Cells",
-    "DensityModel",
+    "Aim",
     "Domain",
-    "Engine",
     "Errors",
     "GroupedClaims",
-    "Histogram",
-    "Mixtures",
-    "PooledHistogram",
-    "PosteriorHistogram",
-    "PrivateEngine",
     "Release",
-    "Reliability",
-    "SourceHistogram",
-    "TwoPassHistogram",
-    "WienerHistogram",
-    "bandwidths",
-    "charge",
-    "combined_weights",
-    "expected_ise",
-    "fit_density",
-    "global_weights",
+    "ReleaseParameters",
+    "errors_of",
     "guarantee_json",
     "guarantee_sentence",
-    "ise",
-    "local_weights",
-    "parse_engine",
+    "release",
     "report_page",
-    "simulate",
+    "simulate_release",
+    "summaries",
     "synthesize",
-    "synthesize_with_attributes",
 ]

@@ -3,63 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
-from masquerade.exact import Guarantee, Micro
-
-Unit = Literal["claim", "user"]
-UNITS = ("claim", "user")
-
-#: Taken for public by every engine that promises anything.
-PARTICIPATION = (
-    "who claimed a number about which object, and so the list of objects and the number of claims "
-    "about each"
-)
-
-
-def release_guarantee(
-    unit: Unit,
-    epsilon: Fraction,
-    *,
-    cap: int,
-    public: tuple[str, ...],
-    delta: Fraction,
-    participation: bool = False,
-) -> Guarantee:
-    """Return the promise of a release against everybody who sees it; the collector is trusted.
-
-    Without `participation` neither unit hides that a user made a claim about an object: a claim
-    cannot be moved, added or taken away unseen. With it that is what is hidden, and a value that is
-    replaced, or moved to another object, costs twice.
-
-    `unit`: what two neighbouring data sets differ in: one claim, or all claims of one user, about
-    at most `cap` objects. `epsilon`, `delta`: for the unit. `cap`: most objects of one user, for
-    the unit ``"user"``. `public`: what is taken for public, and so not protected: the guarantee's
-    assumptions.
-    """
-    objects = "one object" if cap == 1 else f"at most {cap} objects"
-    neighbours = {
-        "claim": "one value is replaced by any other value about the same object by the same user",
-        "user": f"all values of one user, about {objects}, are replaced, about the same objects",
-    }
-    if participation:
-        neighbours = {
-            "claim": "one claim about a listed object is added or removed",
-            "user": f"one user is added or removed, with all claims about {objects} of the list",
-        }
-    loss = Micro.of_amount(epsilon)
-    return Guarantee(
-        loss,
-        loss,
-        loss,
-        cap if unit == "user" else 1,
-        public,
-        delta=delta,
-        unit=unit,
-        trust="collector",
-        neighbours=neighbours[unit],
-    )
+from masquerade.exact import Guarantee
 
 
 def no_guarantee(*reasons: str) -> Guarantee:
@@ -72,10 +18,9 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
 
     Examples
     --------
-    >>> from masquerade.release import synthesize
-    >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
-    >>> release = synthesize(claims, epsilon=1, domain=(0, 10), samples=5)
-    >>> guarantee_sentence(release.guarantee)[:54]
+    >>> from masquerade.release import ReleaseParameters
+    >>> promise = ReleaseParameters(epsilon=1, domain=(0, 10)).guarantee()
+    >>> guarantee_sentence(promise)[:54]
     'Protected is a single claim, with epsilon = 1 (proven)'
     """
     listed = "; ".join(guarantee.assumptions)
@@ -87,7 +32,7 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
     delta = f" and delta = {float(guarantee.delta):.6g}" if guarantee.delta else ""
     but = f", but for a probability of {float(guarantee.delta):.6g}" if guarantee.delta else ""
     adds_up = (
-        " A user's claims about several objects add up: it is the single claim that is protected, "
+        " What one user said of several objects adds up: it is the single claim that is protected, "
         "not the user."
     )
     trust = {
@@ -109,10 +54,8 @@ def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from masquerade.release import synthesize
-    >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
-    >>> release = synthesize(claims, epsilon=1, domain=(0, 10), samples=5)
-    >>> guarantee_json(release.guarantee)["unit"]
+    >>> from masquerade.release import ReleaseParameters
+    >>> guarantee_json(ReleaseParameters(epsilon=1, domain=(0, 10)).guarantee())["unit"]
     'claim'
     """
     proven = guarantee.status == "proven"

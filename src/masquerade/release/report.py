@@ -1,91 +1,65 @@
-"""The page about a release: its guarantee, errors and densities, as HTML without scripts."""
+"""The page about a release: its guarantee, what it is good for, and its summaries, as HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from masquerade.errors import ParameterError
-from masquerade.exact.arrays import Floats
 from masquerade.plots.page import numbers_list, page
-from masquerade.release.density import DensityModel, density_figure, index_of
+from masquerade.release.comparison import Errors
 from masquerade.release.guarantee import guarantee_sentence
-from masquerade.release.metrics import Errors, ise
-from masquerade.release.mixtures import Mixtures
-from masquerade.release.release import STATUSES, Release
-from masquerade.release.usefulness import MOST_CLAIMS, expected_uses
+from masquerade.release.published import NO_SAMPLE, Release
 
-FIGURES = 6
-_POINTS, _REACH = 241, 3.0
+#: Most objects in the table of the page; all are in the files.
+MOST_ROWS = 200
 
 _STYLE = """
-.numbers dd{font-size:1.35rem}.curve-0{color:var(--one)}.curve-1{color:var(--two)}
-.ticks{color:var(--soft)}
-.key{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;padding:0;margin:.5rem 0 1rem}
-.key svg{display:inline-block;width:2.5rem;height:.8rem;vertical-align:middle;margin-right:.4rem}
-th,td{vertical-align:top}th{white-space:nowrap}.number{padding-right:1.25rem}
+.numbers dd{font-size:1.35rem}th,td{vertical-align:top}th{white-space:nowrap}
+.number{padding-right:1.25rem;white-space:nowrap}
 """
 
 
 def report_page(
-    release: Release,
-    *,
-    reference: DensityModel | None = None,
-    show: Sequence[Any] | None = None,
-    title: str = "Synthetic claims",
+    release: Release, *, errors: Errors | None = None, title: str = "A release of claims"
 ) -> str:
     """Return a page about a release, as HTML text that asks nothing of anybody else.
 
     Parameters
     ----------
-    reference : DensityModel, optional
-        What the claims themselves say. Errors and the densities before the release are then shown;
-        such a page is for whoever holds the claims and says so, for the guarantee does not cover
-        it. Without it the page is computed from the release alone.
-    show : sequence of object names, optional
-        Objects to draw; default: the first six by name of which something was released.
-
-    Raises
-    ------
-    ParameterError
-        An object to show is not there, or the reference is of other objects.
+    errors : Errors, optional
+        Errors against the claims themselves. Such a page is for whoever holds the claims and says
+        so, for the guarantee does not cover it. Without it the page is computed from the release
+        alone.
 
     Examples
     --------
-    >>> from masquerade.release import synthesize
+    >>> from masquerade.release import summaries
     >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
-    >>> page = report_page(synthesize(claims, epsilon=1, domain=(0, 10), samples=5))
-    >>> page.startswith("<!doctype html>")
+    >>> report_page(summaries(claims, epsilon=1, domain=(0, 10))).startswith("<!doctype html>")
     True
     """
-    if reference is not None and not reference.objects.equals(release.objects):
-        raise ParameterError("the release is of other objects than the reference.")
-    errors = None if reference is None else ise(reference, release)
-    chosen = _chosen(release, show)
-    figures = "".join(_figure(release, reference, errors, i) for i in chosen)
+    told = release.summary.to_pylist()
     return page(
         title,
-        _warning(reference),
+        _warning(errors),
         _promise(release),
-        _numbers(release, errors),
-        f"<h2>Densities</h2>{_key(reference)}<div class='figures'>{figures or _nothing()}</div>",
-        _uses(release),
-        f"<h2>What became of each object</h2>{_statuses(release)}",
+        numbers_list(_numbers(release, errors)),
+        f"<h2>What it is good for</h2>{_uses(told, release)}",
+        f"<h2>Objects</h2>{_objects(told)}",
         f"<h2>Settings</h2>{_settings(release)}",
         style=_STYLE,
     )
 
 
-def _warning(reference: DensityModel | None) -> str:
-    if reference is None:
+def _warning(errors: Errors | None) -> str:
+    if errors is None:
         return ""
     return (
-        '<p class="warning"><strong>For the collector only.</strong> The errors and the densities '
-        "before the release on this page are computed from the claims. The guarantee does not "
-        "cover them: do not publish this page.</p>"
+        '<p class="warning"><strong>For the collector only.</strong> The errors on this page are '
+        "computed from the claims. The guarantee does not cover them: do not publish this page.</p>"
     )
 
 
@@ -95,99 +69,74 @@ def _promise(release: Release) -> str:
     return f'<section class="{kind}"><h3>What is promised</h3><p>{sentence}</p></section>'
 
 
-def _numbers(release: Release, errors: Errors | None) -> str:
-    figures = {
-        "Engine": release.engine,
-        "Objects": f"{len(release.objects):,}",
-        "Points": f"{len(release.points):,}",
-    }
+def _numbers(release: Release, errors: Errors | None) -> dict[str, str]:
+    figures = {"Objects": f"{release.summary.num_rows:,}", "Rows": f"{release.rows.num_rows:,}"}
     if errors is not None:
-        figures["Relative error, mean"] = f"{errors.rel_ise:.3f}"
-        figures["Relative error, median"] = f"{float(np.median(errors.relative)):.3f}"
-        figures["Nothing released"] = f"{100 * errors.empty_share:.0f} %"
-    note = (
-        ""
-        if errors is None
-        else '<p class="soft">Relative error: the squared distance between the density of the '
-        "release and that of the claims, weighted by reliability, over the latter's own square; 0 "
-        "is perfect, 1 is what releasing nothing scores.</p>"
+        figures |= {
+            "Distance of rows to claims": f"{errors.wasserstein:.4g}",
+            "Error of the means": f"{errors.mean:.4g}",
+            "Error of the medians": f"{errors.median:.4g}",
+            "Rank correlation of the means": f"{errors.rank_correlation:.3f}",
+        }
+    return figures
+
+
+def _uses(told: list[dict[str, Any]], release: Release) -> str:
+    """Return what can be read off the release, by the widths of its own intervals."""
+    if not told:
+        return "<p>The release is about no object.</p>"
+
+    def half(name: str) -> float:
+        return float(np.median([(one[f"{name}_high"] - one[f"{name}_low"]) / 2 for one in told]))
+
+    means = sorted(one["mean"] for one in told)
+    apart = means[-1] - means[0]
+    width = half("mean")
+    ranking = (
+        "The means of most objects differ by more than their intervals are wide: a ranking tells "
+        "something."
+        if apart > 4 * width
+        else "The means of the objects differ by less than their intervals are wide: a ranking "
+        "tells little."
     )
-    return numbers_list(figures) + note
-
-
-def _key(reference: DensityModel | None) -> str:
-    names = ["after: the release"] + ([] if reference is None else ["before: the claims"])
-    dashes = ("", ' stroke-dasharray="6 4"')
-    items = "".join(
-        f'<li><svg viewBox="0 0 40 10" aria-hidden="true"><path class="curve-{i}" d="M0 5H40" '
-        f'stroke="currentColor" stroke-width="3"{dashes[i]}/></svg>{name}</li>'
-        for i, name in enumerate(names)
+    quantiles = (
+        "Shapes are borrowed from all objects together, for the release is for means."
+        if release.parameters.get("for") == "means"
+        else f"A median is known to about ± {half('q50'):.4g}."
     )
-    return f'<ul class="key">{items}<li>ticks: released points</li></ul>'
-
-
-def _figure(
-    release: Release, reference: DensityModel | None, errors: Errors | None, index: int
-) -> str:
-    name = str(release.objects[index].as_py())
-    before = None if reference is None else reference.mixtures()
-    grid = _grid([m for m in (release.densities, before) if m is not None], index)
-    curves = {"after": release.densities.density(index, grid)}
-    if before is not None:
-        curves["before"] = before.density(index, grid)
-    points = release.points[release.offset[index] : release.offset[index + 1]]
-    said = f"{len(points)} points, {release.status[index]}"
-    if errors is not None:
-        said += f", relative error {errors.relative[index]:.3f}"
-    figure = density_figure(name, grid, curves, points=points)
     return (
-        f'<figure><h3>{escape(name)}</h3>{figure}<figcaption class="soft">{escape(said)}'
-        "</figcaption></figure>"
+        f"<p>A mean is known to about ± {width:.4g} (half the width of the typical 95 % interval; "
+        f"it holds the mean of the claims that were made). {quantiles} {ranking}</p>"
+        f'<p class="soft">{escape(NO_SAMPLE)}</p>'
     )
 
 
-def _nothing() -> str:
-    return "<p>Of the objects to show, nothing was released.</p>"
-
-
-def _uses(release: Release) -> str:
-    """Return what releases with such numbers are good for, from public settings alone."""
-    settings = release.parameters
-    claims = settings.get("expected", settings.get("typical_claims"))
-    if claims is None or "epsilon_of_object" not in settings:
+def _objects(told: list[dict[str, Any]]) -> str:
+    if not told:
         return ""
-    rows = "".join(
-        f"<tr><td><strong>{escape(use.engine or 'the claims themselves')}</strong></td>"
-        f"<td class='number'>{'' if use.epsilon is None else f'{use.epsilon:.4g}'}</td>"
-        f"<td class='number'>{use.mean_error:.1f}</td><td class='number'>{use.median_error:.1f}"
-        f"</td><td class='number'>{use.correlation:.2f}</td>"
-        f"<td class='number'>{use.spread:.2f}</td></tr>"
-        for use in expected_uses(int(claims), settings["epsilon_of_object"])
-    )
-    heads = ("Engine", "Epsilon of an object", "Means", "Medians", "Correlation", "Spread")
-    head = "".join(f"<th{' class=number' if i else ''}>{each}" for i, each in enumerate(heads))
-    return (
-        f"<h2>What is it good for</h2><p>Simulated, with {int(claims):,} claims an object (at "
-        f"least 2, at most {MOST_CLAIMS}), at half, once and twice the epsilon. Means and medians "
-        "of released points taken as the true values: mean absolute errors in hundredths of the "
-        "domain; correlation of the means with the true values; spread of points within an object "
-        "over that of its claims.</p>"
-        f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead>{rows}</table></div>'
-        '<p class="soft">Sixty made-up objects, true values evenly over the middle eight tenths of '
-        "the domain, claims normal around them with a standard deviation of a tenth of it. No "
-        "claim that was collected, and nothing of this release but its public settings, is in "
-        "these numbers.</p>"
-    )
+    attributes = [name for name in list(told[0])[1:] if name not in _PLAIN]
+    heads = ["Object", *attributes, "Claims", "Mean", "95 % interval", "Median", "95 % interval"]
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    rows = "".join(_object(one, attributes) for one in told[:MOST_ROWS])
+    more = len(told) - MOST_ROWS
+    note = f"<p class='soft'>{more:,} more are in the files.</p>" if more > 0 else ""
+    table = f"<table><thead><tr>{head}</tr></thead>{rows}</table>"
+    return f'<div style="overflow-x:auto">{table}</div>{note}'
 
 
-def _statuses(release: Release) -> str:
-    rows = "".join(
-        f"<tr><td><strong>{escape(status)}</strong></td><td class='number'>{many:,}</td>"
-        f"<td>{escape(STATUSES[status])}</td></tr>"
-        for status, many in release.statuses.items()
-    )
-    head = "<tr><th>Status<th class='number'>Objects<th>Meaning</tr>"
-    return f"<table><thead>{head}</thead>{rows}</table>"
+#: Columns of a summary that are no attributes.
+_PLAIN = {
+    *("claims", "claims_low", "claims_high", "mean", "mean_low", "mean_high"),
+    *("mean_source_low", "mean_source_high"),
+    *(f"q{level}{end}" for level in (10, 25, 50, 75, 90) for end in ("", "_low", "_high")),
+}
+
+
+def _object(one: Mapping[str, Any], attributes: list[str]) -> str:
+    cells = [str(one["task"]), *(str(one[name]) for name in attributes), f"{one['claims']:,}"]
+    for name in ("mean", "q50"):
+        cells += [f"{one[name]:.4g}", f"{one[f'{name}_low']:.4g} to {one[f'{name}_high']:.4g}"]
+    return "<tr>" + "".join(f"<td class='number'>{escape(cell)}</td>" for cell in cells) + "</tr>"
 
 
 def _settings(release: Release) -> str:
@@ -200,31 +149,5 @@ def _settings(release: Release) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        low, high = value
-        return str(low) if low == high else f"{low} to {high}"
+        return ", ".join(map(_text, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _chosen(release: Release, show: Sequence[Any] | None) -> list[int]:
-    if show is not None:
-        return [index_of(release.objects, name) for name in show]
-    known = np.flatnonzero(np.diff(release.densities.offset) > 0)
-    return [int(i) for i in known[:FIGURES]]
-
-
-def _grid(mixtures: Sequence[Mixtures], index: int) -> Floats:
-    """Return values over which the densities of one object are seen."""
-    low, high = np.inf, -np.inf
-    for mixture in mixtures:
-        bumps = slice(int(mixture.offset[index]), int(mixture.offset[index + 1]))
-        if bumps.start == bumps.stop:
-            continue
-        order = np.argsort(mixture.location[bumps])
-        location, width = mixture.location[bumps][order], mixture.width[bumps][order]
-        # all but the outermost hundredths of the weight, so that no outlier squeezes the rest
-        cumulative = np.cumsum(mixture.weight[bumps][order])
-        first = int(np.searchsorted(cumulative, 0.01 * cumulative[-1]))
-        last = int(np.searchsorted(cumulative, 0.99 * cumulative[-1]))
-        low = min(low, float(location[first] - _REACH * width[first]))
-        high = max(high, float(location[last] + _REACH * width[last]))
-    return np.linspace(low, high, _POINTS) if low < high else np.linspace(0.0, 1.0, _POINTS)
