@@ -14,7 +14,7 @@ from masquerade.errors import InsufficientBudget
 from masquerade.exact import Micro, SimulatedCoins
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import WordSource
-from masquerade.release import GroupedClaims, ReleaseParameters, measurement, release
+from masquerade.release import Domain, GroupedClaims, ReleaseParameters, measurement, release
 from masquerade.release.measurement import UNITS, coded, measured
 
 Rows = list[tuple[str, str, float]]
@@ -77,8 +77,7 @@ def test_exact_a_replaced_value_costs_epsilon_and_no_more(
 ) -> None:
     """All pairs of values of one user: table and pool together cost 1, and it is reached."""
     exact = Exact(monkeypatch)
-    domain = measurement.ReleaseParameters(epsilon=1, domain=(0, 3)).public_domain
-    made = parameters(knots=knots, domain=type(domain)(0, 3, step=step))
+    made = parameters(knots=knots, domain=Domain(0, 3, step=step))
     worst = 0.0
     for one, other in itertools.combinations(VALUES, 2):
         (first, pool), (second, moved) = (

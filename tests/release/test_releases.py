@@ -171,7 +171,8 @@ def test_attributes_are_released_with_their_values() -> None:
     }
     given = {"shift": ["day", "night"]}
     names = sorted(set(table["task"].tolist()))
-    for more in ({}, {"listed": names, "expected": 30}):
+    modes: list[dict[str, Any]] = [{}, {"listed": names, "expected": 30}]
+    for more in modes:
         made = simulated(table, epsilon=4, domain=(0, 10), step=None, attributes=given, **more)
         assert made.rows.column_names == ["task", "shift", "worker", "value"]
         told = made.summary.to_pandas().groupby("shift")["mean"].mean()
@@ -273,7 +274,7 @@ def test_a_list_hides_who_took_part_and_says_so() -> None:
     )
     assert set(made.summary["task"].to_pylist()) == {"o001", "z"}
     assert "one listed object is added or removed" in guarantee_sentence(made.guarantee)
-    nobody = {"task": [], "worker": [], "value": []}
+    nobody: Table = {"task": [], "worker": [], "value": []}
     with pytest.raises(EmptyTable):
         summaries(nobody, epsilon=1, domain=(1, 5))
 
