@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee
@@ -20,9 +19,6 @@ from masquerade.release.guarantee import no_guarantee
 from masquerade_papers.priscrowd.density import DensityModel
 from masquerade_papers.priscrowd.release import Release
 from masquerade_papers.priscrowd.unit import PARTICIPATION, UNITS, Unit, release_guarantee
-
-if TYPE_CHECKING:
-    from masquerade.release.mixtures import Mixtures
 
 #: Claims to release, or the densities that are learnt from them already.
 Data = GroupedClaims | DensityModel
@@ -42,24 +38,6 @@ class Engine(ABC):
 
     #: What the command line calls the engine.
     name: ClassVar[str]
-
-    #: Whether the engine has a guarantee.
-    private: ClassVar[bool] = False
-
-    #: Parameters that are given beside the text form.
-    beside: ClassVar[tuple[str, ...]] = ()
-
-    #: The only unit that the engine protects; None where it can be chosen, or nothing is protected.
-    only_unit: ClassVar[Unit | None] = None
-
-    @property
-    def public_objects(self) -> Sequence[Any] | None:
-        """The public list of objects; None where objects are those of the claims."""
-        return None
-
-    def without_noise(self, claims: GroupedClaims) -> Mixtures | None:
-        """Return the densities without noise, for the collector; None where that means nothing."""
-        return None
 
     @classmethod
     def parameters(cls) -> dict[str, str]:
@@ -144,9 +122,6 @@ class PrivateEngine(Engine):
         gets epsilon / cap; further claims of the user, chosen at random, are left out.
 
     """
-
-    private: ClassVar[bool] = True
-    beside: ClassVar[tuple[str, ...]] = ("domain",)
 
     epsilon: NumberLike
     domain: Domain | Ends | None
