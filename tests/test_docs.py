@@ -8,7 +8,6 @@ import inspect
 import pkgutil
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -18,7 +17,7 @@ from masquerade import errors, plots
 from masquerade.mechanisms.registry import MECHANISMS, PARAMETERS
 from masquerade.server import Settings, create_app, settings
 from masquerade.server.settings import PREFIX
-from masquerade.surveys import Question
+from masquerade.surveys.kinds import kinds
 
 ROOT = Path(__file__).parents[1]
 DOCS = {
@@ -38,7 +37,7 @@ def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
         assert f"`{parameter}`" in page
 
 
-@pytest.mark.parametrize("kind", sorted(one.kind for one in get_args(Question)))
+@pytest.mark.parametrize("kind", sorted(kinds()))
 def test_every_question_kind_is_documented(kind: str) -> None:
     """The page on surveys names each kind of question, as documents write it."""
     row = next(line for line in DOCS["how-to/surveys.md"].splitlines() if "with `kind`" in line)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.client.surveys import ANSWERS, Wire
 
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
+from masquerade.surveys import (
+    Choice,
+    Comparison,
+    Number,
+    Question,
+    Rating,
+    SeveralOf,
+    question_from_json,
+)
+from masquerade.surveys.kinds import kinds
 
 if TYPE_CHECKING:
     from tests.client.conftest import Place
@@ -129,3 +138,25 @@ def test_headers_tell_nothing_of_the_device(place: Place) -> None:
         assert client.identity.secret[1:].encode() not in request
         assert request.count(secret) == (b"masquerade-participant" in head)
     assert secret not in wire.sent[0]
+
+
+def test_every_kind_sends_as_many_bytes_whatever_is_answered(place: Place) -> None:
+    """Of all kinds that are registered, the first answer and the last are equally long."""
+    questions = [
+        question_from_json({**kind.builder.blank, "kind": name, "id": name, "text": "Which?"})
+        for name, kind in kinds().items()
+    ]
+    survey = place.survey(*questions, levels=("medium",))
+    lengths = []
+    for which in (0, -1):
+        wire = Wire()
+        part = place.client(home=f"person{which}", transport=wire).begin(survey.token, "medium")
+        part.open()
+        answers: dict[str, Any] = {}
+        for one in part.questions:
+            assert one.mechanism is not None
+            codes = [c for c in range(min(one.mechanism.codes, 64)) if one.mechanism.masks(c)]
+            answers[one.question.id] = one.answer(codes[which])
+        part.answer(answers)
+        lengths.append([(name, sent) for name, sent, _ in wire.sizes])
+    assert lengths[0] == lengths[1]

@@ -169,7 +169,7 @@ def test_ratings_can_be_masked_on_their_scale() -> None:
     """With the Gaussian mask a rating has noise on its scale, and then cannot be skipped."""
     [mechanism] = define(Rating("r", "?"), rating_mask="gaussian").levels[0].mechanisms
     assert mechanism == DiscreteGaussian(1, 5, sigma=6)
-    with pytest.raises(ParameterError, match="must agree"):
+    with pytest.raises(ParameterError, match="can be skipped, and noise"):
         define(Rating("r", "?", allow_skip=True), rating_mask="gaussian")
     with pytest.raises(ParameterError, match="rating_mask"):
         define(rating_mask="none")
