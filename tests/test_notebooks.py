@@ -18,9 +18,9 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.py
 NEEDED = {"01_two_parties": "pyhpke", "08_scale_on_dask": "distributed"}
 
 
-def test_there_are_ten_notebooks() -> None:
-    """The gallery has its ten studies."""
-    assert len(NOTEBOOKS) == 10
+def test_there_are_eleven_notebooks() -> None:
+    """The gallery has its eleven studies."""
+    assert len(NOTEBOOKS) == 11
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
