@@ -37,16 +37,15 @@ from masquerade.truth import (
     Moments,
     NumericAuto,
     NumericEstimator,
-    QualityWeighted,
     Reliability,
 )
 from masquerade_papers.sparse_ldp.matrix_factorization import MatrixFactorization
 from masquerade_papers.sparse_ldp.matrix_factorization_ridge import MatrixFactorizationRidge
+from masquerade_papers.sparse_ldp.quality_weighted import QualityWeighted
 
 PLAIN = (
     Mean,
     Median,
-    QualityWeighted,
     CATD,
     GaussianTruth,
     Reliability,

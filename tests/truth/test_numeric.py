@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.truth import (
+    CATD,
     Mean,
     Median,
     NumericAuto,
     NumericEstimator,
-    QualityWeighted,
     Reliability,
 )
 
@@ -116,7 +116,7 @@ def test_bad_confidence_is_refused(confidence: float) -> None:
         Mean(confidence=confidence)
 
 
-@pytest.mark.parametrize("method", [QualityWeighted(), Reliability(), NumericAuto()])
+@pytest.mark.parametrize("method", [CATD(), Reliability(), NumericAuto()])
 def test_progress_counts_the_rounds(method: NumericEstimator) -> None:
     """Each round of a loop is told once, in order, with no total; the result is the same."""
     rng = np.random.default_rng(11)

@@ -19,10 +19,10 @@ from masquerade.mechanisms import (
 )
 from masquerade.truth import (
     ChannelEM,
+    HeavyTail,
     Mean,
     Moments,
     NumericAuto,
-    QualityWeighted,
     mean_absolute_error,
 )
 
@@ -73,21 +73,19 @@ def masked(claims: Claims, mechanism: Mechanism, seed: int, presence: str) -> Cl
 def test_ratings_behind_the_mask(presence: str, epsilon: int, most: float) -> None:
     """Over eight crowds, the error is at most .60 at epsilon 2 and .16 at 4; the constant's is 1.2.
 
-    Algorithm 1 on the same reports, which ignores the mask, errs at least half as much again.
+    A method that ignores the mask errs at least a third as much again on the same reports.
     """
     mechanism = rating(epsilon)
     found = []
     for seed in range(8):
         claims, truth = web(seed)
         reports = masked(claims, mechanism, seed, presence)
-        fits = (
-            method().fit(reports, mechanism=mechanism) for method in (ChannelEM, QualityWeighted)
-        )
+        fits = (method().fit(reports, mechanism=mechanism) for method in (ChannelEM, HeavyTail))
         errors = [float(np.abs(fit.values_ - truth).mean()) for fit in fits]
         found.append([*errors, float(np.abs(3 - truth).mean())])
     ours, naive, constant = np.mean(found, axis=0)
     assert ours <= most
-    assert 1.5 * ours <= naive
+    assert 1.35 * ours <= naive
     assert constant > 1.1
 
 

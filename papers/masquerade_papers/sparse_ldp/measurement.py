@@ -17,10 +17,11 @@ from masquerade import datasets
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import DiscreteLaplace, Mechanism, QuantisedResponse
-from masquerade.truth import ChannelEM, QualityWeighted
+from masquerade.truth import ChannelEM
 from masquerade_papers import simulated_crowds
 from masquerade_papers.sparse_ldp.matrix_factorization import MatrixFactorization
 from masquerade_papers.sparse_ldp.matrix_factorization_ridge import MatrixFactorizationRidge
+from masquerade_papers.sparse_ldp.quality_weighted import QualityWeighted
 from masquerade_papers.study import Cells, Job, Scale, real
 from masquerade_papers.verdict import printed_in
 

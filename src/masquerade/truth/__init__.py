@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         Moments,
         NumericAuto,
         NumericEstimator,
-        QualityWeighted,
         Reliability,
     )
     from masquerade.truth.one_coin import OneCoin
@@ -116,7 +115,6 @@ __all__ = [
     "OneCoinDawidSkene",
     "Plausibility",
     "PosteriorStop",
-    "QualityWeighted",
     "Reliability",
     "Remark",
     "ReportMechanisms",

@@ -16,6 +16,7 @@ from masquerade.exact.arrays import Flags, Floats
 from masquerade.mechanisms import LatticeMechanism
 from masquerade.truth.diagnostics import PRIOR_ONLY, Remark
 from masquerade.truth.estimator import NOT_FITTED
+from masquerade.truth.numeric.catd import CATD
 from masquerade.truth.numeric.channel_em import ChannelEM
 from masquerade.truth.numeric.estimator import (
     AfterRound,
@@ -26,7 +27,6 @@ from masquerade.truth.numeric.estimator import (
     no_round,
 )
 from masquerade.truth.numeric.location import Median, SortedValues
-from masquerade.truth.numeric.quality_weighted import CATD, QualityWeighted
 from masquerade.truth.numeric.reliability import GaussianTruth, HeavyTail, Reliability
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
 from masquerade.truth.ties import digest, scattered, uniform_by_claim
@@ -54,8 +54,8 @@ class NumericAuto(NumericEstimator):
     a crowd decides alone.
 
     Masked numbers go to `ChannelEM`, unless `HeavyTail`, on the reports as they are, predicts
-    held-out reports clearly better; categories that stand for numbers to `ChannelEM`; what matrix
-    factorization rebuilds to `QualityWeighted`.
+    held-out reports clearly better; categories that stand for numbers to `ChannelEM`; what a
+    mechanism without a channel for single answers rebuilds to `Median`.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class NumericAuto(NumericEstimator):
             others = (by_levels, HeavyTail(confidence=self.confidence))
             choice = NumericChoice.of_masked(others, claims, numbers)
         elif mechanism is not None:
-            choice = NumericChoice.only(QualityWeighted(confidence=self.confidence))
+            choice = NumericChoice.only(Median(confidence=self.confidence))
         else:
             methods = (
                 Median(confidence=self.confidence),

@@ -65,7 +65,7 @@ class ChannelEM(NumericEstimator):
     tolerance : float
         Iteration ends when posteriors change by less on average.
     max_iterations, confidence
-        See `QualityWeighted`.
+        As of `CATD`.
 
     Raises
     ------

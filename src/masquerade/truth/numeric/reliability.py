@@ -13,6 +13,7 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.truth.estimator import check_iteration, check_positive
+from masquerade.truth.numeric.catd import ScaledClaims
 from masquerade.truth.numeric.estimator import (
     AfterRound,
     NumericEstimator,
@@ -20,7 +21,6 @@ from masquerade.truth.numeric.estimator import (
     median_of,
     no_round,
 )
-from masquerade.truth.numeric.quality_weighted import ScaledClaims
 from masquerade.truth.report_mechanisms import Masks
 
 # Shapes of the inverse-gamma distribution that are tried: from uneven crowds to even ones.
@@ -46,7 +46,7 @@ class Reliability(NumericEstimator):
         Exponent of the precision in the weights, 0 (mean) to 1. Below 1 because errors on one task
         depend on one another, which makes precisions look more different than they are.
     tolerance, max_iterations, confidence
-        See `QualityWeighted`.
+        As of `CATD`: the tolerance is a share of the range of all claims.
 
     Notes
     -----
@@ -101,7 +101,7 @@ class HeavyTail(NumericEstimator):
     biased : bool
         Whether workers have biases.
     tolerance, max_iterations, confidence
-        See `QualityWeighted`.
+        As of `CATD`: the tolerance is a share of the range of all claims.
 
     Notes
     -----
@@ -155,7 +155,7 @@ class GaussianTruth(NumericEstimator):
         Of the inverse-gamma prior of a worker's variance, above 0. Its mode is
         ``scale / (shape + 1)``.
     tolerance, max_iterations, confidence
-        See `QualityWeighted`.
+        As of `CATD`: the tolerance is a share of the range of all claims.
 
     Notes
     -----

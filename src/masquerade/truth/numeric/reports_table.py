@@ -105,7 +105,7 @@ class ReportTable:
             every = numbers.lattice.points == len(values)
         else:
             raise ParameterError(
-                f"{mechanism.name} has no channel for single answers; use quality-weighted on what "
+                f"{mechanism.name} has no channel for single answers; use median on what "
                 "it rebuilds."
             )
         silent = None
