@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-import masquerade.server
+from masquerade.server.http.app_files import app_build
 from masquerade.surveys import Choice, Number, Rating, ShowIf
 from masquerade.surveys.question import KEEP_PER_PERSON
 from masquerade.surveys.survey import commitment_of
@@ -30,7 +29,6 @@ from .conftest import (
 
 pytestmark = pytest.mark.browser
 
-_AGGREGATE = Path(masquerade.server.__file__).parent / "web" / "static" / "aggregate"
 HEX = {n: re.compile(f"[0-9a-f]{{{n}}}") for n in (32, 64)}
 BODIES = {
     "participations": {"survey", "level", "padding"},
@@ -369,5 +367,5 @@ def test_the_browser_splits_by_no_module_but_the_published_one(
         " try { return (await Promise.all(links.map(({ href }) => import(href)))).length; }"
         " catch { return 'refused'; } }"
     )
-    modules = len(list(_AGGREGATE.glob("*.js")))
+    modules = len(app_build().two_parties)
     assert loaded == (modules if changed is None else "refused")
