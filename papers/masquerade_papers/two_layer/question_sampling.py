@@ -11,7 +11,9 @@ import numpy as np
 from masquerade.exact.arrays import Codes, Integers
 from masquerade.exact.coins import WordSource
 from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import Loss
 from masquerade.exact.number import NumberLike, positive, whole
+from masquerade.exact.pairs import Pair
 from masquerade.mechanisms.mechanism import Mechanism
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
@@ -104,6 +106,16 @@ class QuestionSampling(Mechanism):
         answers = whole(answers, "answers", low=0)
         inner = self.inner(max(answers, 1)).guarantee(answers=self.reported(answers))
         return replace(inner, answers=answers, assumptions=SAMPLING_ASSUMPTIONS)
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return those of the answers that are reported: which these are, coins decide."""
+        return self.inner(max(answers, 1)).pairs(answers=self.reported(answers))
+
+    def loss(self, *, answers: int = 1, changed: int | None = None) -> Loss:
+        """Return the loss of the answers that are reported, as many as change."""
+        most = self.reported(answers)
+        differ = most if changed is None else min(most, changed)
+        return self.inner(max(answers, 1)).loss(answers=differ)
 
     def variance(self, *, answers: int = 1) -> float:
         """Return what the mask adds to the variance of the one-hot estimate of an answer.

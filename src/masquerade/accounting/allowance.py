@@ -1,22 +1,17 @@
-"""The number of answers that a cap allows, by each way of adding up."""
+"""The number of answers that a cap allows."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
-from masquerade.accounting.caps import Caps, is_gaussian
-from masquerade.accounting.gaussian import Mu
-from masquerade.accounting.kinds import Kind, MaskedChoice, is_clear, pure_of, rho_of
-from masquerade.accounting.loss_distribution import composed
-from masquerade.accounting.rho import rho_of_cap
+from masquerade.accounting.caps import Caps
+from masquerade.accounting.composition import spent
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
-from masquerade.exact import Micro
 from masquerade.exact.number import largest_whole
-from masquerade.mechanisms import LEVELS
+from masquerade.exact.pairs import Pair
+from masquerade.mechanisms import LEVELS, DiscreteGaussian
 
 #: Where counting stops; nobody answers a million questions.
 _MOST = 1 << 20
@@ -29,68 +24,61 @@ class Allowed(Result):
     Attributes
     ----------
     ledger : int
-        How many the ledger admits, by pure epsilons or by rho. Safe whatever is chosen on the way.
+        How many the ledger admits; safe whatever is chosen on the way.
     by_method : mapping of str to int
-        How many each way of adding up would allow for a list that is fixed beforehand:
-        ``"pure"`` (epsilons add), ``"basic"`` (each answer at its exact epsilon for an equal share
-        of delta), ``"simple"`` (zero-concentrated, ``rho + 2 sqrt(rho ln(1/delta))``),
-        ``"concentrated"`` (the same, converted tightly), ``"gaussian"`` and ``"distribution"``
-        (exact). A method that does not apply is not there.
+        How many each condition of `Caps` admits (``"pure"``, ``"renyi"``, ``"clock"``), and how
+        many would fit a list that is fixed beforehand, added up exactly (``"fixed"``).
 
     Examples
     --------
-    >>> from masquerade.accounting import Caps, Mu, answers_allowed
-    >>> answers_allowed(Mu.of(Fraction(2, 3)), Caps()).ledger
-    7
+    >>> from fractions import Fraction
+    >>> from masquerade.exact.pairs import NoisePair
+    >>> answers_allowed(NoisePair.of_number(4, Fraction(144)), Caps()).ledger
+    29
     """
 
     ledger: int
     by_method: Mapping[str, int]
 
 
-def answers_allowed(kind: Kind, caps: Caps) -> Allowed:
-    """Return how many answers of one kind fit under `caps`, by each method.
+def answers_allowed(pair: Pair, caps: Caps) -> Allowed:
+    """Return how many answers of one kind fit under `caps`.
 
     Parameters
     ----------
-    kind : Micro, Rho, Mu, MaskedChoice or MaskedNumber
+    pair : Pair
         Of one answer, with a loss above 0.
 
     Examples
     --------
-    >>> answers_allowed(Mu.of(Fraction(2, 3)), Caps()).by_method["gaussian"]
-    7
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> [pair] = RandomizedResponse(2, epsilon=1).pairs()
+    >>> answers_allowed(pair, Caps()).ledger
+    11
     """
-    if is_clear(kind):
+    loss = pair.loss
+    if loss.in_clear:
         return Allowed(caps.clear, {"clear": caps.clear})
-    if rho_of(kind).micro == 0:
+    if not loss.pure:
         raise ParameterError("this kind of answer costs nothing, so that any number is allowed.")
-    delta = caps.delta
-    pure, rho, named = pure_of(kind), rho_of(kind), (caps.epsilon, delta)
+    conditions = {
+        "pure": (loss.pure, caps.epsilon.micro),
+        "renyi": (loss.of_order(caps.room.order), caps.room.divergence),
+        "clock": (loss.clock, caps.room.clock),
+    }
+    by_method = {name: min(_MOST, int(most // each)) for name, (each, most) in conditions.items()}
+    ledger = max(by_method.values())
 
-    def most(epsilon_of: Callable[[int], Micro]) -> int:
-        return largest_whole(lambda count: epsilon_of(count) <= caps.epsilon, most=_MOST)
+    def fits(count: int) -> bool:
+        return spent([pair] * count, caps.delta).epsilon <= caps.epsilon
 
-    by_method = {"pure": most(lambda count: pure * count)}
-    if delta:
-        by_method["basic"] = most(lambda count: _exact(kind, delta / count) * count)
-        by_method["simple"] = most(lambda count: _simple(rho.rho * count, float(delta)))
-        by_method["concentrated"] = largest_whole(
-            lambda count: rho * count <= rho_of_cap(*named), most=_MOST
-        )
-        if isinstance(kind, Mu):
-            by_method["gaussian"] = most(lambda count: (kind * count).epsilon(delta))
-        one = composed({kind: 1})
-        if one is not None:
-            by_method["distribution"] = most(lambda count: _distribution(kind, count, delta))
-    # by the filter, and not by the sharper bounds above: it alone holds for surveys chosen later
-    most_rho = caps.gaussian if is_gaussian(kind) else caps.rho
-    by_rho = largest_whole(lambda count: rho * count <= most_rho, most=_MOST)
-    return Allowed(max(by_method["pure"], by_rho), by_method)
+    # the exact sum admits at least what the ledger does, for a list that is fixed
+    by_method["fixed"] = largest_whole(fits, low=ledger, most=_MOST)
+    return Allowed(ledger, by_method)
 
 
 def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dict[str, Allowed]:
-    """Return what `caps` allow at each level: number answers, and choices of each size.
+    """Return what `caps` allow at each level: ratings from 1 to 5, and choices of each size.
 
     Parameters
     ----------
@@ -100,43 +88,18 @@ def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dic
     Returns
     -------
     dict of str to Allowed
-        Keys are the level's name and the kind of answer, such as ``"high, 5 options"``. Numbers are
-        those of Gaussian noise.
+        Keys are the level's name and the kind of answer, such as ``"high, 5 options"``.
 
     Examples
     --------
-    >>> from masquerade.accounting import Caps
     >>> what_a_cap_buys(Caps(), options=(2,))["high, 2 options"].ledger
-    29
+    31
     """
     found = {}
     for level in LEVELS:
-        found[f"{level.name}, number"] = answers_allowed(Mu.of(level.mu), caps)
-        for count in options:
-            mechanism = level.randomized_response(count)
-            kind = MaskedChoice(mechanism.symbols, mechanism.guarantee().epsilon_single)
-            found[f"{level.name}, {count} options"] = answers_allowed(kind, caps)
+        number = DiscreteGaussian(1, 5, sigma=4 / level.mu)
+        masks = {f"{count} options": level.randomized_response(count) for count in options}
+        for name, mechanism in {"number": number, **masks}.items():
+            [pair] = mechanism.pairs()
+            found[f"{level.name}, {name}"] = answers_allowed(pair, caps)
     return found
-
-
-def _exact(kind: Kind, delta: Fraction) -> Micro:
-    """Return the least epsilon known for one answer at `delta`."""
-    if isinstance(kind, Mu):
-        return kind.epsilon(delta)
-    known = [pure_of(kind), rho_of(kind).epsilon(delta)]
-    distribution = composed({kind: 1})
-    if distribution is not None:
-        known.append(distribution.loss(delta))
-    return min(known)
-
-
-def _simple(rho: float, delta: float) -> Micro:
-    # Bun and Steinke (2016), Proposition 1.3.
-    epsilon = rho + 2 * math.sqrt(rho * -math.log(delta))
-    return Micro.of_bound(epsilon, error=epsilon * 1e-14)
-
-
-def _distribution(kind: Kind, count: int, delta: Fraction) -> Micro:
-    distribution = composed({kind: count})
-    assert distribution is not None
-    return distribution.loss(delta)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-from masquerade.accounting.caps import Caps
-from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, verify_chain
+from masquerade.accounting.caps import RULE, Caps
+from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, append, verify_chain
 from masquerade.accounting.cost import Cost
-from masquerade.accounting.rho import NO_RHO, Rho
 from masquerade.errors import BrokenChain, ClearDisclosureRefused, InsufficientBudget
-from masquerade.exact import INFINITE_LOSS, MICRO, Micro
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
+from masquerade.exact.loss import Whole, no_loss
+
+#: What an entry that only states caps costs.
+NOTHING = Cost("", (), NO_LOSS, no_loss())
+# Sums stay below this, so that they are the same whole numbers on a device.
+_MOST = 1 << 53
 
 
 class Balance(NamedTuple):
@@ -29,12 +35,14 @@ class Balance(NamedTuple):
         Sums of the pure epsilons, of charges that have one.
     spent_unbounded, reserved_unbounded : int
         Number of charges that have none, such as Gaussian noise.
-    spent_rho, reserved_rho : int
-        Sums of the rhos, of all charges.
+    spent_divergence, reserved_divergence : int
+        Sums of the Renyi divergences of the order of the caps, of all charges.
+    spent_clock, reserved_clock : int
+        Sums of the clocks, of charges that have one.
+    spent_unclocked, reserved_unclocked : int
+        Number of charges that have none, such as randomized response.
     spent_clear, reserved_clear : int
         Numbers of answers in clear. They are in none of the sums.
-    spent_other, reserved_other : int
-        Number of charges of which not all is Gaussian noise.
 
     Examples
     --------
@@ -52,12 +60,14 @@ class Balance(NamedTuple):
     reserved_epsilon: int = 0
     spent_unbounded: int = 0
     reserved_unbounded: int = 0
-    spent_rho: int = 0
-    reserved_rho: int = 0
+    spent_divergence: int = 0
+    reserved_divergence: int = 0
+    spent_clock: int = 0
+    reserved_clock: int = 0
+    spent_unclocked: int = 0
+    reserved_unclocked: int = 0
     spent_clear: int = 0
     reserved_clear: int = 0
-    spent_other: int = 0
-    reserved_other: int = 0
 
     @property
     def epsilon(self) -> Micro:
@@ -66,16 +76,26 @@ class Balance(NamedTuple):
         return INFINITE_LOSS if unbounded else Micro(self.spent_epsilon + self.reserved_epsilon)
 
     @property
-    def rho(self) -> Rho:
-        """Zero-concentrated loss of everything spent and reserved."""
-        return Rho(self.spent_rho + self.reserved_rho)
+    def totals(self) -> dict[str, Whole]:
+        """The sums that `Caps.admit` compares, of everything spent and reserved."""
+        unclocked = self.spent_unclocked + self.reserved_unclocked
+        return {
+            "pure": self.epsilon.micro,
+            "divergence": self.spent_divergence + self.reserved_divergence,
+            "clock": math.inf if unclocked else self.spent_clock + self.reserved_clock,
+        }
 
     @property
     def spent(self) -> bool:
         """Whether anything was spent, of whatever is counted."""
         return bool(
-            self.spent_epsilon or self.spent_unbounded or self.spent_rho or self.spent_clear
+            self.spent_epsilon or self.spent_unbounded or self.spent_divergence or self.spent_clear
         )
+
+    @property
+    def within_caps(self) -> bool:
+        """Whether the protected answers fit the caps; not after these were lowered below them."""
+        return self.caps.admit(**self.totals, clear=0)
 
     @property
     def residual_epsilon(self) -> Micro:
@@ -83,15 +103,25 @@ class Balance(NamedTuple):
         return Micro(max(0, self.caps.epsilon.micro - self.epsilon.micro))
 
     @property
-    def cap_rho(self) -> Rho:
-        """Zero-concentrated loss that everything may come to; more if all of it is Gaussian."""
-        all_gaussian = self.rho.micro and not self.spent_other + self.reserved_other
-        return self.caps.gaussian if all_gaussian else self.caps.rho
+    def share_left(self) -> Fraction:
+        """Part of the cap that is left, by the condition that leaves most."""
+        room = self.caps.room
+        most = {
+            "pure": self.caps.epsilon.micro,
+            "divergence": room.divergence,
+            "clock": room.clock,
+        }
+        left = [
+            1 - Fraction(int(used), int(most[name]))
+            for name, used in self.totals.items()
+            if most[name] and not math.isinf(used)
+        ]
+        return max([Fraction(0), *left])
 
     @property
-    def residual_rho(self) -> Rho:
-        """Zero-concentrated loss that is left, for more of the same."""
-        return Rho(max(0, self.cap_rho.micro - self.rho.micro))
+    def percent_left(self) -> int:
+        """Part of the cap that is left in percent, rounded down; reservations count as spent."""
+        return int(100 * self.share_left)
 
     @property
     def residual_clear(self) -> int:
@@ -99,17 +129,15 @@ class Balance(NamedTuple):
         return max(0, self.caps.clear - self.spent_clear - self.reserved_clear)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the balance as a JSON object, in epsilon and rho."""
+        """Return the balance as a JSON object."""
         return {
             "cap_epsilon": self.caps.epsilon.to_json(),
             "cap_delta": float(self.caps.delta),
-            "cap_rho": self.cap_rho.to_json(),
             "cap_clear": self.caps.clear,
             "epsilon": self.epsilon.to_json(),
-            "rho": self.rho.to_json(),
             "clear": self.spent_clear + self.reserved_clear,
             "residual_epsilon": self.residual_epsilon.to_json(),
-            "residual_rho": self.residual_rho.to_json(),
+            "percent_left": self.percent_left,
             "residual_clear": self.residual_clear,
             "reservations": self.open,
         }
@@ -117,19 +145,40 @@ class Balance(NamedTuple):
 
 def admitted(balance: Balance, cost: Cost) -> bool:
     """Return whether `cost` fits what is left; see `Caps`."""
-    unbounded = cost.unbounded or balance.spent_unbounded or balance.reserved_unbounded
-    epsilon = cost.micro_epsilon + balance.spent_epsilon + balance.reserved_epsilon
-    return balance.caps.admit(
-        epsilon=math.inf if unbounded else epsilon,
-        rho=cost.micro_rho + balance.spent_rho + balance.reserved_rho,
-        clear=cost.clear + balance.spent_clear + balance.reserved_clear,
-        # `not` of the whole sum: nothing that is not Gaussian
-        gaussian=not cost.other + balance.spent_other + balance.reserved_other,
+    (
+        caps,
+        _,
+        _,
+        _,
+        spent_epsilon,
+        reserved_epsilon,
+        spent_unbounded,
+        reserved_unbounded,
+        spent_divergence,
+        reserved_divergence,
+        spent_clock,
+        reserved_clock,
+        spent_unclocked,
+        reserved_unclocked,
+        spent_clear,
+        reserved_clear,
+    ) = balance
+    unbounded = cost.unbounded or spent_unbounded or reserved_unbounded
+    unclocked = cost.unclocked or spent_unclocked or reserved_unclocked
+    divergence = cost.loss.of_order(caps.room.order) + spent_divergence + reserved_divergence
+    return divergence < _MOST and caps.admit(
+        pure=math.inf if unbounded else cost.pure + spent_epsilon + reserved_epsilon,
+        divergence=divergence,
+        clock=math.inf if unclocked else cost.clock + spent_clock + reserved_clock,
+        clear=cost.clear + spent_clear + reserved_clear,
     )
 
 
 def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
-    """Return the balance after an entry; `reserved`: a reservation was open under its key."""
+    """Return the balance after an entry; `reserved`: a reservation was open under its key.
+
+    Caps of another order are for `adjusted`, which adds up their divergences.
+    """
     (
         caps,
         _,
@@ -139,31 +188,34 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
         reserved_epsilon,
         spent_unbounded,
         reserved_unbounded,
-        spent_rho,
-        reserved_rho,
+        spent_divergence,
+        reserved_divergence,
+        spent_clock,
+        reserved_clock,
+        spent_unclocked,
+        reserved_unclocked,
         spent_clear,
         reserved_clear,
-        spent_other,
-        reserved_other,
     ) = balance
     (_, cost, _, kind, _, new_caps), sequence, _, head = entry
-    micro_epsilon, unbounded = cost.micro_epsilon, cost.unbounded
-    micro_rho, clear = cost.micro_rho, cost.clear
+    divergence = int(cost.loss.of_order(caps.room.order))
     # an open reservation ends with this entry, whether it is committed or released
     if reserved or kind == "reserve":
         sign = -1 if reserved else 1
         open_ += sign
-        reserved_epsilon += sign * micro_epsilon
-        reserved_unbounded += sign * unbounded
-        reserved_rho += sign * micro_rho
-        reserved_clear += sign * clear
-        reserved_other += sign * cost.other
+        reserved_epsilon += sign * cost.pure
+        reserved_unbounded += sign * cost.unbounded
+        reserved_divergence += sign * divergence
+        reserved_clock += sign * cost.clock
+        reserved_unclocked += sign * cost.unclocked
+        reserved_clear += sign * cost.clear
     if kind in PAID:
-        spent_epsilon += micro_epsilon
-        spent_unbounded += unbounded
-        spent_rho += micro_rho
-        spent_clear += clear
-        spent_other += cost.other
+        spent_epsilon += cost.pure
+        spent_unbounded += cost.unbounded
+        spent_divergence += divergence
+        spent_clock += cost.clock
+        spent_unclocked += cost.unclocked
+        spent_clear += cost.clear
     # A ledger takes this step for each entry, so the keywords of the constructor are skipped.
     return tuple.__new__(
         Balance,
@@ -176,14 +228,48 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
             reserved_epsilon,
             spent_unbounded,
             reserved_unbounded,
-            spent_rho,
-            reserved_rho,
+            spent_divergence,
+            reserved_divergence,
+            spent_clock,
+            reserved_clock,
+            spent_unclocked,
+            reserved_unclocked,
             spent_clear,
             reserved_clear,
-            spent_other,
-            reserved_other,
         ),
     )
+
+
+def adjusted(balance: Balance, entry: Entry, before: Sequence[Entry]) -> Balance:
+    """Return the balance after new caps, with divergences of their order from all entries before.
+
+    Cost: linear in the entries where the order changes.
+    """
+    new = after(balance, entry, reserved=False)
+    order = new.caps.room.order
+    if order == balance.caps.room.order:
+        return new
+    latest = {one.charge.key: one.charge for one in before if one.charge.kind != "adjust"}
+    open_ = [charge.cost for charge in latest.values() if charge.kind == "reserve"]
+    paid = [one.charge.cost for one in before if one.charge.kind in PAID]
+    spent, reserved = (
+        sum(int(cost.loss.of_order(order)) for cost in costs) for costs in (paid, open_)
+    )
+    return new._replace(spent_divergence=spent, reserved_divergence=reserved)
+
+
+def by_today(entries: Sequence[Entry]) -> Entry | None:
+    """Return the entry that puts an account of an earlier rule under the rule of today, or None.
+
+    It states the same caps by the rule of today, on the day of the last entry, so that whoever
+    brings the same chain forward finds the same entry.
+    """
+    stated = [entry.charge.caps for entry in entries if entry.charge.caps is not None]
+    if not stated or stated[-1].rule == RULE:
+        return None
+    last = entries[-1].charge
+    charge = Charge(last.person, NOTHING, last.day, "adjust", "", stated[-1].of_today())
+    return append(charge, entries[-1])
 
 
 def rebuilt(entries: Sequence[Entry]) -> Balance:
@@ -207,7 +293,12 @@ def rebuilt(entries: Sequence[Entry]) -> Balance:
                 f"ledger entry {entry.sequence} of {first.person} is a {charge.kind} that cannot "
                 "come after the entries before it. Restore the ledger from a backup."
             )
-        balance = after(balance, entry, reserved=reserved)
+        if charge.caps is None:
+            balance = after(balance, entry, reserved=reserved)
+        elif charge.kind == "adjust":
+            balance = adjusted(balance, entry, entries[: entry.sequence])
+        else:  # the first entry, which states the caps and charges
+            balance = after(balance, entry, reserved=reserved)
         latest[charge.key] = charge
     return balance
 
@@ -222,7 +313,9 @@ def _possible(charge: Charge, before: Charge | None, balance: Balance) -> bool:
     if charge.kind in PAID and (charge.kind == "clear_disclosure") != bool(charge.cost.clear):
         return False
     if before is None:
-        return charge.kind in ("reserve", *PAID) and admitted(balance, charge.cost)
+        # what an earlier version admitted, it admitted by a rule that is gone
+        fits = balance.caps.rule < RULE or admitted(balance, charge.cost)
+        return charge.kind in ("reserve", *PAID) and fits
     finished = charge.kind in ("release", *PAID)
     return finished and before.kind == "reserve" and before.cost == charge.cost
 
@@ -243,21 +336,27 @@ def refusal(
             needed=cost.clear,
             residual=balance.residual_clear,
         )
-    needed: Micro | Rho = Rho(cost.micro_rho)
-    most = caps.rho if cost.other else balance.cap_rho
-    left: Micro | Rho = Rho(max(0, most.micro - balance.rho.micro))
-    unit, of = "rho", f"{most} (epsilon {caps.epsilon} at delta {float(caps.delta):g})"
-    nothing_left = left == NO_RHO and balance.epsilon < INFINITE_LOSS
-    if not cost.unbounded and (balance.epsilon <= caps.epsilon or nothing_left):
-        needed, left = Micro(cost.micro_epsilon), balance.residual_epsilon
-        unit, of = "epsilon", str(caps.epsilon)
+    if not cost.unbounded and balance.epsilon <= caps.epsilon:
+        needed, left = Micro(cost.pure), balance.residual_epsilon
+        return InsufficientBudget(
+            f"this survey costs epsilon {needed} and this participant has {left} left of "
+            f"{caps.epsilon}{_spent_on(paid, balance.open)}. Lower the survey's epsilon to {left} "
+            "or choose others with masquerade select.",
+            needed=needed.epsilon,
+            residual=left.epsilon,
+            unit="epsilon",
+        )
+    share = caps.share(cost.loss)
+    needs = math.inf if share is None else float(math.ceil(share * 1000)) / 10
+    rest = float(int(balance.share_left * 1000)) / 10
+    bound = f"epsilon {caps.epsilon} at delta {float(caps.delta):g}"
     return InsufficientBudget(
-        f"this survey costs {unit} {needed} and this participant has {left} left of {of}"
-        f"{_spent_on(paid, balance.open)}. Lower the survey's {unit} to {left} or choose others "
-        "with masquerade select.",
-        needed=needed.micro / MICRO,
-        residual=left.micro / MICRO,
-        unit=unit,
+        f"this survey costs {needs:g} % of the cap, {bound}, and this participant has {rest:g} % "
+        f"left{_spent_on(paid, balance.open)}. Ask fewer questions, offer a level that hides more, "
+        "or choose others with masquerade select.",
+        needed=needs,
+        residual=rest,
+        unit="percent",
     )
 
 

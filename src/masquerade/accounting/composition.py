@@ -1,7 +1,8 @@
-"""Composition: the cost of all answers of a response, a lifetime, or several accounts."""
+"""Composition: the loss of all answers of a response, a lifetime, or several accounts."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +10,76 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 
-from masquerade.accounting.gaussian import Mu
-from masquerade.accounting.kinds import Kind, MaskedNumber, kinds_of, pure_of, rho_of
 from masquerade.accounting.loss_distribution import composed
-from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
-from masquerade.exact import NO_LOSS, Guarantee, Micro
-from masquerade.exact.epsilon_at_delta import epsilon_of_reports
-from masquerade.mechanisms import Mechanism, TwoLayer
+from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Micro
+from masquerade.exact.epsilon_at_delta import epsilon_of_orders
+from masquerade.exact.loss import Loss, no_loss, tail
+from masquerade.exact.number import exact, whole
+from masquerade.exact.pairs import KnownPair, NoisePair, Pair, RhoPair, rho_together
+from masquerade.mechanisms import Mechanism, parse_mechanism
+
+#: How the text of what two parties add up begins.
+TWO_PARTIES = "two-parties:"
+
+
+def pairs_of(mechanisms: Iterable[Mechanism]) -> Counter[Pair]:
+    """Return the worst pairs of a response whose answers are masked by `mechanisms`.
+
+    Parameters
+    ----------
+    mechanisms : iterable of Mechanism
+        One for each answer. Those of the same text form are masked together.
+
+    Raises
+    ------
+    NoGuarantee
+        A mechanism promises nothing, or only an epsilon at a delta, which does not add up.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import DiscreteLaplace
+    >>> pairs_of([DiscreteLaplace(1, 5, epsilon=1)] * 2)
+    Counter({LaplacePair(steps=4, scale=Fraction(4, 1)): 2})
+    """
+    pairs: Counter[Pair] = Counter()
+    for mechanism, count in Counter(mechanisms).items():
+        pairs.update(mechanism.pairs(answers=count))
+    return pairs
+
+
+def pairs_of_text(text: str, *, answers: int = 1) -> Mapping[Pair, int]:
+    """Return the worst pairs of answers by one mechanism, in its text form.
+
+    Sums of two parties are ``two-parties:D/m/v;...`` with, for each block, the largest squared
+    change, that of one coordinate, and the parameter of one party's noise.
+
+    Examples
+    --------
+    >>> pairs_of_text("two-parties:2/1/20;16/16/80")
+    Counter({NoisePair(squared=2, largest=1, variance=Fraction(20, 1)): 1, \
+NoisePair(squared=16, largest=16, variance=Fraction(80, 1)): 1})
+    """
+    if not text.startswith(TWO_PARTIES):
+        return parse_mechanism(text).pairs(answers=answers)
+    blocks = text.removeprefix(TWO_PARTIES)
+    if blocks.startswith("rho="):  # as earlier versions wrote it
+        return {RhoPair(Fraction(exact(blocks.removeprefix("rho="), "rho"))): answers}
+    pairs: Counter[Pair] = Counter()
+    for block in blocks.split(";"):
+        parts = block.split("/", 2)
+        if len(parts) < 3:
+            raise ParameterError(f"a block of {text!r} is {block!r}, expected D/m/v.")
+        squared, largest = (whole(_number(part, text), "change", low=0) for part in parts[:2])
+        pairs[NoisePair(squared, largest, Fraction(exact(parts[2], "variance")))] += answers
+    return pairs
+
+
+def _number(digits: str, text: str) -> int:
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 40:
+        raise ParameterError(f"{digits[:20]!r} in {text[:60]!r} is no whole number.")
+    return int(digits)
 
 
 def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
@@ -48,15 +110,22 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
     """
     if not mechanisms:
         raise ParameterError("there are no mechanisms to compose; give one for each answer.")
-    parts = [mechanism.guarantee(answers=count) for mechanism, count in Counter(mechanisms).items()]
+    groups = Counter(mechanisms)
+    parts = [mechanism.guarantee(answers=count) for mechanism, count in groups.items()]
     assumptions = dict.fromkeys(text for part in parts for text in part.assumptions)
     delta = max(part.delta for part in parts)
     # Different mechanisms draw independently: pure epsilons add (basic composition).
     user, rho = sum((part.epsilon_user for part in parts), NO_LOSS), None
     proven = all(part.status == "proven" for part in parts)
+    loss_event = loss_user = None
+    if proven:
+        loss_user = sum((one.loss(answers=count) for one, count in groups.items()), no_loss())
+        alone = [one.loss(answers=count, changed=1) for one, count in groups.items()]
+        loss_event = max(alone, key=tail)
     if delta and proven:
-        kinds = kinds_of(mechanisms)
-        user, rho = spent(kinds, delta).epsilon, sum(map(rho_of, kinds), NO_RHO)
+        pairs = pairs_of(mechanisms)
+        user = spent(pairs.elements(), delta).epsilon
+        rho = rho_together(pairs)
     return Guarantee(
         epsilon_single=max(part.epsilon_single for part in parts),
         epsilon_event=max(part.epsilon_event for part in parts),
@@ -65,8 +134,10 @@ def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
         assumptions=tuple(assumptions),
         delta=delta,
         status="proven" if proven else "none",
-        rho_event=None if rho is None else Micro(max(map(_rho_event, parts)).micro),
-        rho_user=None if rho is None else Micro(rho.micro),
+        rho_event=None if rho is None else max(map(_rho_event, parts)),
+        rho_user=rho,
+        loss_event=loss_event,
+        loss_user=loss_user,
     )
 
 
@@ -81,9 +152,9 @@ class Spent(Result):
     delta : Fraction
         Probability with which the bound may fail; 0 where pure epsilon is the smallest bound.
     method : str
-        Which bound is the smallest: ``"pure"`` (epsilons add), ``"concentrated"`` (rhos add, then
-        epsilon at delta), ``"gaussian"`` (exact, all Gaussian) or ``"distribution"`` (exact up to
-        a fine grid, all randomized response, discrete Gaussian or Laplace noise, or pure).
+        Which bound is the smallest: ``"pure"`` (epsilons add), ``"renyi"`` (divergences add, then
+        epsilon at delta by the best order) or ``"distribution"`` (exact up to a fine grid, where
+        the worst pair of each report is known).
     bounds : mapping of str to Micro
         Every bound that applies, by its method.
 
@@ -92,7 +163,8 @@ class Spent(Result):
     >>> from fractions import Fraction
     >>> from masquerade.accounting import spent
     >>> from masquerade.exact import Micro
-    >>> found = spent([Micro(1_000_000)] * 3, Fraction(1, 1_000_000))
+    >>> from masquerade.exact.pairs import KnownPair
+    >>> found = spent([KnownPair(Micro(1_000_000))] * 3, Fraction(1, 1_000_000))
     >>> str(found.epsilon), found.method
     ('2.999998', 'distribution')
     """
@@ -103,27 +175,28 @@ class Spent(Result):
     bounds: Mapping[str, Micro]
 
 
-def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
+def spent(charges: Iterable[Pair], delta: Fraction) -> Spent:
     """Return what the reports that were sent cost together.
 
     Parameters
     ----------
-    charges : iterable of Micro, Rho, Mu, MaskedChoice or MaskedNumber
-        One for each report, in any order; may be empty.
+    charges : iterable of Pair
+        One for each report, in any order; may be empty. `pairs_of` returns those of mechanisms.
     delta : Fraction
         Probability with which the bound may fail; with 0 only pure epsilons count.
 
     Privacy
     -------
     Two worlds differ in all answers behind the charges. Each bound holds for a list of mechanisms
-    that was fixed beforehand. Sums of pure epsilon and of rho also hold for lists chosen on the
-    way as long as a cap stops them, see `Caps`; the exact methods are for display.
+    that was fixed beforehand. What holds for lists chosen on the way is the rule of `Caps`; the
+    sharper numbers are for display.
 
     Cost: up to about 0.1 s; the time depends on how many different charges there are.
 
     Examples
     --------
-    >>> both = spent([Micro(100_000)] * 100, Fraction(1, 10**6))
+    >>> from masquerade.exact.pairs import KnownPair
+    >>> both = spent([KnownPair(Micro(100_000))] * 100, Fraction(1, 10**6))
     >>> str(both.bounds["pure"]), both.method, both.epsilon < Micro(5_300_000)
     ('10', 'distribution', True)
     """
@@ -138,30 +211,25 @@ def spent(charges: Iterable[Kind], delta: Fraction) -> Spent:
 
 # What a response promises and what it costs are both asked for, of the same charges.
 @lru_cache(maxsize=1024)
-def _bounds(counts: tuple[tuple[Kind, int], ...], delta: Fraction) -> tuple[tuple[str, Micro], ...]:
-    """Return every bound that applies to so many charges of each kind, by its method."""
-    bounds = {"pure": sum((pure_of(kind) * count for kind, count in counts), NO_LOSS)}
+def _bounds(counts: tuple[tuple[Pair, int], ...], delta: Fraction) -> tuple[tuple[str, Micro], ...]:
+    """Return every bound that applies to so many charges of each pair, by its method."""
+    loss = sum((pair.loss * count for pair, count in counts), no_loss())
+    bounds = {"pure": loss.epsilon}
     if delta and counts:
-        rho = sum((rho_of(kind) * count for kind, count in counts), NO_RHO)
-        bounds["concentrated"] = rho.epsilon(delta)
-        gaussians = [(kind, count) for kind, count in counts if isinstance(kind, Mu)]
-        if len(gaussians) == len(counts):
-            # Gaussian differential privacy composes by squares: mu**2 add (Dong, Roth and Su,
-            # 2022).
-            together = Mu(sum((mu.squared * n for mu, n in gaussians), Fraction(0)))
-            bounds["gaussian"] = together.epsilon(delta)
-        by_kind = dict(counts)
-        distribution = composed(by_kind)
+        bounds["renyi"] = epsilon_of_orders(loss, delta)
+        distribution = composed(dict(counts))
         if distribution is not None:
             bounds["distribution"] = distribution.loss(delta)
-        on_a_lattice = _on_a_lattice(by_kind, delta)
-        if on_a_lattice is not None:
-            found = bounds.get("distribution", on_a_lattice)
-            bounds["distribution"] = min(found, on_a_lattice)
+        if len(counts) == 1:
+            [(pair, count)] = counts
+            known = [bounds.get("distribution"), pair.epsilon_at(delta, reports=count)]
+            exact_ = [one for one in known if one is not None]
+            if exact_:
+                bounds["distribution"] = min(exact_)
     return tuple(bounds.items())
 
 
-def spent_together(accounts: Mapping[str, Iterable[Kind]], delta: Fraction) -> Spent:
+def spent_together(accounts: Mapping[str, Iterable[Pair]], delta: Fraction) -> Spent:
     """Return what a person with several accounts has spent on all of them.
 
     The accounts speak of the same person's answers with separate masks, so that their charges
@@ -170,35 +238,24 @@ def spent_together(accounts: Mapping[str, Iterable[Kind]], delta: Fraction) -> S
 
     Parameters
     ----------
-    accounts : mapping of str to iterable of charges
+    accounts : mapping of str to iterable of Pair
     delta : Fraction
         For all accounts together.
 
     Examples
     --------
-    >>> from fractions import Fraction
-    >>> from masquerade.exact import Micro
-    >>> accounts = {"home": [Micro(1_000_000)], "work": [Micro(2_000_000)]}
+    >>> from masquerade.exact.pairs import KnownPair
+    >>> accounts = {"home": [KnownPair(Micro(1_000_000))], "work": [KnownPair(Micro(2_000_000))]}
     >>> str(spent_together(accounts, Fraction(1, 1_000_000)).epsilon)
     '3'
     """
     return spent(chain.from_iterable(accounts.values()), delta)
 
 
-def _on_a_lattice(counts: Mapping[Kind, int], delta: Fraction) -> Micro | None:
-    """Return the exact epsilon of equal numbers with discrete Gaussian noise."""
-    if len(counts) > 1:
-        return None
-    [(kind, count)] = counts.items()
-    if not isinstance(kind, MaskedNumber) or not kind.change:
-        return None
-    return epsilon_of_reports(kind.change, kind.variance, delta, reports=count)
-
-
-def _rho_event(part: Guarantee) -> Rho:
+def _rho_event(part: Guarantee) -> Micro:
     if part.rho_event is not None:
-        return Rho(part.rho_event.micro)
-    return rho_of_pure(part.epsilon_event)
+        return part.rho_event
+    return rho_together({KnownPair(part.epsilon_event): 1})
 
 
 def compose_linked(
@@ -229,25 +286,29 @@ def compose_linked(
     ('3', '3')
     """
     promise = compose(mechanisms)
+    if not linked or promise.status != "proven":
+        return promise
     # one answer may decide which others are asked, and so change all of their reports
-    event = max([promise.epsilon_event, *(_together(mechanisms, group) for group in linked)])
-    return replace(promise, epsilon_event=event)
+    groups = [_together(mechanisms, group) for group in linked]
+    event = max([promise.epsilon_event, *(epsilon for epsilon, _ in groups)])
+    losses = [loss for loss in (promise.loss_event, *(loss for _, loss in groups)) if loss]
+    return replace(promise, epsilon_event=event, loss_event=max(losses, key=tail))
 
 
-def _together(mechanisms: Sequence[Mechanism], group: Sequence[int]) -> Micro:
-    """Return the loss where the answers of one group may change and no others."""
-    inside = [mechanisms[place] for place in group]
+def _together(mechanisms: Sequence[Mechanism], group: Sequence[int]) -> tuple[Micro, Loss]:
+    """Return epsilon and loss where the answers of one group may change and no others."""
     answers = Counter(mechanisms)
-    joint, alone = NO_LOSS, []
-    for mechanism, changed in Counter(inside).items():
-        # Reports outside of the group tell of the flip probability that they share with it.
-        if isinstance(mechanism, TwoLayer) and changed < answers[mechanism]:
-            joint += mechanism.loss_of_some(changed, answers=answers[mechanism])
-        else:
-            alone += [mechanism] * changed
-    if not alone:
-        return joint
-    promise = compose(alone)
-    if promise.delta and promise.status == "proven":
-        return spent([*kinds_of(alone), joint], promise.delta).epsilon
-    return promise.epsilon_user + joint
+    changed = Counter(mechanisms[place] for place in group)
+    # Reports outside of the group may tell of a flip probability that they share with it.
+    losses = [one.loss(answers=answers[one], changed=count) for one, count in changed.items()]
+    loss = sum(losses, no_loss())
+    if not math.isinf(loss.pure):
+        return loss.epsilon, loss
+    delta = max(one.guarantee().delta for one in changed)
+    if not delta:
+        return INFINITE_LOSS, loss
+    pairs: Counter[Pair] = Counter()
+    for (one, count), part in zip(changed.items(), losses, strict=True):
+        whole_ = count == answers[one] or math.isinf(part.pure)
+        pairs.update(one.pairs(answers=count) if whole_ else {KnownPair(part.epsilon): 1})
+    return spent(pairs.elements(), delta).epsilon, loss

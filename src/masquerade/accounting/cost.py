@@ -5,17 +5,40 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from masquerade.accounting.caps import is_gaussian
-from masquerade.accounting.composition import compose
-from masquerade.accounting.kinds import is_clear, kinds_of, rho_of
-from masquerade.accounting.rho import NO_RHO, Rho, rho_of_pure
-from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
+from masquerade.accounting.composition import compose, pairs_of_text
+from masquerade.errors import NeighbourMismatch, NoGuarantee, ParameterError
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
+from masquerade.exact.loss import REPLACE, Loss, no_loss, pure_loss, rho_loss
+from masquerade.exact.pairs import KnownPair, Pair, RhoPair, rho_together
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import mechanism_of
+
+
+class Earlier(NamedTuple):
+    """Amounts of a cost as versions before rule 3 wrote them; they are hashed, and not believed.
+
+    Attributes
+    ----------
+    user : Micro
+        Pure epsilon of all answers together.
+    protected : Micro or None
+        As `user`, of the answers that are not in clear; given where some are.
+    rho : Micro or None
+        Zero-concentrated loss of the same answers, where it was given.
+    gaussian : bool
+        Whether it was written that all noise is Gaussian. It decides nothing.
+    """
+
+    user: Micro
+    protected: Micro | None = None
+    rho: Micro | None = None
+    gaussian: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +49,20 @@ class Cost:
     ----------
     mechanisms : tuple of str
         Text form of the mechanism of each answer, in order.
-    event, user : Micro
-        Pure epsilon for one changed answer and for all answers together; infinite where an answer
-        is sent in clear or masked without a pure epsilon.
-    protected : Micro, optional
-        As `user`, for the answers that are not in clear; given where there are some in clear.
-    rho : Rho, optional
-        Of the same answers; left out where it is to follow from `protected`.
+    event : Micro
+        Pure epsilon for one changed answer; infinite where an answer is sent in clear or masked
+        without a pure epsilon.
+    loss : Loss
+        Of all answers of a person that are not in clear, other answers in their place.
     clear : int
-        How many answers are sent in clear. They are in neither `protected` nor `rho`.
-    gaussian : bool
-        Whether all protected answers count as masked by Gaussian noise; see `caps.is_gaussian`.
-    micro_epsilon, unbounded, micro_rho, other : int
-        Derived: `protected` where it is finite, else 0; 1 where it is not; the rho that counts; 1
-        where there is one that is not Gaussian.
-    plain : bool
-        Derived: whether only the first four are given.
+        How many answers are sent in clear. They are not in `loss`.
+    earlier : Earlier, optional
+        The amounts of an entry that an earlier version wrote.
+    user : Micro
+        Derived: pure epsilon of all answers together.
+    pure, unbounded, clock, unclocked : int
+        Derived, what a balance adds up: the amount where it is finite, else 0, and 1 where it is
+        not.
     digest : str
         Derived: SHA-256 of everything given.
 
@@ -50,51 +71,48 @@ class Cost:
     >>> from masquerade.mechanisms import RandomizedResponse
     >>> masks = [RandomizedResponse(2, epsilon=1), RandomizedResponse(5, epsilon=2)]
     >>> cost = Cost.of("survey-1", masks)
-    >>> str(cost.event), str(cost.user)
-    ('2', '3')
+    >>> str(cost.event), str(cost.user), cost.loss.of_order(2)
+    ('2', '3', 2358511)
     """
 
     survey: str
     mechanisms: tuple[str, ...]
     event: Micro
-    user: Micro
-    protected: Micro | None = None
-    rho: Rho | None = None
+    loss: Loss
     clear: int = 0
-    gaussian: bool = False
-    micro_epsilon: int = field(init=False, repr=False, compare=False)
+    earlier: Earlier | None = None
+    user: Micro = field(init=False, repr=False, compare=False)
+    pure: int = field(init=False, repr=False, compare=False)
     unbounded: int = field(init=False, repr=False, compare=False)
-    micro_rho: int = field(init=False, repr=False, compare=False)
-    other: int = field(init=False, repr=False, compare=False)
-    plain: bool = field(init=False, repr=False, compare=False)
+    clock: int = field(init=False, repr=False, compare=False)
+    unclocked: int = field(init=False, repr=False, compare=False)
     digest: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.clear < 0 or (self.clear and self.user != INFINITE_LOSS):
+        loss = self.loss
+        if (loss.relation, loss.unit) != (REPLACE, "person"):
+            raise NeighbourMismatch(
+                f"a ledger counts what other answers of a person would change, and this loss is of "
+                f"{loss.relation}, {loss.unit}; convert it with as_replace, and state all that a "
+                "person gives."
+            )
+        if self.clear < 0 or (self.clear and self.event != INFINITE_LOSS):
             raise ParameterError(
-                f"clear is {self.clear} and user is {self.user}; an answer in clear has an "
+                f"clear is {self.clear} and event is {self.event}; an answer in clear has an "
                 "infinite loss and is counted as one, never as nothing."
             )
-        if (self.protected is None) == bool(self.clear):
+        if math.inf in loss.orders:
             raise ParameterError(
-                f"protected is {self.protected} and clear is {self.clear}; it is given where "
-                "answers are sent in clear, and only there."
+                "a loss without any bound is that of an answer in clear; count it in `clear`."
             )
-        protected = self.user if self.protected is None else self.protected
-        infinite = math.isinf(protected.micro)
-        rho = rho_of_pure(protected) if self.rho is None else self.rho
-        if not infinite and math.isinf(rho.micro):
-            raise ParameterError(
-                f"rho is infinite and the pure epsilon is {protected}, which bounds it; leave rho "
-                "out."
-            )
+        unbounded, unclocked = math.isinf(loss.pure), math.isinf(loss.clock)
+        user = INFINITE_LOSS if self.clear else loss.epsilon
         derived = {
-            "micro_epsilon": 0 if infinite else protected.micro,
-            "unbounded": int(infinite),
-            # Without any bound a response fits no cap: see `Caps.admit`.
-            "micro_rho": rho.micro,
-            "other": int(not self.gaussian and rho != NO_RHO),
-            "plain": self.rho is None and not self.clear and not self.gaussian,
+            "user": user if self.earlier is None else self.earlier.user,
+            "pure": 0 if unbounded else loss.pure,
+            "unbounded": int(unbounded),
+            "clock": 0 if unclocked else loss.clock,
+            "unclocked": int(unclocked),
             "digest": hashlib.sha256(self._line().encode(errors="surrogatepass")).hexdigest(),
         }
         for name, value in derived.items():
@@ -103,9 +121,43 @@ class Cost:
     def _line(self) -> str:
         # Every text has its length before it, so that no boundary between fields can be moved.
         texts = "".join(f"{len(text)}:{text}" for text in (self.survey, *self.mechanisms))
-        given = [None if x is None else x.micro for x in (self.protected, self.rho)]
-        clear = f"{self.clear} gaussian" if self.gaussian else f"{self.clear}"
-        return f"{self.event.micro} {self.user.micro} {given[0]} {given[1]} {clear} {texts}"
+        if self.earlier is None:
+            orders = ",".join(map(str, self.loss.orders))
+            amounts = f"{self.event.micro} {self.loss.pure} {orders} {self.loss.clock}"
+            return f"3 {amounts} {self.clear} {texts}"
+        user, protected, rho, gaussian = self.earlier
+        given = [None if x is None else x.micro for x in (protected, rho)]
+        clear = f"{self.clear} gaussian" if gaussian else f"{self.clear}"
+        return f"{self.event.micro} {user.micro} {given[0]} {given[1]} {clear} {texts}"
+
+    @property
+    def plain(self) -> bool:
+        """Whether an entry of the earliest form holds it."""
+        earlier = self.earlier
+        return earlier is not None and earlier[2:] == (None, False) and not self.clear
+
+    @property
+    def rho(self) -> Micro:
+        """Zero-concentrated loss of the protected answers that is known, for tables of it."""
+        if self.earlier is not None and self.earlier.rho is not None:
+            return self.earlier.rho
+        pairs = _masked_pairs(self.mechanisms)
+        if pairs:
+            return rho_together(dict(pairs))
+        if self.unbounded:
+            return Micro(-(-int(self.loss.orders[0]) // 2))  # known by rho: D_2 is 2 rho
+        return rho_together({KnownPair(self.loss.epsilon): 1})
+
+    def charges(self) -> list[Pair]:
+        """Return the pairs of the protected answers, as finely as their mechanisms are known."""
+        known = _masked_pairs(self.mechanisms)
+        loss = sum((pair.loss * count for pair, count in known), no_loss())
+        # Never less than what was charged.
+        if known and loss.pure >= self.loss.pure and loss.of_order(2) >= self.loss.of_order(2):
+            return [pair for pair, count in known for _ in range(count)]
+        if not self.unbounded:
+            return [KnownPair(self.loss.epsilon)]
+        return [RhoPair(Fraction(int(self.rho.micro), MICRO))]
 
     @classmethod
     def of(cls, survey: str, mechanisms: Iterable[Mechanism | str]) -> Cost:
@@ -122,23 +174,112 @@ class Cost:
         """
         asked = [mechanism_of(mechanism) for mechanism in mechanisms]
         # all answers of one mechanism together: they may share a flip probability
-        kinds = {mechanism: kinds_of([mechanism] * n) for mechanism, n in Counter(asked).items()}
-        in_clear = {mechanism for mechanism, found in kinds.items() if any(map(is_clear, found))}
-        masked = [mechanism for mechanism in asked if mechanism not in in_clear]
-        event = protected = NO_LOSS
+        losses = {one: one.loss(answers=count) for one, count in Counter(asked).items()}
+        masked = [one for one in asked if not losses[one].in_clear]
+        event = NO_LOSS
         if masked:
             promise = compose(masked)
-            event, protected = promise.epsilon_event, promise.epsilon_user
-            if promise.delta:  # an epsilon at a delta, which does not add up
-                event = protected = INFINITE_LOSS
+            # an epsilon at a delta does not add up
+            event = INFINITE_LOSS if promise.delta else promise.epsilon_event
         clear = len(asked) - len(masked)
+        protected = sum((losses[one] for one in dict.fromkeys(masked)), no_loss())
         return cls(
             survey,
             tuple(str(mechanism) for mechanism in asked),
             event=INFINITE_LOSS if clear else event,
-            user=INFINITE_LOSS if clear else protected,
-            protected=protected if clear else None,
-            rho=sum((rho_of(kind) for m in dict.fromkeys(masked) for kind in kinds[m]), NO_RHO),
+            loss=protected,
             clear=clear,
-            gaussian=bool(masked) and all(is_gaussian(kind) for m in masked for kind in kinds[m]),
         )
+
+    @classmethod
+    def of_earlier(
+        cls,
+        survey: str,
+        mechanisms: tuple[str, ...],
+        *,
+        event: Micro,
+        clear: int,
+        amounts: Earlier,
+    ) -> Cost:
+        """Return a cost as an earlier version wrote it, with its loss by the rule of today.
+
+        The loss is that of its mechanisms; where they are unknown or give less than was charged,
+        that of the charged pure epsilon, else of the charged rho, without a clock.
+        """
+        charged = amounts.user if amounts.protected is None else amounts.protected
+        rho = rho_together({KnownPair(charged): 1}) if amounts.rho is None else amounts.rho
+        loss = _loss_of_charged(mechanisms, charged, rho)
+        return cls(survey, mechanisms, event=event, loss=loss, clear=clear, earlier=amounts)
+
+
+def _loss_of_charged(mechanisms: tuple[str, ...], charged: Micro, rho: Micro) -> Loss:
+    known = _masked_pairs(mechanisms)
+    loss = sum((pair.loss * count for pair, count in known), no_loss())
+    if not math.isinf(charged.micro):
+        # of many answers together, epsilons were rounded once
+        enough = bool(known) and Micro(loss.pure) >= charged
+        return loss.within_pure(charged) if enough else pure_loss(charged)
+    # each answer was rounded up then
+    found = sum((rho_together({pair: 1}) * count for pair, count in known), NO_LOSS)
+    enough = bool(known) and found >= rho
+    return loss if enough else rho_loss(Fraction(int(rho.micro), MICRO))
+
+
+@lru_cache(maxsize=4096)
+def _masked_pairs(mechanisms: tuple[str, ...]) -> tuple[tuple[Pair, int], ...]:
+    """Return the pairs of all answers that are not in clear; none where a text is unknown."""
+    pairs: Counter[Pair] = Counter()
+    try:
+        for text, count in Counter(mechanisms).items():
+            pairs.update(pairs_of_text(text, answers=count))
+    except (ParameterError, NoGuarantee):
+        return ()  # written by another version, or by hand
+    return tuple((pair, n) for pair, n in pairs.items() if n and not pair.loss.in_clear)
+
+
+def amounts_of(cost: Cost) -> dict[str, Any]:
+    """Return the amounts of a cost as JSON has them: whole millionths, or ``"inf"``."""
+    if cost.earlier is None:
+        return {
+            "event": _written(cost.event.micro),
+            "pure": _written(cost.loss.pure),
+            "orders": [_written(amount) for amount in cost.loss.orders],
+            "clock": _written(cost.loss.clock),
+            "clear": cost.clear,
+        }
+    user, protected, rho, gaussian = cost.earlier
+    return {
+        "event": _written(cost.event.micro),
+        "user": _written(user.micro),
+        "protected": None if protected is None else _written(protected.micro),
+        "rho": None if rho is None else _written(rho.micro),
+        "clear": cost.clear,
+        **({"gaussian": True} if gaussian else {}),
+    }
+
+
+def cost_of(survey: str, mechanisms: tuple[str, ...], amounts: Mapping[str, Any]) -> Cost:
+    """Return the cost of written amounts, of this version or an earlier one."""
+    event = Micro(_read(amounts["event"]))
+    if "orders" in amounts:
+        orders = tuple(map(_read, amounts["orders"]))
+        loss = Loss(REPLACE, "person", _read(amounts["pure"]), orders, _read(amounts["clock"]))
+        return Cost(survey, mechanisms, event, loss, amounts["clear"])
+    protected, rho = (
+        None if amounts[name] is None else Micro(_read(amounts[name]))
+        for name in ("protected", "rho")
+    )
+    # "gaussian" was written only where true
+    earlier = Earlier(
+        Micro(_read(amounts["user"])), protected, rho, bool(amounts.get("gaussian", False))
+    )
+    return Cost.of_earlier(survey, mechanisms, event=event, clear=amounts["clear"], amounts=earlier)
+
+
+def _written(micro: float) -> int | str:
+    # JSON has no infinity
+    return micro if isinstance(micro, int) else "inf"
+
+
+def _read(micro: int | str) -> int | float:
+    return math.inf if micro == "inf" else int(micro)

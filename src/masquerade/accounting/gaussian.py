@@ -3,7 +3,7 @@
 ``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e**epsilon Phi(-mu/2 - epsilon/mu)`` (Balle and Wang,
 2018), and mechanisms of strengths mu_i together have ``sqrt(sum of mu_i**2)`` (Dong, Roth and Su,
 2022). All of this is for noise on the real line. Noise on a lattice has nearly the same epsilon,
-sometimes above it, so a number with it is priced by `MaskedNumber`, and a vector by
+sometimes above it; `masquerade.exact.loss.noise` counts it, and at one delta a vector has
 `lattice_epsilon`:
 
 A whole vector m plus discrete Gaussian noise of parameter v is nearly a function of m plus Gaussian
@@ -21,12 +21,9 @@ most ``r`` times and at least ``1 / r`` times the probability that it has with r
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from masquerade.accounting.rho import Rho
-from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 from masquerade.exact.number import in_range
 
@@ -36,56 +33,6 @@ _LATTICE_SHARE = 1e-12  # far above r - 1 and 2 ln r
 
 #: Squared steps of a discrete Gaussian that pay for its being one: t in the module's docstring.
 ROUNDED = 4
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Mu:
-    """A Gaussian-DP strength, held as its exact square so that strengths add without rounding.
-
-    Parameters
-    ----------
-    squared : Fraction
-        Of mu: (largest change of the answer / standard deviation of the noise)**2.
-
-    Examples
-    --------
-    >>> together = Mu.of(Fraction(2, 3)) * 7
-    >>> together.epsilon(Fraction(1, 10**6)) <= Micro(10_000_000)
-    True
-    """
-
-    squared: Fraction
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.squared, Fraction) or self.squared < 0:
-            raise ParameterError(f"squared is {self.squared!r}, expected a fraction, at least 0.")
-
-    @classmethod
-    def of(cls, mu: Fraction) -> Mu:
-        """Return the strength mu."""
-        return cls(Fraction(mu) ** 2)
-
-    @property
-    def mu(self) -> float:
-        """The strength, rounded up."""
-        return math.sqrt(self.squared) * (1 + 1e-15)
-
-    @property
-    def rho(self) -> Rho:
-        """Zero-concentrated loss, mu**2 / 2."""
-        return Rho.of(self.squared / 2)
-
-    def epsilon(self, delta: Fraction) -> Micro:
-        """Return the epsilon at `delta`, rounded up."""
-        return Micro.of_bound(gaussian_epsilon(_below(delta), mu=self.mu), error=0.0)
-
-    def __add__(self, other: Mu) -> Mu:
-        return Mu(self.squared + other.squared)
-
-    def __mul__(self, times: int) -> Mu:
-        return Mu(self.squared * times)
-
-    __rmul__ = __mul__
 
 
 def gaussian_delta(epsilon: float, *, mu: float) -> float:
@@ -189,7 +136,7 @@ def lattice_epsilon(squared: Fraction, *, variance: Fraction, delta: Fraction) -
     if variance <= ROUNDED:
         return INFINITE_LOSS
     # delta(epsilon) <= r delta'(epsilon - 2 ln r): the share covers both corrections
-    mu = Mu(squared / (variance - ROUNDED)).mu
+    mu = math.sqrt(squared / (variance - ROUNDED)) * (1 + 1e-15)
     epsilon = gaussian_epsilon(_below(delta) * (1 - _LATTICE_SHARE), mu=mu)
     return Micro.of_bound(epsilon, error=_LATTICE_SHARE)
 

@@ -21,19 +21,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from masquerade.accounting.balance import Balance, admitted, after, rebuilt, refusal
+from masquerade.accounting.balance import (
+    NOTHING,
+    Balance,
+    adjusted,
+    admitted,
+    after,
+    rebuilt,
+    refusal,
+)
 from masquerade.accounting.caps import Caps
-from masquerade.accounting.chain import PAID, Charge, Entry, entry_at
+from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, entry_at
 from masquerade.accounting.composition import Spent
 from masquerade.accounting.cost import Cost
-from masquerade.accounting.statement import spent_by, statement
 from masquerade.accounting.storage import Change, Storage
+from masquerade.accounting.words import spent_by, statement
 from masquerade.answers.result import Result
 from masquerade.errors import BrokenChain, KeyConflict, NotReserved, ParameterError
-from masquerade.exact import NO_LOSS, Coins
+from masquerade.exact import Coins
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_NOTHING = Cost("", (), NO_LOSS, NO_LOSS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class LedgerStatistics(Result):
     clear : int
         Answers sent in clear.
     exhausted : int
-        Persons with less than a hundredth of their cap left, in epsilon and in rho.
+        Persons with less than a hundredth of their cap left, by every condition.
 
     Examples
     --------
@@ -240,10 +247,7 @@ masquerade select.
             counts["entries"] += balance.entries
             counts["reservations"] += balance.open
             counts["clear"] += balance.spent_clear
-            counts["exhausted"] += (
-                100 * balance.residual_epsilon.micro < balance.caps.epsilon.micro
-                and 100 * balance.residual_rho.micro < balance.cap_rho.micro
-            )
+            counts["exhausted"] += not balance.percent_left
         names = ("persons", "entries", "reservations", "clear", "exhausted")
         return LedgerStatistics(**{name: counts[name] for name in names})
 
@@ -304,19 +308,35 @@ masquerade select.
         if not person:
             raise ParameterError("person may not be empty.")
         day = self._today()
+        # Caps of another order need all entries; read before the account is locked, and again where
+        # somebody was sooner.
+        while True:
+            entries = self._storage.read(person)[1]
+            head = entries[-1].hash if entries else GENESIS
 
-        def decide(balance: Balance | None, latest: Entry | None) -> Change:
-            balance = balance or self._fresh
-            if not may_rise and not caps.within(balance.caps):
-                raise ParameterError(
-                    f"the caps are {_caps(balance.caps)} and would become {_caps(caps)}; this only "
-                    "lowers them. Use raise_caps once the person has confirmed it and waited."
-                )
-            charge = Charge(person, _NOTHING, day, "adjust", "", caps)
-            entry = entry_at(charge, balance.entries, balance.head)
-            return entry, after(balance, entry, reserved=False)
+            def decide(
+                balance: Balance | None,
+                latest: Entry | None,
+                head: str = head,
+                entries: Sequence[Entry] = entries,
+            ) -> Change:
+                balance = balance or self._fresh
+                if balance.head != head:
+                    raise _Moved
+                if not may_rise and not caps.within(balance.caps):
+                    raise ParameterError(
+                        f"the caps are {_caps(balance.caps)} and would become {_caps(caps)}; this "
+                        "only lowers them. Use raise_caps once the person has confirmed it and "
+                        "waited."
+                    )
+                charge = Charge(person, NOTHING, day, "adjust", "", caps)
+                entry = entry_at(charge, balance.entries, balance.head)
+                return entry, adjusted(balance, entry, entries)
 
-        return self._storage.change(person, "", decide)
+            try:
+                return self._storage.change(person, "", decide)
+            except _Moved:
+                continue
 
     def _rebuilt(self, person: str) -> tuple[Balance, Balance | None]:
         stored, entries = self._storage.read(person)
@@ -345,6 +365,10 @@ masquerade select.
             # checked once a day and not for each charge
             self._known_day = day
         return day
+
+
+class _Moved(Exception):
+    """Somebody else changed the account meanwhile."""
 
 
 class _Refused(Exception):

@@ -27,17 +27,10 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
-from masquerade.accounting.kinds import (
-    Kind,
-    LaplaceNumber,
-    MaskedChoice,
-    MaskedNumber,
-    rho_of,
-)
 from masquerade.answers.result import Result
-from masquerade.errors import ParameterError
 from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats
+from masquerade.exact.pairs import Pair, Points
 
 _POINTS = 4096  # of the grid, over the losses that matter
 _FINE_POINTS, _FEW = 16384, 4  # a few reports have a few sharp losses, and are added up quickly
@@ -46,8 +39,7 @@ _ULP = 2.0**-52  # twice what one operation can be off, relatively
 _SINGLE_ERROR = 256 * _ULP  # of a probability of one report, relative
 _ERROR = 1e-9  # of the losses on the grid: relative, far above their rounding
 _DEVIATIONS = 14
-_LARGEST_VARIANCE = 10**10  # in squared steps; the lattice is summed point by point
-_LARGEST_CHANGE = 1 << 20  # in steps, likewise
+_EXACT = 3  # losses of a response: one size, nothing, the same below 0
 _HALVINGS = 100
 
 
@@ -69,9 +61,10 @@ class LossDistribution(Result):
 
     Examples
     --------
-    >>> from masquerade.accounting import MaskedChoice, composed
+    >>> from masquerade.accounting import composed
     >>> from masquerade.exact import Micro
-    >>> found = composed({MaskedChoice(2, Micro(1_000_000)): 10})
+    >>> from masquerade.exact.pairs import KnownPair
+    >>> found = composed({KnownPair(Micro(1_000_000)): 10})
     >>> round(found.epsilon(1e-6), 2)
     10.0
     """
@@ -114,6 +107,16 @@ class LossDistribution(Result):
             low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
         return high
 
+    def quantile(self, chance: float) -> float:
+        """Return a loss that is exceeded with a probability of at most `chance`, rounded up."""
+        # each probability may be rounded down, and so their sum
+        more = 1 + self.error + len(self.probability) * _ULP
+        above = np.cumsum(self.probability[::-1])[::-1] * more
+        within = np.flatnonzero(above + self.infinite <= chance)
+        if not len(within):
+            return math.inf if self.infinite > chance else (self.start + len(above) - 1) * self.step
+        return float((self.start + within[0] - 1) * self.step)
+
     def loss(self, delta: Fraction) -> Micro:
         """Return the epsilon at `delta` as an amount, rounded up."""
         epsilon = self.epsilon(float(delta) * (1 - _ERROR))
@@ -144,100 +147,54 @@ class LossDistribution(Result):
         return half + half + self if count % 2 else half + half
 
 
-def composed(counts: Mapping[Kind, int]) -> LossDistribution | None:
-    """Return the loss distribution of all masks together; None where a kind has no known pair.
+def composed(counts: Mapping[Pair, int]) -> LossDistribution | None:
+    """Return the loss distribution of all masks together; None where a pair's is not known.
 
     Parameters
     ----------
-    counts : mapping of Kind to int
+    counts : mapping of Pair to int
         How often each was used, at least once.
 
     Notes
     -----
-    A `Micro` stands for any mechanism of that epsilon and is composed as two-option randomized
-    response, its worst case (Kairouz, Oh and Viswanath, 2015). A smaller change of an answer under
-    discrete Gaussian or Laplace noise is never easier to tell: for a shift of a log-concave
-    distribution the best tests are thresholds, and their power grows with the shift.
+    What is known by its epsilon alone is composed as two-option randomized response, its worst case
+    (Kairouz, Oh and Viswanath, 2015). A smaller change of an answer under discrete Gaussian or
+    Laplace noise is never easier to tell: for a shift of a log-concave distribution the best tests
+    are thresholds, and their power grows with the shift.
 
     Cost: about 0.1 s for thousands of reports.
 
     Examples
     --------
-    >>> from masquerade.accounting import MaskedChoice
     >>> from masquerade.exact import Micro
-    >>> round(composed({MaskedChoice(2, Micro(1_000_000)): 10}).epsilon(1e-6), 2)
+    >>> from masquerade.exact.pairs import KnownPair
+    >>> round(composed({KnownPair(Micro(1_000_000)): 10}).epsilon(1e-6), 2)
     10.0
     """
-    if not counts or not all(_has_pair(kind) for kind in counts):
+    points = {pair: pair.points() for pair in counts}
+    known = {pair: one for pair, one in points.items() if one is not None}
+    if not counts or len(known) < len(counts):
         return None
-    alone = next(iter(counts)) if len(counts) == 1 else None
-    if isinstance(alone, Micro | MaskedChoice):
-        step = _epsilon(alone)  # every loss is on this grid, without a split
+    alone = next(iter(known.values())) if len(known) == 1 else None
+    if alone is not None and len(alone.loss) <= _EXACT:
+        step = float(alone.loss[0])  # every loss is on this grid, without a split
     else:
-        rho = sum(rho_of(kind).rho * count for kind, count in counts.items())
-        points = _FINE_POINTS if sum(counts.values()) <= _FEW else _POINTS
+        rho = sum(float(pair.rho) * count for pair, count in counts.items())
+        size = _FINE_POINTS if sum(counts.values()) <= _FEW else _POINTS
         # losses of Gaussian noise have mean rho and variance 2 rho
-        step = (rho + _DEVIATIONS * math.sqrt(2 * rho)) / points
+        step = (rho + _DEVIATIONS * math.sqrt(2 * rho)) / size
     if step == 0:
         return LossDistribution(1.0, 0, np.ones(1), 0.0, 0.0)
-    parts = [_single(kind, step).times(count) for kind, count in counts.items()]
+    parts = [_single(known[pair], step).times(count) for pair, count in counts.items()]
     return reduce(LossDistribution.__add__, parts)
 
 
-def _has_pair(kind: Kind) -> bool:
-    if isinstance(kind, MaskedNumber):
-        return kind.variance <= _LARGEST_VARIANCE
-    if isinstance(kind, LaplaceNumber):
-        return kind.change <= _LARGEST_CHANGE
-    return isinstance(kind, Micro | MaskedChoice) and _epsilon(kind) < math.inf
-
-
-def _epsilon(kind: Micro | MaskedChoice) -> float:
-    return kind.epsilon if isinstance(kind, Micro) else kind.epsilon.epsilon
-
-
-def _single(kind: Kind, step: float) -> LossDistribution:
+def _single(points: Points, step: float) -> LossDistribution:
     """Return the loss distribution of one use, on a grid."""
-    if isinstance(kind, MaskedNumber):
-        return _of_number(kind, step)
-    if isinstance(kind, LaplaceNumber):
-        return _of_laplace(kind, step)
-    if not isinstance(kind, Micro | MaskedChoice):
-        raise ParameterError(f"{kind!r} has no known pair of distributions.")
-    symbols = kind.symbols if isinstance(kind, MaskedChoice) else 2
-    size = _epsilon(kind)
-    keep = 1 / (1 + (symbols - 1) * math.exp(-size))
-    other = keep * math.exp(-size)
-    # Reports of the one answer, of neither, of the other; probabilities are those under the first.
-    loss = np.array([size, 0.0, -size])
-    probability = np.array([keep, (symbols - 2) * other, other])
-    return _on_grid(loss, probability, step)
-
-
-def _of_number(kind: MaskedNumber, step: float) -> LossDistribution:
-    deviation = math.sqrt(kind.variance)
-    reach = math.ceil(_DEVIATIONS * deviation) + 1
-    x = np.arange(-reach, reach + 1, dtype=np.float64)
-    weight = np.exp(-(x**2) / (2 * float(kind.variance)))
-    # ln (P / Q) at x, of centres 0 and `change`: ((x - change)**2 - x**2) / (2 variance)
-    loss = (kind.change**2 - 2 * kind.change * x) / (2 * float(kind.variance))
-    on_grid = _on_grid(loss, weight / weight.sum(), step)
-    # The weights beyond `reach` add to less than the integral, all of them to more than it.
-    from scipy.special import ndtr  # dear to load, as `gaussian` says
-
-    tail = 2 * float(ndtr(-reach / deviation))
-    infinite = on_grid.infinite + tail
-    error = on_grid.error + len(x) * _ULP  # the sum of the weights
+    on_grid = _on_grid(points.loss, points.probability, step)
+    infinite = on_grid.infinite + points.beyond
+    error = on_grid.error + len(points.loss) * _ULP  # the sum of the weights
     return LossDistribution(step, on_grid.start, on_grid.probability, infinite, error)
-
-
-def _of_laplace(kind: LaplaceNumber, step: float) -> LossDistribution:
-    h, size = float(1 / kind.scale), float(kind.change / kind.scale)
-    between = np.arange(1, kind.change, dtype=np.float64)
-    loss = np.concatenate([[size], size - 2 * h * between, [-size]])
-    # At or below the answer, between it and the other one, and beyond that.
-    weight = np.concatenate([[1.0], -math.expm1(-h) * np.exp(-h * between), [math.exp(-size)]])
-    return _on_grid(loss, weight / (1 + math.exp(-h)), step)
 
 
 def _on_grid(loss: Floats, probability: Floats, step: float) -> LossDistribution:

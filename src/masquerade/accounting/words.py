@@ -1,15 +1,27 @@
-"""Losses and privacy levels in words and odds that need no formula."""
+"""Losses and privacy levels in words and odds that need no formula.
+
+What people read comes from the loss itself: `tail` bounds what somebody can come to believe, but
+for a chance of one in a million that is said in a sentence of its own. A delta is no such chance
+and stands in no sentence for people.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
-from masquerade.accounting.trade_off import NO_CHANCE
+from masquerade.accounting.balance import Balance
+from masquerade.accounting.caps import RULE, least_cap
+from masquerade.accounting.chain import PAID, Entry
+from masquerade.accounting.composition import TWO_PARTIES, Spent, spent
+from masquerade.accounting.trade_off import largest_power
 from masquerade.answers.result import Result
-from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Micro
+from masquerade.errors import NoGuarantee
+from masquerade.exact import MICRO, Guarantee, Micro
+from masquerade.exact.loss import RARE, Loss, no_loss, pure_loss, rho_loss, tail
 from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
     BitwiseResponse,
@@ -22,6 +34,17 @@ from masquerade.mechanisms import (
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(10, 100))
 
 _NEARLY_ALWAYS = 0.999
+#: After the sentences of everybody who sends masks.
+AFTER = "after seeing what you send"
+
+RARELY = f"The chance that what is sent shows more than that is at most 1 in {int(1 / RARE):,}."
+
+_METHODS = {
+    "pure": "That is the sum of what each response cost, and holds outright.",
+    "renyi": "That is added up in Renyi divergences, as if your responses had been fixed "
+    "beforehand.",
+    "distribution": "That is the exact sum, as if your responses had been fixed beforehand.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +54,8 @@ class Explanation(Result):
     Attributes
     ----------
     one_answer, all_answers : str
-        What anyone can come to believe about one answer, and about all of them together.
+        What somebody who knows all your other answers can come to believe about one, and what
+        anybody can about all of them together.
 
     Examples
     --------
@@ -66,22 +90,15 @@ def highest_belief(loss: Micro, *, prior: float = 0.5) -> float:
     return prior / (prior + (1 - prior) * math.exp(-loss.epsilon))
 
 
-def power_in_words(power: Callable[[float], float]) -> str:
+def power_in_words(loss: Loss) -> str:
     """Return how many of 100 people could be told by what they send, in words.
-
-    Parameters
-    ----------
-    power : callable
-        The largest power at a false-positive rate, such as `largest_power`.
 
     Examples
     --------
-    >>> from functools import partial
-    >>> from masquerade.accounting import largest_power
-    >>> power_in_words(partial(largest_power, loss=Micro(1_000_000)))[-62:]
+    >>> power_in_words(pure_loss(Micro(1_000_000)))[-62:]
     'is right about at most 2.8, 13.6 or 27.2 of 100 who gave them.'
     """
-    powers = [power(float(rate)) for rate in RATES]
+    powers = [largest_power(float(rate), loss=loss) for rate in RATES]
     if powers[0] >= _NEARLY_ALWAYS:
         return "Whoever looks at what you send may tell your answers nearly for certain."
     *first, last = map(_percent, powers)
@@ -93,54 +110,89 @@ def power_in_words(power: Callable[[float], float]) -> str:
     )
 
 
-def risk_in_words(
-    loss: Micro, *, prior: Fraction = Fraction(1, 100), delta: Fraction = NO_CHANCE
-) -> str:
+def risk_in_words(loss: Loss, *, prior: Fraction = Fraction(1, 100)) -> str:
     """Return what somebody who suspects you can come to think, in words.
 
     Parameters
     ----------
     prior : Fraction
         Probability they held before, above 0 and below 1.
-    delta : Fraction
-        Probability with which the bound may fail.
 
     Examples
     --------
-    >>> risk_in_words(Micro(1_000_000))[47:]
-    'with 1 in 100 can suspect it with at most 1 in 37 after seeing what you send.'
+    >>> risk_in_words(pure_loss(Micro(1_000_000)))[42:]
+    'you with 1 in 100 can suspect it with at most 1 in 37 after seeing what you send.'
     """
     in_range(prior, "prior", above=0, below=1)
-    after = highest_belief(loss, prior=float(prior))
+    after = highest_belief(tail(loss), prior=float(prior))
     reached = f"at most {_one_in(after)}" if after < _NEARLY_ALWAYS else "near certainty"
     return (
-        f"Somebody who suspected a certain answer of you with {_one_in(float(prior))} can suspect "
-        f"it with {reached} after seeing what you send.{_but_for(delta)}"
+        f"Somebody who suspected certain answers of you with {_one_in(float(prior))} can suspect "
+        f"it with {reached} {AFTER}.{_rarely(loss)}"
     )
 
 
-def explain(guarantee: Guarantee) -> Explanation:
+def explain(guarantee: Guarantee, *, after: str = AFTER) -> Explanation:
     """Return what `guarantee` means, in odds.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Of a person's answers.
+    after : str
+        What the observer sees, in words.
 
     Examples
     --------
     >>> import textwrap
     >>> from masquerade.mechanisms import RandomizedResponse
-    >>> said = explain(RandomizedResponse(2, epsilon=1).guarantee())
+    >>> said = explain(RandomizedResponse(2, epsilon=1).guarantee(answers=2))
     >>> print(textwrap.fill(said.one_answer, 80))
-    Somebody who thought it 50:50 that you gave one certain answer to a question can
-    be at most 73.2 % sure after seeing what you send.
+    Somebody who knows all your other answers and thought it 50:50 that you gave a
+    certain answer to one question can be at most 73.2 % sure after seeing what you
+    send.
+    >>> print(textwrap.fill(said.all_answers, 80))
+    Answers can go together. Whatever somebody suspects about all of them together:
+    who thought it 50:50 can be at most 88.1 % sure after seeing what you send.
     """
-    count = guarantee.answers
-    exception = _but_for(guarantee.delta)
-    one = _belief_sentence(guarantee.epsilon_event, "gave one certain answer to a question")
-    one += exception
-    if count == 1:
+    event, user = losses_of_guarantee(guarantee)
+    if guarantee.answers <= 1:
+        one = _belief_in_words(
+            user, "Somebody who thought it 50:50 that you gave a certain answer", after
+        )
         return Explanation(one, one)
-    together = _belief_sentence(
-        guarantee.epsilon_user, f"gave one certain set of answers to all {count} questions"
+    return Explanation(
+        _belief_in_words(
+            event,
+            "Somebody who knows all your other answers and thought it 50:50 that you gave a "
+            "certain answer to one question",
+            after,
+        ),
+        "Answers can go together. Whatever somebody suspects about all of them together: "
+        + _belief_in_words(user, "who thought it 50:50", after),
     )
-    return Explanation(one, together + exception)
+
+
+def losses_of_guarantee(guarantee: Guarantee) -> tuple[Loss, Loss]:
+    """Return the losses of one changed answer and of all answers that a guarantee is known by.
+
+    Raises
+    ------
+    NoGuarantee
+        It is an epsilon at a delta alone, which bounds no belief.
+    """
+    if guarantee.loss_event is not None and guarantee.loss_user is not None:
+        return guarantee.loss_event, guarantee.loss_user
+    if guarantee.rho_event is not None and guarantee.rho_user is not None:
+        amounts = (guarantee.rho_event, guarantee.rho_user)
+        event, user = (rho_loss(Fraction(int(rho.micro), MICRO)) for rho in amounts)
+        return event, user
+    if guarantee.delta and guarantee.status == "proven":
+        raise NoGuarantee(
+            "an epsilon at a delta bounds no belief: nothing is said of what is sent with the "
+            "chance delta. State the noise, or a pure epsilon."
+        )
+    return pure_loss(guarantee.epsilon_event), pure_loss(guarantee.epsilon_user)
 
 
 def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
@@ -155,31 +207,46 @@ def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:
     27 send the other one.
     """
     kinds = dict.fromkeys(mechanisms)
-    keep = [(m.symbols, round(100 * float(m.keep_probability))) for m in kinds]
-    (symbols, first), *more = dict.fromkeys(keep)
-    rest = 100 - first
+    keep = [(m.symbols, _of_100(float(m.keep_probability))) for m in kinds]
+    (symbols, (first, rest)), *more = dict.fromkeys(keep)
     other = "the other one" if symbols == 2 else "one of the others, by chance"
     sentence = (
-        f"Where there are {symbols} options, about {first} of 100 people send the answer they gave "
+        f"Where there are {symbols} options, {first} of 100 people send the answer they gave "
         f"and {rest} send {other}"
     )
     if more:
-        shares = ", ".join(f"{share} with {count} options" for count, share in more)
+        shares = ", ".join(f"{share} with {count} options" for count, (share, _) in more)
         sentence += f"; {shares} send their own"
     return f"{sentence}."
 
 
-def _belief_sentence(loss: Micro, event: str) -> str:
-    if loss == NO_LOSS:
-        return f"What you send says nothing about whether you {event}."
-    if math.isinf(loss.micro):
-        return f"What you send may show for certain that you {event}."
-    belief = highest_belief(loss)
-    shown = f"{_percent(belief)} %" if belief <= _NEARLY_ALWAYS else "nearly 100 %"
-    return (
-        f"Somebody who thought it 50:50 that you {event} can be at most {shown} sure after seeing "
-        "what you send."
-    )
+def _belief_in_words(loss: Loss, who: str, after: str) -> str:
+    bound = tail(loss)
+    if loss.in_clear:
+        return f"{who} may tell it for certain {after}."
+    if not bound.micro:
+        return f"{who} learns nothing of it {after}."
+    belief = highest_belief(bound)
+    if belief >= _NEARLY_ALWAYS:
+        return f"{who} may tell it nearly for certain {after}."
+    return f"{who} can be at most {_percent(belief)} % sure {after}.{_rarely(loss)}"
+
+
+def _rarely(loss: Loss) -> str:
+    """Return the sentence on the chance of more; empty where the pure epsilon is the bound."""
+    return f" {RARELY}" if tail(loss).micro < loss.pure else ""
+
+
+def _of_100(share: float) -> tuple[str, str]:
+    """Return how many of 100 people send their answer, and how many another, in words."""
+    if share == 1:
+        return "all", "none"
+    shown = round(100 * share)
+    if shown == 100:
+        return "more than 99", "fewer than 1"
+    if shown == 0:
+        return "fewer than 1", "more than 99"
+    return f"about {shown}", f"{100 - shown}"
 
 
 def _percent(share: float) -> str:
@@ -194,17 +261,6 @@ def _one_in(probability: float) -> str:
     return f"1 in {math.floor(1 / probability * (1 + 1e-12)):,}"
 
 
-def _but_for(delta: Fraction) -> str:
-    in_range(delta, "delta", low=0, high=1)
-    if not delta:
-        return ""
-    return (
-        f" But for a chance of 1 in {math.floor(1 / delta):,}: with that chance something may be "
-        "sent to which this limit does not apply."
-    )
-
-
-_MOST_OF_NOISE = 1.2816  # four of five draws lie within so many sigmas
 _EXAMPLE = 10  # where the scale of the example ends
 
 
@@ -229,17 +285,19 @@ the other one.'
     sentences = [keep_in_words(responses)] if responses else []
     several = [m for m in mechanisms if isinstance(m, BitwiseResponse)]
     if several:
-        kept = [round(100 * float(m.bit.keep_probability)) for m in several]
-        shown = f"{min(kept)}" if min(kept) == max(kept) else f"{min(kept)} to {max(kept)}"
+        low, high = (end(float(m.bit.keep_probability) for m in several) for end in (min, max))
+        shown, most = _of_100(low)[0], _of_100(high)[0].removeprefix("about ")
+        shown = shown if shown.removeprefix("about ") == most else f"{shown} to {most}"
         sentences.append(
-            "Where several options can be ticked, each of them is sent as it is by about "
+            "Where several options can be ticked, each of them is sent as it is by "
             f"{shown} of 100 people, and turned round by the others."
         )
     noisy = [m for m in mechanisms if isinstance(m, DiscreteGaussian)]
     if noisy:
         sentences.append(
-            "Numbers are sent with noise in proportion to their range: 4 times in 5, a number "
-            f"between 0 and {_EXAMPLE} is sent within ±{max(map(_reach, noisy))} of the answer."
+            "Numbers are sent with noise in proportion to their range: at least 4 times in 5, a "
+            f"number between 0 and {_EXAMPLE} is sent within ±{max(map(_reach, noisy))} of the "
+            "answer."
         )
     return " ".join(sentences)
 
@@ -251,36 +309,116 @@ def blur_in_words(mechanisms: Sequence[Mechanism]) -> str:
     --------
     >>> from masquerade.mechanisms import DiscreteGaussian
     >>> blur_in_words([DiscreteGaussian(1, 5, sigma=3)])
-    'Somebody who answers 5 on a scale from 0 to 10 sends a number between -5 and 15, 4 times in 5.'
+    'Somebody who answers 5 on a scale from 0 to 10 sends a number between -5 and 15, at least 4 \
+times in 5.'
     """
     first = mechanisms[0]
     if all(map(_is_clear, mechanisms)):
         return "Nothing is blurred: what you answer is what is sent."
     if isinstance(first, DiscreteGaussian):
+        low, high = (_EXAMPLE // 2 + sign * _reach(first) for sign in (-1, 1))
         return (
             f"Somebody who answers {_EXAMPLE // 2} on a scale from 0 to {_EXAMPLE} sends a number "
-            f"between {_EXAMPLE // 2 - _reach(first)} and {_EXAMPLE // 2 + _reach(first)}, 4 times "
-            "in 5."
+            f"between {low} and {high}, at least 4 times in 5."
         )
     if isinstance(first, BitwiseResponse):
-        keep = round(100 * float(first.bit.keep_probability))
-        return (
-            f"Of 100 people who tick the first option, about {keep} send it ticked and "
-            f"{100 - keep} do not."
-        )
+        keep, rest = _of_100(float(first.bit.keep_probability))
+        return f"Of 100 people who tick the first option, {keep} send it ticked and {rest} do not."
     assert isinstance(first, CategoricalMechanism)
-    keep = round(100 * float(first.keep_probability))
-    return f"Of 100 people who pick the first answer, about {keep} send it and {100 - keep} do not."
+    keep, rest = _of_100(float(first.keep_probability))
+    return f"Of 100 people who pick the first answer, {keep} send it and {rest} do not."
 
 
 def _is_clear(mechanism: Mechanism) -> bool:
-    return mechanism.guarantee().epsilon_event == INFINITE_LOSS
+    return mechanism.loss().in_clear
 
 
 def _reach(mechanism: DiscreteGaussian) -> int:
-    """Return how far from the answer 4 of 5 reports lie at most, on the scale of the example.
+    """Return how far from the answer at least 4 of 5 reports lie, on the scale of the example."""
+    return math.ceil(Fraction(_EXAMPLE * _steps_of_most(mechanism), mechanism.lattice.points - 1))
 
-    Noise is in proportion to a question's scale, so the sentence is the same for all scales.
-    """
-    width = mechanism.lattice.high - mechanism.lattice.low
-    return math.ceil(_EXAMPLE * _MOST_OF_NOISE * float(mechanism.sigma / width))
+
+@lru_cache(maxsize=1024)
+def _steps_of_most(mechanism: DiscreteGaussian) -> int:
+    """Return the least number of steps within which at least 4 of 5 draws of the noise lie."""
+    v = float(mechanism.noise_variance)
+    if v > _FINE:
+        return math.ceil(_MOST_OF_NOISE * math.sqrt(v)) + 1
+    weights = [math.exp(-(x**2) / (2 * v)) for x in range(math.ceil(40 * math.sqrt(v)) + 2)]
+    total, within = 2 * math.fsum(weights) - weights[0], weights[0]
+    steps = 0
+    while within < total * (0.8 + 1e-9):
+        steps += 1
+        within += 2 * weights[steps]
+    return steps
+
+
+# Four of five draws lie within so many sigmas, where steps are so fine that sums are integrals.
+_MOST_OF_NOISE, _FINE = 1.2816, 1e6
+
+
+def spent_by(balance: Balance, entries: Sequence[Entry]) -> Spent:
+    """Return what a person's committed responses come to; see `Ledger.spent`."""
+    paid = [entry.charge.cost for entry in entries if entry.charge.kind in PAID]
+    found = spent([pair for cost in paid for pair in cost.charges()], balance.caps.delta)
+    # The sum that the chain holds: each response was rounded once there, and not each answer.
+    exact = Micro(balance.spent_epsilon)
+    # A bound that may fail is no better for being a hundredth lower.
+    if balance.spent_unbounded or 99 * exact > 100 * found.epsilon:
+        return found
+    return Spent(exact, Fraction(0), "pure", {**found.bounds, "pure": exact})
+
+
+def statement(balance: Balance, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Return where a person stands, in sentences; see `Ledger.explain`."""
+    so_far = spent_by(balance, entries)
+    paid = [entry.charge.cost.loss for entry in entries if entry.charge.kind in PAID]
+    together = sum(paid, no_loss())
+    bound = f"epsilon = {so_far.epsilon}"
+    if so_far.delta:
+        bound += f" at delta = {float(so_far.delta):g}"
+    return (
+        "For the answers you protected, what anyone else can learn about them from everything "
+        f"this app has ever sent is limited by {bound}. It does not cover answers you sent in "
+        f"clear ({balance.spent_clear}), nor the fact that you took part.",
+        *_split_in_words(split_responses(entries)),
+        power_in_words(together),
+        risk_in_words(together),
+        _METHODS[so_far.method],
+        _cap_in_words(balance, together),
+        f"At least {balance.percent_left} % of it is left, {balance.open} reserved responses "
+        f"counted as spent; you may send {balance.residual_clear} more answers in clear.",
+    )
+
+
+def split_responses(entries: Sequence[Entry]) -> int:
+    """Return how many committed responses are split between two parties."""
+    paid = [entry.charge.mechanisms for entry in entries if entry.charge.kind in PAID]
+    return sum(any(one.startswith(TWO_PARTIES) for one in used) for used in paid)
+
+
+def _split_in_words(count: int) -> tuple[str, ...]:
+    # Both truths: the amounts above hold while one party of each pair is honest.
+    if not count:
+        return ()
+    responses = "1 response lies" if count == 1 else f"{count} responses lie"
+    return (
+        f"{responses} with two parties, in halves. That holds as long as one of the two is honest: "
+        "should both put their halves together, they read these answers as if sent in clear.",
+    )
+
+
+def _cap_in_words(balance: Balance, together: Loss) -> str:
+    caps = balance.caps
+    bound = f"epsilon = {caps.epsilon} at delta = {float(caps.delta):g}"
+    if balance.within_caps and caps.rule == RULE:
+        return (
+            f"Whatever was and will be chosen on the way, your cap holds: {bound}. If you lowered "
+            "it, the first cap is what is proven for everything, and the lower one stops what "
+            "follows."
+        )
+    least = least_cap(together, caps.delta)
+    return (
+        f"By today's rule your answers come to epsilon = {least}, above your cap: {bound}. It only "
+        "stops what would follow."
+    )

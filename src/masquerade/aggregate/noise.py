@@ -5,6 +5,7 @@ The noise is a whole number, exact, and drawn by each party by itself: one hones
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,10 +19,14 @@ from masquerade.errors import ParameterError
 from masquerade.exact import DEFAULT_DELTA, Coins, Guarantee, Micro, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
 from masquerade.exact.epsilon_at_delta import epsilon_of_rho, probability_of_failure
+from masquerade.exact.loss import Loss, no_loss
 from masquerade.exact.noise import discrete_gaussian
-from masquerade.exact.number import NumberLike, finite, text_of
+from masquerade.exact.number import NumberLike, finite, positive, text_of
+from masquerade.exact.pairs import NoisePair
 
 TWO_PARTIES = "two-parties"
+_BLOCK = re.compile(r"(\d{1,30})/(\d{1,30})/([0-9./]{1,80})")
+_LONGEST = 1 << 20
 ASSUMPTIONS = (
     "one of the two parties is honest: it adds its noise and does not show its shares to the other",
     "each response is split on the person's own device, by honest software with fresh "
@@ -34,6 +39,77 @@ ASSUMPTIONS = (
     "who took part, how many, and how many were refused may be seen; what was answered is "
     "protected",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseTerms:
+    """What the noise of one party promises: the worst pair of each block of sums.
+
+    Its text form is ``two-parties:D/m/v;...`` with a part for each block: D is the largest squared
+    change of the block, m that of one sum of it, v the parameter of the noise on each sum, all in
+    squared steps.
+
+    Examples
+    --------
+    >>> terms = NoiseTerms.of_text("two-parties:2/1/20;2/1/20")
+    >>> float(terms.rho), terms.loss().clock, str(terms)
+    (0.1, 200000, 'two-parties:2/1/20;2/1/20')
+    """
+
+    pairs: tuple[NoisePair, ...]
+
+    @classmethod
+    def of_text(cls, text: str) -> NoiseTerms:
+        """Return the terms of a text form; `ParameterError` for any other text."""
+        blocks = text.removeprefix(f"{TWO_PARTIES}:").split(";")
+        found = [_BLOCK.fullmatch(block) for block in blocks]
+        if not text.startswith(f"{TWO_PARTIES}:") or None in found or len(text) > _LONGEST:
+            raise ParameterError(
+                f"{text[:60]!r} does not say what two parties add: expected "
+                f"{TWO_PARTIES}:D/m/v;... with a part for each block of sums."
+            )
+        parts = [one.groups() for one in found if one is not None]
+        terms = cls(tuple(NoisePair(int(d), int(m), positive(v, "variance")) for d, m, v in parts))
+        if str(terms) != text:  # one text for one noise
+            raise ParameterError(f"{text[:60]!r} is not written as {str(terms)[:60]!r}.")
+        return terms
+
+    @property
+    def rho(self) -> Fraction:
+        """Zero-concentrated loss of a whole response, exactly."""
+        # Canonne, Kamath and Steinke (2020), Theorem 4: one block costs D / (2 variance); rhos add.
+        return sum((pair.rho for pair in self.pairs), Fraction(0))
+
+    def loss(self) -> Loss:
+        """Return the loss of a whole response: that of each block, one after the other."""
+        return sum((pair.loss for pair in self.pairs), no_loss())
+
+    def guarantee(self, *, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
+        """Return the promise to a person who answers the survey.
+
+        One changed answer is stated at the cost of the whole response, which bounds it: it may
+        decide over other questions and stand in cross tables.
+        """
+        delta = probability_of_failure(delta)
+        rho, loss = Micro.of_amount(self.rho), self.loss()
+        epsilon = epsilon_of_rho(rho, delta=delta)
+        return Guarantee(
+            epsilon_single=epsilon,
+            epsilon_event=epsilon,
+            epsilon_user=epsilon,
+            answers=len(self.pairs),
+            assumptions=ASSUMPTIONS,
+            delta=delta,
+            trust=TWO_PARTIES,
+            rho_event=rho,
+            rho_user=rho,
+            loss_event=loss,
+            loss_user=loss,
+        )
+
+    def __str__(self) -> str:
+        parts = (f"{p.squared}/{p.largest}/{text_of(p.variance)}" for p in self.pairs)
+        return f"{TWO_PARTIES}:{';'.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +185,17 @@ class SumNoise:
     @property
     def rho(self) -> Fraction:
         """Zero-concentrated loss of a whole response, exactly."""
-        pairs = zip(self.blocks, self.variances, strict=True)
-        # Canonne, Kamath and Steinke (2020), Theorem 4: one block costs D / (2 variance); rhos add.
-        return sum((b.sensitivity_squared / (2 * v) for b, v in pairs), Fraction(0))
+        return self.terms.rho
+
+    @property
+    def terms(self) -> NoiseTerms:
+        """What the noise promises, whatever the blocks are of."""
+        return NoiseTerms(
+            tuple(
+                NoisePair(block.sensitivity_squared, block.largest_change_squared, variance)
+                for block, variance in zip(self.blocks, self.variances, strict=True)
+            )
+        )
 
     def published_variance(self, block: int) -> Fraction:
         """Return the parameter of the noise of both parties; the variance is never above it."""
@@ -142,25 +226,8 @@ class SumNoise:
         return self._with_noise(aggregate_share, SimulatedCoins(rng))
 
     def guarantee(self, *, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
-        """Return the promise to a person who answers the survey.
-
-        One changed answer is stated at the cost of the whole response, which bounds it: it may
-        decide over other questions and stand in cross tables.
-        """
-        delta = probability_of_failure(delta)
-        rho = Micro.of_amount(self.rho)
-        epsilon = epsilon_of_rho(rho, delta=delta)
-        return Guarantee(
-            epsilon_single=epsilon,
-            epsilon_event=epsilon,
-            epsilon_user=epsilon,
-            answers=len(self.blocks),
-            assumptions=ASSUMPTIONS,
-            delta=delta,
-            trust=TWO_PARTIES,
-            rho_event=rho,
-            rho_user=rho,
-        )
+        """Return the promise to a person who answers the survey; see `NoiseTerms.guarantee`."""
+        return self.terms.guarantee(delta=delta)
 
     def _with_noise(self, share: Sequence[int], source: WordSource) -> Elements:
         require_length(share, sum(block.outputs for block in self.blocks))

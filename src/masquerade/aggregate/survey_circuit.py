@@ -62,6 +62,11 @@ class Block(ABC):
         return 1
 
     @property
+    def largest_change_squared(self) -> int:
+        """Largest squared change of one output."""
+        return min(self.unit**2, self.sensitivity_squared)
+
+    @property
     def checks(self) -> int:
         """Number of linear checks: 0 or 1."""
         return 1
@@ -296,6 +301,11 @@ class Vector(Block):
         """Largest squared change: from one vector to its opposite."""
         # Two points of a ball are a diameter apart; of a cube, one in each coordinate.
         return (1 if self.ball else self.length) * (2 * self.largest) ** 2
+
+    @property
+    def largest_change_squared(self) -> int:
+        """Largest squared change of one number: from one end to the other."""
+        return (2 * self.largest) ** 2
 
     @property
     def unit(self) -> int:

@@ -30,7 +30,8 @@ def privacy(
 
     Example: masquerade privacy randomized-response:options=4,epsilon=1 --answers 20
     """
-    from masquerade.accounting import explain, odds_in_words
+    from masquerade.accounting import explain
+    from masquerade.accounting.words import odds_in_words
     from masquerade.mechanisms import parse_mechanism
 
     mechanism = parse_mechanism(spec)

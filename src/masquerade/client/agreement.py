@@ -6,7 +6,6 @@ import base64
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from masquerade.errors import BrokenPromise, MissingExtra, ParameterError
@@ -125,12 +124,12 @@ class Agreement:
                 f"server. {_TELL}"
             )
 
-    def require_survey(self, survey: Survey, split: SplitTask, *, rho: Fraction) -> None:
+    def require_survey(self, survey: Survey, split: SplitTask) -> None:
         """Check that a survey, once it is here, is between these two and adds up as they agreed."""
         terms = survey.two_parties
         if terms is None:
             raise BrokenPromise(f"the survey is not between two parties. {_TELL}")
-        own = (self.helper, self.operator, self.fingerprint, self.minimum, rho)
-        if (terms.helper, terms.operator, terms.fingerprint, terms.minimum, terms.rho) != own:
+        own = (self.helper, self.operator, self.fingerprint, self.minimum)
+        if (terms.helper, terms.operator, terms.fingerprint, terms.minimum) != own:
             raise BrokenPromise(f"the survey names other parties than its invitation. {_TELL}")
         split.check(survey)

@@ -16,8 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from masquerade.accounting import Balance, Caps, Cost, Entry, Ledger, Rho, Spent
-from masquerade.accounting.statement import percent_left, spent_by, split_responses, statement
+from masquerade.accounting import Balance, Caps, Cost, Entry, Ledger, Spent
+from masquerade.accounting.words import spent_by, split_responses, statement
 from masquerade.client.ledger_file import LedgerFile
 from masquerade.errors import (
     AlreadyParticipated,
@@ -262,7 +262,7 @@ class DeviceLedger:
             )
         return {
             "battery": {
-                "percent_left": min(percent_left(balance), percent_left(self.balance(server))),
+                "percent_left": min(balance.percent_left, self.balance(server).percent_left),
                 "epsilon_spent": here.epsilon.to_json(),
                 "delta": float(here.delta),
                 "epsilon_cap": caps.epsilon.to_json(),
@@ -289,7 +289,7 @@ class DeviceLedger:
         return Bill(
             survey_epsilon=promise.epsilon_user.to_json(),
             survey_delta=float(promise.delta),
-            survey_rho=Rho(mine.cost.micro_rho).to_json(),
+            survey_rho=mine.cost.rho.to_json(),
             total_epsilon=spent.epsilon.to_json(),
             total_delta=float(spent.delta),
             method=spent.method,
@@ -310,7 +310,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "mechanisms": list(charge.mechanisms),
         "epsilon_event": charge.event.to_json(),
         "epsilon_user": charge.user.to_json(),
-        "rho": Rho(charge.cost.micro_rho).to_json(),
+        "rho": charge.cost.rho.to_json(),
         "clear": charge.cost.clear,
         "caps": None if charge.caps is None else _caps_json(charge.caps),
         "day": charge.day,
@@ -323,7 +323,6 @@ def _caps_json(caps: Caps) -> dict[str, Any]:
         "epsilon": caps.epsilon.to_json(),
         "delta": float(caps.delta),
         "clear": caps.clear,
-        "rho": caps.rho.to_json(),
     }
 
 

@@ -8,13 +8,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
-from masquerade.accounting.balance import rebuilt
+from masquerade.accounting import Balance, Caps, Charge, Cost, Entry
+from masquerade.accounting.balance import by_today, rebuilt
 from masquerade.accounting.chain import PAID
+from masquerade.accounting.cost import amounts_of, cost_of
 from masquerade.accounting.storage import Decision
 from masquerade.client.atomic_files import locked, make_folder, replace_file
 from masquerade.errors import BrokenChain, UnreadableFile
-from masquerade.exact import INFINITE_LOSS, Micro
+from masquerade.exact import Micro
 
 _FORM = 1
 
@@ -90,7 +91,7 @@ class LedgerFile:
             ) from error
         try:
             costs = {digest: _cost(one) for digest, one in held["costs"].items()}
-            return {
+            chains = {
                 person: [_entry(person, one, costs) for one in entries]
                 for person, entries in held["chains"].items()
             }
@@ -98,6 +99,12 @@ class LedgerFile:
             raise UnreadableFile(
                 f"{self.path} is no ledger of this version ({error!r}); restore it from a backup."
             ) from error
+        for entries in chains.values():
+            # an account of an earlier rule goes on under that of today; written with its next step
+            step = by_today(entries)
+            if step is not None:
+                entries.append(step)
+        return chains
 
     def _write(self, chains: dict[str, list[Entry]]) -> None:
         costs = {e.charge.cost.digest: e.charge.cost for some in chains.values() for e in some}
@@ -129,35 +136,8 @@ def _entry(person: str, held: list[Any], costs: dict[str, Cost]) -> Entry:
 
 
 def _cost_json(cost: Cost) -> dict[str, Any]:
-    def micro(amount: Micro | Rho | None) -> int | str | None:
-        if amount is None:
-            return None
-        return amount.micro if isinstance(amount.micro, int) else "inf"
-
-    return {
-        "survey": cost.survey,
-        "mechanisms": list(cost.mechanisms),
-        "event": micro(cost.event),
-        "user": micro(cost.user),
-        "protected": micro(cost.protected),
-        "rho": micro(cost.rho),
-        "clear": cost.clear,
-        "gaussian": cost.gaussian,
-    }
+    return {"survey": cost.survey, "mechanisms": list(cost.mechanisms), **amounts_of(cost)}
 
 
 def _cost(held: dict[str, Any]) -> Cost:
-    def loss(micro: int | str) -> Micro:
-        return INFINITE_LOSS if micro == "inf" else Micro(int(micro))
-
-    protected, rho = held["protected"], held["rho"]
-    return Cost(
-        held["survey"],
-        tuple(held["mechanisms"]),
-        event=loss(held["event"]),
-        user=loss(held["user"]),
-        protected=None if protected is None else loss(protected),
-        rho=None if rho is None else Rho(loss(rho).micro),
-        clear=held["clear"],
-        gaussian=held.get("gaussian", False),
-    )
+    return cost_of(held["survey"], tuple(held["mechanisms"]), held)

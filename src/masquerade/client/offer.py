@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
-from masquerade.aggregate.survey_circuit import One
+from masquerade.aggregate.noise import TWO_PARTIES, NoiseTerms
 from masquerade.client.agreement import Agreement
 from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
@@ -30,7 +29,6 @@ _COVERED = ("title", "description", "topic", "template", "reveal", "estimator", 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(LEVEL_PATTERN)
 _LONGEST_MECHANISM = 1000  # characters
-_SUMS = re.compile(rf"{TWO_PARTIES}:rho=(\d(?:\.\d{{1,6}})?)")
 # Amounts are exact to a millionth; another version may round its last digit differently.
 _SLACK = 2e-6
 
@@ -91,7 +89,7 @@ class Offer:
         if agreement is None:
             levels = [_level(one, count, groups, masks) for one in given]
         else:
-            levels = [_split_level(one, count) for one in given]
+            levels = [_split_level(one) for one in given]
         names = [level.name for level in levels]
         if not names or len(set(names)) < len(names):
             raise BrokenPromise(f"the invitation has the levels {names}.")
@@ -147,7 +145,9 @@ class Offer:
             [only] = self.levels
             assert isinstance(only, SplitLevel)
             split = self.agreement.task(survey=token, hash_=self.covered["hash"])
-            self.agreement.require_survey(survey, split, rho=only.noise.rho)
+            self.agreement.require_survey(survey, split)
+            if survey.split_noise.terms != only.noise:
+                raise BrokenPromise("the noise is another than the one you were invited to.")
         # Each with the questions that hang together; the order of levels is in no hash.
         elif {one.name: one for one in survey.levels} != {one.name: one for one in self.levels}:
             raise BrokenPromise("the levels are others than those you were invited to.")
@@ -181,14 +181,17 @@ def _agreement(invitation: Mapping[str, Any]) -> Agreement | None:
     return Agreement.read(parties)
 
 
-def _split_level(given: Mapping[str, Any], count: int) -> SplitLevel:
-    """Return the level of a survey between two parties, with its rho as the only cost."""
+def _split_level(given: Mapping[str, Any]) -> SplitLevel:
+    """Return the level of a survey between two parties: its noise, block by block."""
     [text] = given["mechanisms"]
-    sums = _SUMS.fullmatch(_text(text, "noise"))
-    if given["name"] != TWO_PARTIES or sums is None:
+    if given["name"] != TWO_PARTIES:
         raise BrokenPromise("the invitation does not say what the sums of two parties cost.")
-    # What is added up is not known before the questions; the cost follows from rho alone.
-    return SplitLevel.of(SumNoise.of_rho([One(2)] * count, sums[1]))
+    try:
+        return SplitLevel.of(NoiseTerms.of_text(_text(text, "noise")))
+    except ParameterError as error:
+        raise BrokenPromise(
+            f"the invitation does not say what the sums of two parties cost: {error}"
+        ) from None
 
 
 def _level(
@@ -246,8 +249,8 @@ def _groups(given: Sequence[Sequence[int]], count: int) -> tuple[tuple[int, ...]
 
 def _strength(level: OfferedLevel) -> tuple[float, float, str]:
     cost = level.cost("")
-    rho = math.inf if cost.clear else cost.micro_rho
-    return rho, level.guarantee().epsilon_user.micro, level.name
+    most = math.inf if cost.clear else cost.loss.of_order(2)
+    return most, level.guarantee().epsilon_user.micro, level.name
 
 
 def _text(value: object, what: str) -> str:

@@ -37,8 +37,10 @@ from functools import lru_cache
 import numpy as np
 
 from masquerade.errors import ParameterError
+from masquerade.exact.loss import ORDERS, Loss
 from masquerade.exact.micro import INFINITE_LOSS, MICRO, NO_LOSS, Micro
 from masquerade.exact.number import NumberLike, finite, in_range, largest_whole
+from masquerade.exact.portable import BITS, GUARD, ln
 
 #: The delta at which an epsilon is stated where none is named: one in a million.
 DEFAULT_DELTA = Fraction(1, 1_000_000)
@@ -97,6 +99,29 @@ def _epsilon_of_rho(rho: Micro, delta: Fraction) -> Micro:
         # and no term is anywhere near 1e40.
         micro = ((bound + _GUARD) * MICRO).to_integral_value(decimal.ROUND_CEILING)
     return Micro(max(int(micro), 0))
+
+
+def epsilon_of_orders(loss: Loss, delta: Fraction) -> Micro:
+    """Return an epsilon with which a loss is (epsilon, delta)-private, by the best of its orders.
+
+    The smallest over `masquerade.exact.loss.ORDERS` of ``D_a + ln(1 - 1/a) - ln(delta a) /
+    (a - 1)``, and the pure epsilon, rounded up.
+
+    Examples
+    --------
+    >>> from masquerade.exact.loss import noise
+    >>> str(epsilon_of_orders(noise(16, 16, Fraction(144)), DEFAULT_DELTA))
+    '1.560546'
+    """
+    in_range(delta, "delta", low=0, below=1)
+    amounts = [loss.pure]
+    for a, divergence in zip(ORDERS, loss.orders, strict=True):
+        if delta and not math.isinf(divergence):
+            above, below = delta.denominator, delta.numerator * a
+            failure = ln(above, below) if above >= below else -ln(below, above)
+            share = -(-failure // (a - 1)) - ln(a, a - 1) + GUARD
+            amounts.append(max(0, divergence - (-share * MICRO >> BITS)))
+    return Micro(min(amounts))
 
 
 def rho_of_epsilon(epsilon: Micro, *, delta: NumberLike = DEFAULT_DELTA) -> Micro:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 from masquerade.errors import ParameterError
+from masquerade.exact.loss import Loss
 from masquerade.exact.micro import INFINITE_LOSS, Micro
 
 #: The units that are whole persons; the others are one of the things that a person gives.
@@ -53,6 +54,9 @@ class Guarantee:
         for in rho; such amounts add over answers, and no delta goes with them.
     neighbours : str
         In words, what two neighbouring data sets of the unit differ in; may be empty.
+    loss_event, loss_user : masquerade.exact.loss.Loss, optional
+        The whole losses behind the amounts, where they were worked out: sentences about what
+        somebody can come to believe follow from these.
 
     Raises
     ------
@@ -79,6 +83,8 @@ class Guarantee:
     rho_event: Micro | None = None
     rho_user: Micro | None = None
     neighbours: str = ""
+    loss_event: Loss | None = field(default=None, compare=False, repr=False)
+    loss_user: Loss | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # A unit that is misspelt would give the smaller figure, that of one thing of many.

@@ -21,6 +21,7 @@ from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.micro import Micro
 from masquerade.exact.number import NumberLike, exact, in_range, whole
+from masquerade.exact.pairs import Pair
 from masquerade.mechanisms.categorical import Channel, require_small
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Sets
 from masquerade.mechanisms.mechanism import require_flag
@@ -204,6 +205,10 @@ class BitwiseResponse(DeviceMechanism):
             answers=answers,
             assumptions=ASSUMPTIONS,
         )
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return the pair of a bit, for as many bits as the answers can change."""
+        return self.bit.pairs(answers=self.changes * whole(answers, "answers", low=0))
 
     def variance(self) -> float:
         """Return the variance that the mask adds to the unbiased estimate of an answer.

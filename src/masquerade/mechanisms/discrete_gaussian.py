@@ -26,6 +26,7 @@ from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.micro import NO_LOSS, Micro
 from masquerade.exact.noise import discrete_gaussian
 from masquerade.exact.number import NumberLike, finite, text_of, whole
+from masquerade.exact.pairs import NoisePair, Pair
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
 
@@ -124,6 +125,11 @@ class DiscreteGaussian(LatticeMechanism):
             rho_event=Micro.of_amount(self.rho * min(answers, 1)),
             rho_user=rho_user,
         )
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return the pair of two numbers at both ends, for each answer."""
+        one = NoisePair.of_number(self.lattice.points - 1, self.noise_variance)
+        return {one: whole(answers, "answers", low=0)}
 
     def variance(self) -> float:
         """Return the variance of a report, an unbiased estimate of its answer; at most sigma**2."""

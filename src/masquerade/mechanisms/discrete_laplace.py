@@ -20,6 +20,7 @@ from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.micro import Micro
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, text_of, whole
+from masquerade.exact.pairs import LaplacePair, Pair
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.mechanism import require_flag
 from masquerade.mechanisms.randomized_response import ASSUMPTIONS
@@ -157,6 +158,11 @@ class DiscreteLaplace(LatticeMechanism):
             answers=answers,
             assumptions=ASSUMPTIONS,
         )
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return the pair of two numbers at both ends, for each answer."""
+        one = LaplacePair(self.lattice.points - 1, self.scale)
+        return {one: whole(answers, "answers", low=0)}
 
     def variance(self) -> float:
         """Return the variance of a report, an unbiased estimate of an answer that was given."""

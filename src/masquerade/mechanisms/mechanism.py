@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from masquerade.errors import ParameterError
+from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
 from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import Loss, no_loss
+from masquerade.exact.number import whole
+from masquerade.exact.pairs import KnownPair, Pair
 from masquerade.mechanisms.text import text_fields, text_form
 
 if TYPE_CHECKING:
@@ -76,6 +80,55 @@ class Mechanism(ABC):
     @abstractmethod
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the exact guarantee of `answers` answers of one person."""
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return the worst pairs behind the reports of `answers` answers, and how many of each.
+
+        The answers are masked together, as one person's. A mechanism that is known by the amounts
+        of its guarantee alone need not say more than that.
+
+        Raises
+        ------
+        NoGuarantee
+            Nothing is promised, or only an epsilon at a delta, which does not add up.
+        """
+        guarantee = self.guarantee(answers=answers)
+        if guarantee.status != "proven":
+            raise NoGuarantee(
+                f"{self} promises nothing (guarantee: {guarantee.status}), so that its loss "
+                "cannot be counted. Use it with simulate in studies, and a mechanism with a proven "
+                "guarantee for people."
+            )
+        if guarantee.delta:
+            raise NoGuarantee(
+                f"{self} promises an epsilon at a delta only, and such promises do not add up "
+                "over a lifetime. Use a mechanism that states its noise or pure epsilon."
+            )
+        return {KnownPair(guarantee.epsilon_user): 1}
+
+    def loss(self, *, answers: int = 1, changed: int | None = None) -> Loss:
+        """Return the loss where `changed` of a person's answers may differ, all reports seen.
+
+        Parameters
+        ----------
+        answers : int
+            How many the person gives.
+        changed : int, optional
+            At most `answers`, and all of them by default. Where answers are masked separately, the
+            reports of the others say nothing.
+
+        Raises
+        ------
+        NoGuarantee
+            As in `pairs`.
+        """
+        changed = answers if changed is None else whole(changed, "changed", low=0, high=answers)
+        pairs = self.pairs(answers=changed)
+        total = sum((pair.loss * count for pair, count in pairs.items()), no_loss())
+        if math.isinf(total.pure):
+            return total
+        # of many answers together, rounded once
+        return total.within_pure(self.guarantee(answers=changed).epsilon_user)
 
     @abstractmethod
     def variance(self) -> float:

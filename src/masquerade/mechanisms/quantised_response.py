@@ -18,6 +18,7 @@ from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.number import NumberLike, finite, in_range, positive, whole
+from masquerade.exact.pairs import Pair
 from masquerade.mechanisms.categorical import Channel, require_small
 from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
 from masquerade.mechanisms.mechanism import require_flag
@@ -120,6 +121,10 @@ class QuantisedResponse(LatticeMechanism):
         Cost: constant time.
         """
         return self._response.guarantee(answers=answers)
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return those of the response: answers between two levels are mixtures of them."""
+        return self._response.pairs(answers=answers)
 
     def rounding(self) -> tuple[tuple[Fraction, ...], ...]:
         """Return P(level | answer) before the mask, ``rounding()[answer][level]``."""

@@ -19,6 +19,7 @@ from masquerade.exact.coins import Words, WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
 from masquerade.exact.micro import Micro
 from masquerade.exact.number import NumberLike, exact, finite, in_range, whole
+from masquerade.exact.pairs import Pair, ResponsePair
 from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.mechanism import require_flag
 
@@ -154,6 +155,12 @@ class RandomizedResponse(CategoricalMechanism):
             answers=answers,
             assumptions=ASSUMPTIONS,
         )
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return the pair of one answer, for each of them."""
+        other, total = self.grid
+        keep = total - (self.symbols - 1) * other
+        return {ResponsePair(keep, other, self.symbols): whole(answers, "answers", low=0)}
 
     def device_form(self) -> dict[str, str | int]:
         """Return the whole-number form; see `CategoricalMechanism.device_form`."""

@@ -20,8 +20,10 @@ from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.exact.guarantee import Guarantee
+from masquerade.exact.loss import Loss, pure_loss
 from masquerade.exact.micro import NO_LOSS, Micro
 from masquerade.exact.number import NumberLike, finite, in_range, largest_whole, text_of, whole
+from masquerade.exact.pairs import Pair
 from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
 from masquerade.mechanisms.randomized_response import (
     ASSUMPTIONS,
@@ -195,6 +197,18 @@ class TwoLayer(CategoricalMechanism):
             answers=answers,
             assumptions=TWO_LAYER_ASSUMPTIONS,
         )
+
+    def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
+        """Return the joint loss of all answers; of one layer, those of its response."""
+        if self._one_layer is not None:
+            return self._one_layer.pairs(answers=answers)
+        return super().pairs(answers=answers)
+
+    def loss(self, *, answers: int = 1, changed: int | None = None) -> Loss:
+        """Return the joint loss: reports of answers that stay tell of the flip probability too."""
+        if changed is None or self._one_layer is not None:
+            return super().loss(answers=answers, changed=changed)
+        return pure_loss(self.loss_of_some(changed, answers=answers))
 
     def loss_of_some(self, changed: int, *, answers: int) -> Micro:
         """Return the exact loss where some of a person's answers may change, all reports seen.

@@ -9,7 +9,8 @@ from fractions import Fraction
 from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Comparisons
 from masquerade.errors import NoGuarantee
-from masquerade.exact import INFINITE_LOSS
+from masquerade.exact import INFINITE_LOSS, MICRO
+from masquerade.exact.loss import pure_loss, rho_loss
 from masquerade.preference.mechanism import PreferenceMechanism
 from masquerade.preference.personal_epsilon import epsilons_of
 from masquerade.preference.private_mechanism import PrivateMechanism
@@ -68,6 +69,7 @@ def _cost(
     parts = mechanism.compose()
     if parts.noise.delta:  # Gaussian: its epsilons do not add up, its zero-concentrated losses do
         rho = rho_of_gaussian(epsilon, parts.noise.delta, units=units)
-        return Cost(name, (), event=INFINITE_LOSS, user=INFINITE_LOSS, rho=rho)
+        loss = rho_loss(Fraction(int(rho.micro), MICRO))
+        return Cost(name, (), event=INFINITE_LOSS, loss=loss)
     event, user = (parts.loss(epsilon, features=features, units=each) for each in (1, units))
-    return Cost(name, (), event=event, user=user)
+    return Cost(name, (), event=event, loss=pure_loss(user))

@@ -17,6 +17,7 @@ from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee, Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins, uniform_below
+from masquerade.exact.loss import pure_loss
 from masquerade.exact.number import one_of
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.mechanisms.text import text_form
@@ -214,7 +215,7 @@ class MenuResponse:
         counts, epsilons = menus.choices_per_voter().tolist(), self._epsilons(menus)
         voters = zip(menus.voters.to_pylist(), epsilons, counts, strict=True)
         costs = [
-            (str(voter), Cost(name, (), event=Micro.of_amount(e), user=Micro.of_amount(e * n)))
+            (str(voter), Cost(name, (), Micro.of_amount(e), pure_loss(Micro.of_amount(e * n))))
             for voter, e, n in voters
             if n
         ]

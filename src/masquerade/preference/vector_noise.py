@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import ClassVar
 
-from masquerade.accounting import Rho
 from masquerade.accounting.gaussian import ROUNDED, lattice_epsilon, lattice_mu
 from masquerade.exact import Micro
 from masquerade.exact.arrays import Integers
@@ -114,9 +113,9 @@ class GaussianNoise:
         return cls(Fraction(math.ceil(squared)), change, delta)
 
     @property
-    def rho(self) -> Rho:
+    def rho(self) -> Micro:
         """Zero-concentrated loss of one unit, rounded up."""
-        return Rho.of(Fraction(self.sensitivity**2) / (2 * self.squared_scale))
+        return Micro.of_amount(Fraction(self.sensitivity**2) / (2 * self.squared_scale))
 
     def draw(self, source: WordSource, *, vectors: int, dimension: int) -> Integers:
         """Return independent noise, shape (vectors, dimension)."""
@@ -136,9 +135,9 @@ class GaussianNoise:
         """
         squared = Fraction((units * self.sensitivity) ** 2)
         # Both bounds are valid, so the smaller one is.
-        rho = Rho.of(squared / (2 * self.squared_scale))
+        rho = Micro.of_amount(squared / (2 * self.squared_scale))
         on_a_lattice = lattice_epsilon(squared, variance=self.squared_scale, delta=self.delta)
-        return min(epsilon_of_rho(Micro(rho.micro), delta=self.delta), on_a_lattice)
+        return min(epsilon_of_rho(rho, delta=self.delta), on_a_lattice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +188,12 @@ NORM = AdditiveNoise(NormNoise.of)
 VectorNoise = LaplaceNoise | NormNoise | GaussianNoise
 
 
-def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Rho:
+def rho_of_gaussian(epsilon: Fraction, delta: Fraction, *, units: int) -> Micro:
     """Return the most that `units` units together cost in rho with Gaussian noise for `epsilon`."""
     # At least the rho of `GaussianNoise.of`, whichever of its two sizes that took.
     mu = Fraction(lattice_mu(epsilon, delta))
     one = max(Fraction(int(largest_rho(epsilon, delta).micro), 10**6), mu**2 / 2)
-    return Rho.of(one * units**2)
+    return Micro.of_amount(one * units**2)
 
 
 @lru_cache(maxsize=1024)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
 from masquerade.estimation.plausibility import FALSE_ALARM
+from masquerade.exact import Micro
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
@@ -169,7 +169,7 @@ def _times(count: int | None, each: int) -> int | None:
     return None if count is None else count * each
 
 
-def _total(each: Rho, count: int | None) -> float | str | None:
+def _total(each: Micro, count: int | None) -> float | str | None:
     return None if count is None else (each * count).to_json()
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from masquerade.accounting import Rho
 from masquerade.aggregate.estimates import Quantile, top_probability
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.aggregate.score_intervals import Design, SumEstimate
 from masquerade.estimation.estimate import Estimate, shown_shares
+from masquerade.exact import Micro
 from masquerade.results.headline import (
     FEWEST_FOR_HEADLINE,
     WIDEST_HEADLINE,
@@ -90,7 +90,7 @@ def split_result(
     """
     noise, level = survey.split_noise, survey.levels[0]
     cost = level.cost(token)
-    rho = Rho(cost.micro_rho)
+    rho = Micro.of_amount(noise.rho)
     design = Design(max(count, 1), CONFIDENCE, population)
     found = survey.encoding.estimates(sums, noise=noise, design=design) if count else []
     asked, promise = len(survey.questions), PrintedGuarantee.of(level.guarantee())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from masquerade.accounting import Rho
 from masquerade.errors import SchemaError
+from masquerade.exact import Micro
 from masquerade.surveys.offered_levels import Mask
 from masquerade.surveys.question import Question
 from masquerade.surveys.survey import Survey
@@ -127,9 +127,9 @@ class Codebook:
         """The mechanisms of each level, one for each question."""
         return {level.name: level.mechanisms for level in self.survey.levels}
 
-    def rho(self, level: str) -> Rho:
-        """Return the ledger's cost of a response at a level, without answers in clear."""
-        return Rho(self.survey.level(level).cost(self.token).micro_rho)
+    def rho(self, level: str) -> Micro:
+        """Return the zero-concentrated loss of one response at a level, without those in clear."""
+        return self.survey.level(level).cost(self.token).rho
 
 
 def labels_of(question: Question) -> list[str]:

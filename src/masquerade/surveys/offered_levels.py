@@ -11,14 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from masquerade.accounting import (
-    Cost,
-    Rho,
-    blur_in_words,
-    compose_linked,
-    explain,
-    odds_in_words,
-)
+from masquerade.accounting import Cost, compose_linked, explain
+from masquerade.accounting.words import blur_in_words, odds_in_words
 from masquerade.errors import InvalidReport, LevelNotAllowed, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.mechanisms import LEVELS, Lattice
@@ -60,7 +54,7 @@ class OfferedLevel:
         """Return the cost of a response as a JSON object; epsilons hold at ``delta``."""
         guarantee, cost = self._guarantee, self._cost
         return {
-            "rho": "inf" if cost.clear else Rho(cost.micro_rho).to_json(),
+            "rho": "inf" if cost.clear else cost.rho.to_json(),
             "epsilon_single": guarantee.epsilon_single.to_json(),
             "epsilon_event": guarantee.epsilon_event.to_json(),
             "epsilon_user": guarantee.epsilon_user.to_json(),

@@ -91,7 +91,7 @@ class Survey:
         check_conditions(self.questions, self.conditions)
         if self.two_parties is not None:
             blocks = self.encoding.blocks
-            only = SplitLevel.of(self.two_parties.noise(blocks))
+            only = SplitLevel.of(self.two_parties.noise(blocks).terms)
             if [level.name for level in self.levels] != [only.name]:
                 raise ParameterError(
                     f"the levels are {names}; a survey between two parties has {only.name!r} "

@@ -10,9 +10,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from masquerade.accounting import Cost, Rho
-from masquerade.accounting.words import highest_belief
-from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
+from masquerade.accounting import Cost, explain
+from masquerade.aggregate.noise import TWO_PARTIES, NoiseTerms, SumNoise
 from masquerade.aggregate.survey_circuit import Block, SurveyCircuit
 from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
@@ -24,6 +23,8 @@ from masquerade.surveys.two_party_encoding import Encoding
 
 #: Responses below which neither party shows a sum, where a survey does not say more.
 DEFAULT_MINIMUM = 20
+#: What an observer sees, in the words of `explain`.
+AFTER_SUMS = "after seeing the result and everything that one of the two parties sees"
 _FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 # What the app takes too: no path, user or capital letter, in which readers of addresses differ.
 _ORIGIN = re.compile(r"(https?)://([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?")
@@ -117,29 +118,23 @@ class SplitLevel(OfferedLevel):
     `noise`: of one party.
     """
 
-    noise: SumNoise = None  # type: ignore[assignment]
+    noise: NoiseTerms = None  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, noise: SumNoise) -> SplitLevel:
+    def of(cls, noise: NoiseTerms) -> SplitLevel:
         """Return the level of this noise."""
         return cls(TWO_PARTIES, (), (), noise)
 
     def to_json(self) -> dict[str, Any]:
         """Return the level in numbers and sentences."""
-        promise = self.guarantee()
-        belief = math.ceil(1000 * highest_belief(promise.epsilon_user)) / 10
-        words = (
-            "Somebody who thought it 50:50 that you gave certain answers can be at most "
-            f"{belief:g} % sure after seeing the result and everything that one of the two parties "
-            f"sees, but for a chance of 1 in {math.floor(1 / promise.delta):,}."
-        )
+        words = explain(self.guarantee(), after=AFTER_SUMS)
         return {
             "name": self.name,
             "mechanisms": list(self._cost.mechanisms),
             **self.price(),
             "odds": "What you answer is split in two parts; each alone is pure chance.",
-            "words": words,
-            "words_all": words,
+            "words": words.one_answer,
+            "words_all": words.all_answers,
             "blur": "Nothing is changed in your answers; each party adds noise to the sums.",
         }
 
@@ -156,16 +151,8 @@ class SplitLevel(OfferedLevel):
 
     @cached_property
     def _cost(self) -> Cost:
-        rho = self.noise.rho
-        return Cost(
-            "",
-            (f"{TWO_PARTIES}:rho={text_of(rho)}",),
-            # Gaussian noise bounds rho, and no pure epsilon.
-            event=INFINITE_LOSS,
-            user=INFINITE_LOSS,
-            rho=Rho.of(rho),
-            gaussian=True,
-        )
+        # Gaussian noise has no pure epsilon.
+        return Cost("", (str(self.noise),), event=INFINITE_LOSS, loss=self.noise.loss())
 
 
 def require_origin(address: str) -> None:

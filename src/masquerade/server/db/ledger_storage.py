@@ -21,10 +21,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
-from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho
+from masquerade.accounting import Balance, Caps, Charge, Cost, Entry
+from masquerade.accounting.cost import amounts_of, cost_of
 from masquerade.accounting.storage import Change, Decision
 from masquerade.errors import BrokenChain
-from masquerade.exact import INFINITE_LOSS, Micro
+from masquerade.exact import Micro
 from masquerade.server.db.tables import (
     BALANCE,
     COST,
@@ -214,7 +215,7 @@ class LedgerTables:
                 "digest": cost.digest,
                 "survey": cost.survey,
                 "mechanisms": list(cost.mechanisms),
-                "amounts": _amounts(cost),
+                "amounts": amounts_of(cost),
             }
             # The first responses at one level bring the same cost, and any of their rows may stay.
             insert_unless_there(self._connection, COST, row)
@@ -355,36 +356,4 @@ def _entry(row: Any) -> Entry:
 # By all that is kept and not by the digest, so that a change in the table changes the digest.
 @lru_cache(maxsize=4096)
 def _cost(survey: str, mechanisms: tuple[str, ...], amounts: str) -> Cost:
-    kept = json.loads(amounts)
-    return Cost(
-        survey,
-        mechanisms,
-        event=_loss(kept["event"]),
-        user=_loss(kept["user"]),
-        protected=None if kept["protected"] is None else _loss(kept["protected"]),
-        rho=None if kept["rho"] is None else Rho(_loss(kept["rho"]).micro),
-        clear=kept["clear"],
-        # Written only where true, so absent means false.
-        gaussian=kept.get("gaussian", False),
-    )
-
-
-def _loss(micro: int | str) -> Micro:
-    return INFINITE_LOSS if micro == "inf" else Micro(int(micro))
-
-
-def _amounts(cost: Cost) -> dict[str, Any]:
-    def micro(amount: Micro | Rho | None) -> int | str | None:
-        if amount is None:
-            return None
-        # JSON has no infinity.
-        return amount.micro if isinstance(amount.micro, int) else "inf"
-
-    return {
-        "event": micro(cost.event),
-        "user": micro(cost.user),
-        "protected": micro(cost.protected),
-        "rho": micro(cost.rho),
-        "clear": cost.clear,
-        **({"gaussian": True} if cost.gaussian else {}),
-    }
+    return cost_of(survey, mechanisms, json.loads(amounts))

@@ -179,12 +179,14 @@ BALANCE = keyed_table(
     Required("reserved_epsilon", BigInteger),
     Required("spent_unbounded", Integer),
     Required("reserved_unbounded", Integer),
-    Required("spent_rho", BigInteger),
-    Required("reserved_rho", BigInteger),
+    Required("spent_divergence", BigInteger, server_default="0"),
+    Required("reserved_divergence", BigInteger, server_default="0"),
+    Required("spent_clock", BigInteger, server_default="0"),
+    Required("reserved_clock", BigInteger, server_default="0"),
+    Required("spent_unclocked", Integer, server_default="0"),
+    Required("reserved_unclocked", Integer, server_default="0"),
     Required("spent_clear", Integer),
     Required("reserved_clear", Integer),
-    Required("spent_other", Integer, server_default="0"),
-    Required("reserved_other", Integer, server_default="0"),
     # For the sweeper: most people have nothing reserved.
     Index(
         "balance_with_reservations",

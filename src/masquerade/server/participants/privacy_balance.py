@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field
 from sqlalchemy import Row
 
-from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Rho, Spent
-from masquerade.accounting.statement import percent_left, spent_by
+from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Spent
+from masquerade.accounting.words import spent_by
 from masquerade.errors import BrokenChain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.pseudonyms import Pseudonyms
@@ -28,7 +28,6 @@ class CapAmounts:
     epsilon: Amount
     delta: float
     clear: int
-    rho: Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class PrivacyAccount:
         """Return what is left."""
         spent, caps = self.spent(), self.balance.caps
         return Battery(
-            percent_left=percent_left(self.balance),
+            percent_left=self.balance.percent_left,
             epsilon_spent=spent.epsilon.to_json(),
             delta=float(spent.delta),
             epsilon_cap=caps.epsilon.to_json(),
@@ -102,7 +101,7 @@ class PrivacyAccount:
         return Bill(
             survey_epsilon=guarantee.epsilon_user.to_json(),
             survey_delta=float(guarantee.delta),
-            survey_rho=Rho(mine.cost.micro_rho).to_json(),
+            survey_rho=mine.cost.rho.to_json(),
             total_epsilon=spent.epsilon.to_json(),
             total_delta=float(spent.delta),
             method=spent.method,
@@ -132,7 +131,7 @@ def price(level: OfferedLevel, survey: str) -> Price:
     """Return what a response at a level costs."""
     guarantee, cost = level.guarantee(), level.cost(survey)
     return Price(
-        rho=Rho(cost.micro_rho).to_json(),
+        rho=cost.rho.to_json(),
         epsilon_event=guarantee.epsilon_event.to_json(),
         epsilon_user=guarantee.epsilon_user.to_json(),
         delta=float(guarantee.delta),
@@ -142,7 +141,7 @@ def price(level: OfferedLevel, survey: str) -> Price:
 
 def cap_amounts(caps: Caps) -> CapAmounts:
     """Return caps in numbers."""
-    return CapAmounts(caps.epsilon.to_json(), float(caps.delta), caps.clear, caps.rho.to_json())
+    return CapAmounts(caps.epsilon.to_json(), float(caps.delta), caps.clear)
 
 
 # The key names no person: people with the same costs share one result.

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from masquerade.accounting import Caps, Entry, Rho
+from masquerade.accounting import Caps, Entry
 from masquerade.exact import MICRO, Micro
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.bodies import padded, spare
@@ -306,7 +306,7 @@ def _entry(entry: Entry, surveys: dict[str, FrozenSurvey]) -> LedgerEntry:
         mechanisms=list(charge.mechanisms),
         epsilon_event=charge.event.to_json(),
         epsilon_user=charge.user.to_json(),
-        rho=Rho(charge.cost.micro_rho).to_json(),
+        rho=charge.cost.rho.to_json(),
         clear=charge.cost.clear,
         caps=None if charge.caps is None else cap_amounts(charge.caps),
         day=charge.day,

@@ -186,17 +186,12 @@ def offers_of(
 def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
     """Return the share of a fresh account that a response takes; 0 for answers in clear.
 
-    A cap holds where either of two sums does, of epsilons or of rhos; it is the smaller share,
-    rounded up, so that it is above 1 exactly where masked answers are not `affordable`.
+    A cap holds where one of three sums does; it is the smallest share, rounded up, so that it is
+    above 1 exactly where masked answers are not `affordable`.
     """
     # The token plays no part in the amounts.
-    cost = offered.cost("")
-    # Another cap on rho holds where all of the noise is Gaussian; see `Caps`.
-    most = caps.rho if cost.other else caps.gaussian
-    shares = [_share(cost.micro_rho, most.micro)]
-    if not cost.unbounded:
-        shares.append(_share(cost.micro_epsilon, caps.epsilon.micro))
-    return min(shares)
+    share = caps.share(offered.cost("").loss)
+    return math.inf if share is None else math.ceil(_PARTS * share) / _PARTS
 
 
 def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:
@@ -209,10 +204,7 @@ def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:
 def affordable(offered: OfferedLevel, caps: Caps) -> bool:
     """Return whether a fresh account can pay for a response."""
     cost = offered.cost("")
-    epsilon = math.inf if cost.unbounded else cost.micro_epsilon
-    return caps.admit(
-        epsilon=epsilon, rho=cost.micro_rho, clear=cost.clear, gaussian=not cost.other
-    )
+    return caps.admits(cost.loss) and cost.clear <= caps.clear
 
 
 def barriers(survey: Survey, figures: Mapping[str, Any], *, caps: Caps) -> list[Issue]:
@@ -240,13 +232,3 @@ def barriers(survey: Survey, figures: Mapping[str, Any], *, caps: Caps) -> list[
             )
         ]
     return []
-
-
-def _share(amount: float, cap: float) -> float:
-    # A cap of 0 admits only what costs nothing.
-    if not cap:
-        return math.inf if amount else 0.0
-    if math.isinf(amount):
-        return math.inf
-    # exact: whole numbers, so that one millionth too much is above 1
-    return -(-_PARTS * int(amount) // int(cap)) / _PARTS

@@ -1,0 +1,283 @@
+"""Worst pairs: what one report of a mechanism tells two answers apart by, at most.
+
+A mechanism names the pairs behind its reports (`masquerade.mechanisms.Mechanism.pairs`). Each pair
+knows its `Loss`, and where its two distributions are known, the points of its privacy loss.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from masquerade.exact.arrays import Floats
+from masquerade.exact.epsilon_at_delta import epsilon_of_reports
+from masquerade.exact.loss import Loss, laplace, noise, pure_loss, response, rho_loss
+from masquerade.exact.micro import INFINITE_LOSS, MICRO, Micro
+from masquerade.exact.number import in_range, whole
+
+_DEVIATIONS = 14
+_LARGEST_VARIANCE = 10**10  # in squared steps; the lattice is summed point by point
+_LARGEST_CHANGE = 1 << 20  # in steps, likewise
+
+
+class Points(NamedTuple):
+    """The privacy loss of one report: its values and their probabilities, in floats.
+
+    Attributes
+    ----------
+    loss, probability : float array, shape (points,)
+        Values of ``ln(P / Q)``, and their probabilities under P. P and Q can be exchanged.
+    beyond : float
+        Probability of what is left out, at most.
+    """
+
+    loss: Floats
+    probability: Floats
+    beyond: float = 0.0
+
+
+class Pair(ABC):
+    """The worst two distributions of one report."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """What one report of the pair loses, for a person whose answers change."""
+
+    @property
+    def rho(self) -> Fraction | float:
+        """Zero-concentrated loss that the pair is known by; infinite where it is in clear."""
+        return rho_of_pure(self.loss.epsilon)
+
+    def points(self) -> Points | None:
+        """Return the distribution of the privacy loss; None where it is not known."""
+        return None
+
+    def epsilon_at(self, delta: Fraction, *, reports: int) -> Micro | None:
+        """Return the exact epsilon of so many equal reports at `delta`; None where not known."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePair(Pair):
+    """Two answers by randomized response, in whole numbers; see `masquerade.exact.loss.response`.
+
+    Examples
+    --------
+    >>> str(ResponsePair(3, 1, 2).loss.epsilon)
+    '1.098613'
+    """
+
+    keep: int
+    other: int
+    symbols: int
+
+    @property
+    def loss(self) -> Loss:
+        """Exact, in every order."""
+        return response(self.keep, self.other, self.symbols)
+
+    def points(self) -> Points | None:
+        """Return reports of the one answer, of neither, of the other."""
+        if not self.keep or not self.other:
+            return None
+        total = self.keep + (self.symbols - 1) * self.other
+        most, least = max(self.keep, self.other), min(self.keep, self.other)
+        size = math.log(most / least)
+        shares = (most, (self.symbols - 2) * self.other, least)
+        loss = np.array([size, 0.0, -size])
+        return Points(loss, np.array([float(Fraction(share, total)) for share in shares]))
+
+
+@dataclass(frozen=True, slots=True)
+class LaplacePair(Pair):
+    """Two numbers some steps apart, with discrete Laplace noise.
+
+    Examples
+    --------
+    >>> str(LaplacePair(4, Fraction(4)).loss.epsilon)
+    '1'
+    """
+
+    steps: int
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps", low=0)
+        in_range(self.scale, "scale", above=0)
+
+    @property
+    def loss(self) -> Loss:
+        """Exact, in every order."""
+        return laplace(self.steps, self.scale)
+
+    def points(self) -> Points | None:
+        """Return the losses at or below one number, between the two, and beyond the other."""
+        if self.steps > _LARGEST_CHANGE:
+            return None
+        h, size = float(1 / self.scale), float(self.steps / self.scale)
+        between = np.arange(1, self.steps, dtype=np.float64)
+        loss = np.concatenate([[size], size - 2 * h * between, [-size]])
+        weight = np.concatenate([[1.0], -math.expm1(-h) * np.exp(-h * between), [math.exp(-size)]])
+        return Points(loss, weight / (1 + math.exp(-h)))
+
+
+@dataclass(frozen=True, slots=True)
+class NoisePair(Pair):
+    """Two vectors with discrete Gaussian noise; see `masquerade.exact.loss.noise`.
+
+    Attributes
+    ----------
+    squared, largest : int
+        Squares of the largest Euclidean change and of the largest change of one coordinate.
+    variance : Fraction
+        Parameter of the noise in squared steps.
+
+    Examples
+    --------
+    >>> NoisePair.of_number(4, Fraction(36)).loss.clock
+    444445
+    """
+
+    squared: int
+    largest: int
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        whole(self.squared, "squared", low=0)
+        whole(self.largest, "largest", low=0, high=self.squared)
+        in_range(self.variance, "variance", above=0)
+
+    @classmethod
+    def of_number(cls, change: int, variance: Fraction) -> NoisePair:
+        """Return the pair of two numbers that lie `change` steps apart."""
+        return cls(change**2, change**2, variance)
+
+    @property
+    def loss(self) -> Loss:
+        """By the theorem on lattices, in every order."""
+        return noise(self.squared, self.largest, self.variance)
+
+    @property
+    def rho(self) -> Fraction:
+        """Exact: D / (2 v)."""
+        return self.squared / (2 * self.variance)
+
+    @property
+    def change(self) -> int | None:
+        """Change of a single number, in steps; None for vectors."""
+        change = math.isqrt(self.squared)
+        alone = self.largest == self.squared == change**2
+        return change if alone else None
+
+    def epsilon_at(self, delta: Fraction, *, reports: int) -> Micro | None:
+        """Return the exact epsilon of equal numbers."""
+        if not self.change or not delta:
+            return None
+        return epsilon_of_reports(self.change, self.variance, delta, reports=reports)
+
+    def points(self) -> Points | None:
+        """Return the losses of one number, point by point; None for vectors."""
+        change = self.change
+        if change is None or self.variance > _LARGEST_VARIANCE:
+            return None
+        deviation = math.sqrt(self.variance)
+        reach = math.ceil(_DEVIATIONS * deviation) + 1
+        x = np.arange(-reach, reach + 1, dtype=np.float64)
+        weight = np.exp(-(x**2) / (2 * float(self.variance)))
+        # ln (P / Q) at x, of centres 0 and `change`: ((x - change)**2 - x**2) / (2 variance)
+        loss = (change**2 - 2 * change * x) / (2 * float(self.variance))
+        # The weights beyond `reach` add to less than the integral, all of them to more than it.
+        beyond = math.erfc(reach / deviation / math.sqrt(2)) * (1 + 1e-9)
+        return Points(loss, weight / weight.sum(), beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPair(Pair):
+    """Whatever is known by its pure epsilon alone: at worst a response of two options.
+
+    Examples
+    --------
+    >>> KnownPair(Micro(1_000_000)).loss.orders[0]
+    735326
+    """
+
+    epsilon: Micro
+
+    @property
+    def loss(self) -> Loss:
+        """That of the worst mechanism of this epsilon."""
+        return pure_loss(self.epsilon)
+
+    def points(self) -> Points | None:
+        """Return the two losses of a response of two options."""
+        size = self.epsilon.epsilon
+        if math.isinf(size):
+            return None
+        keep = 1 / (1 + math.exp(-size))
+        return Points(np.array([size, -size]), np.array([keep, keep * math.exp(-size)]))
+
+
+@dataclass(frozen=True, slots=True)
+class RhoPair(Pair):
+    """Whatever is known by zero-concentrated loss alone.
+
+    Examples
+    --------
+    >>> RhoPair(Fraction(1, 2)).rho
+    Fraction(1, 2)
+    """
+
+    amount: Fraction
+
+    @property
+    def loss(self) -> Loss:
+        """A rho for each order, and no clock."""
+        return rho_loss(self.amount)
+
+    @property
+    def rho(self) -> Fraction:
+        """The amount."""
+        return self.amount
+
+
+def rho_together(pairs: Mapping[Pair, int]) -> Micro:
+    """Return the zero-concentrated loss of so many reports of each pair, rounded up.
+
+    Examples
+    --------
+    >>> str(rho_together({NoisePair.of_number(4, Fraction(144)): 3}))
+    '0.166667'
+    """
+    total: Fraction | float = Fraction(0)
+    for pair, count in pairs.items():
+        total += pair.rho * count
+    return INFINITE_LOSS if isinstance(total, float) else Micro.of_amount(total)
+
+
+def rho_of_pure(epsilon: Micro) -> Fraction | float:
+    """Return the zero-concentrated loss of whatever is epsilon-private, in whole millionths.
+
+    ``epsilon tanh(epsilon / 2)``, which randomized response with two options attains: D_a / a of it
+    falls with a (with ``t = a - 1/2`` it is a difference quotient of ``ln cosh(epsilon sqrt(s))``
+    between ``t**2`` and 1/4, which is concave in s), so that its supremum is the limit at 1.
+
+    Examples
+    --------
+    >>> float(rho_of_pure(Micro(1_000_000)))
+    0.462118
+    """
+    if epsilon == INFINITE_LOSS:
+        return math.inf
+    size = int(epsilon.micro)
+    # epsilon tanh(epsilon / 2) in floats, with far more than its rounding added
+    amount = size * math.tanh(size / (2 * MICRO)) * (1 + 1e-12)
+    return Fraction(min(size, math.ceil(amount)), MICRO)
