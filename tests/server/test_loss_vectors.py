@@ -13,6 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from masquerade.accounting.words import losses_of_guarantee
+from masquerade.exact.loss import Loss, tail
 from masquerade.exact.micro import Amount
 from masquerade.exact.number import text_of
 from masquerade.mechanisms import Mechanism, RandomizedResponse, TwoLayer, parse_mechanism
@@ -64,7 +66,7 @@ def test_the_shared_file_has_every_kind_of_level() -> None:
         assert sum(text.startswith(name) for text in texts) >= 100, name
     assert sum(bool(case["linked"]) for case in cases) >= 100
     assert sum(bool(case["clear"]) for case in cases) >= 3
-    assert sum(case["gaussian"] for case in cases) >= 20
+    assert sum(case["loss"]["clock"] is not None for case in cases) >= 20
 
 
 def make_cases() -> Iterator[dict[str, Any]]:
@@ -133,11 +135,20 @@ def case(mechanisms: list[Any], linked: tuple[tuple[int, ...], ...]) -> dict[str
         "event": micro(promise.epsilon_event),
         "user": micro(promise.epsilon_user),
         "delta": float(promise.delta),
-        "rho": cost.micro_rho,
-        "gaussian": cost.gaussian,
-        "pure": None if cost.unbounded else cost.micro_epsilon,
+        "loss": amounts(cost.loss),
+        "event_tail": micro(tail(losses_of_guarantee(promise)[0])),
         "clear": cost.clear,
     }
+
+
+def amounts(loss: Loss) -> dict[str, Any]:
+    """Return the amounts of a loss, None where there is no limit."""
+
+    def finite(amount: float) -> int | None:
+        return amount if isinstance(amount, int) else None
+
+    orders = [finite(one) for one in loss.orders]
+    return {"pure": finite(loss.pure), "orders": orders, "clock": finite(loss.clock)}
 
 
 def micro(amount: Amount) -> int | None:

@@ -63,8 +63,8 @@ const KNOWN = {
     "survey_circuit", "task", "turboshake", "xof",
   ],
   mechanisms: [
-    "coins", "concentrated", "fractions", "gaussian_room", "gaussian_tail", "lattice", "losses",
-    "mask", "noise", "text", "two_layer",
+    "coins", "concentrated", "fractions", "gaussian_tail", "lattice", "loss", "losses", "mask",
+    "noise", "portable", "room", "text", "two_layer",
   ],
   words: ["ar", "en", "formats", "language"],
   "app/kinds": ["choice", "comparison", "kinds", "number", "rating", "several"],

@@ -113,6 +113,8 @@ export async function agreedTask({ token, parties }, questions, survey) {
     const terms = JSON.parse(approval.terms);
     const noise = noiseOf(encoding.blocks, rho);
     requireThat(JSON.stringify(terms.noise) === JSON.stringify(noise), "sums");
+    // What was charged follows from the noise that the invitation named.
+    requireThat(!parties.sums || parties.sums === sumsOf(encoding.blocks, noise), "sums");
     const { leader, duration } = readFacts(unhex(approval.configuration));
     const task = await Task.of(prio3Survey(encoding.blocks), {
       info: text(token),
@@ -148,6 +150,30 @@ export function noiseOf(blocks, rho) {
   }
   [top, bottom] = [top * MILLION, bottom * 2n * micro];
   return blocks.map(({ unit = 1n }) => lowest(top * unit * unit, bottom));
+}
+
+/** Return the text of what the sums cost: the changes of each block, and its noise. */
+export function sumsOf(blocks, noise) {
+  const parts = blocks.map(({ sensitivitySquared: squared, unit = 1n }, place) => {
+    const largest = unit * unit < squared ? unit * unit : squared;
+    return `${squared}/${largest}/${numberText(noise[place])}`;
+  });
+  return `two-parties:${parts.join(";")}`;
+}
+
+/** Return the shortest exact text of a fraction: a decimal where there is one. */
+function numberText(given) {
+  const [top, bottom] = given.split("/").map(BigInt);
+  let [rest, digits] = [bottom, 0n];
+  for (const prime of [2n, 5n]) {
+    let count = 0n;
+    for (; rest % prime === 0n; rest /= prime) count++;
+    if (count > digits) digits = count;
+  }
+  if (rest > 1n) return given;
+  const scaled = String((top * 10n ** digits) / bottom).padStart(Number(digits) + 1, "0");
+  const point = scaled.length - Number(digits);
+  return digits ? `${scaled.slice(0, point)}.${scaled.slice(point)}` : scaled;
 }
 
 function lowest(top, bottom) {

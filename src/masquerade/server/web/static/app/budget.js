@@ -1,58 +1,64 @@
 // What this device has counted itself, and the cap that its person set on it. Whatever a server
 // forgets or invents, this device stops here.
 //
-// A charge is what one survey cost: {token, place, epsilon, unbounded, rho, gaussian, clear, user},
-// in whole millionths; `unbounded` is 1 where no epsilon bounds the masked answers outright, and rho
-// alone counts. `gaussian` is true where all masks are Gaussian noise; a charge without it, of
-// before there was such a rule, is not. `user` is what is shown of it, null where nothing bounds it;
-// `place` is its order here. A response is admitted where, with all charges, either the epsilons or
-// the rhos are within the cap, whose rhos reach further where all charges are Gaussian
-// (masquerade.accounting.caps proves why either will do), and so are the answers in clear.
+// A charge is what one survey cost: {token, place, pure, orders, clock, clear, user}, in whole
+// millionths, null where nothing bounds an amount. `user` is what is shown of it; `place` is its
+// order here. A response is admitted where, with all charges, the pure epsilons, or the divergences
+// of the cap's order, or the clocks are within the cap (masquerade.accounting.caps proves why any
+// of them will do), and so are the answers in clear. Charges that an earlier version of this app
+// kept hold a rho, and the word that all noise was Gaussian, which is not believed.
 
-import { DELTA_NUMBER, epsilonOfRho } from "../mechanisms/concentrated.js";
 import { amountOf, ceil, sum } from "../mechanisms/fractions.js";
-import { roomOf } from "../mechanisms/gaussian_room.js";
+import { epsilonOfOrders, pureLoss, rhoLoss, together } from "../mechanisms/loss.js";
+import { DELTA_NUMBER, roomOf } from "../mechanisms/room.js";
 
 /** The library's own caps. */
 export const USUAL_CAPS = { epsilon: 10e6, clear: 0 };
 
+const written = (amount) => (amount === Infinity ? null : amount);
+const read = (amount) => amount ?? Infinity;
+
 /** Return what a level costs as a charge. */
-export function chargeOf(losses) {
-  const unbounded = losses.pure === Infinity;
+export function chargeOf({ loss, clear, user }) {
   return {
-    epsilon: unbounded ? 0 : losses.pure,
-    unbounded: unbounded ? 1 : 0,
-    rho: losses.rho,
-    gaussian: losses.gaussian,
-    clear: losses.clear,
-    user: losses.user === Infinity ? null : losses.user,
+    pure: written(loss.pure),
+    orders: loss.orders.map(written),
+    clock: written(loss.clock),
+    clear,
+    user: written(user),
   };
+}
+
+/** Return the loss of a charge, also of one that an earlier version kept. */
+export function lossOfCharge({ pure, orders, clock, epsilon, unbounded, rho }) {
+  if (orders) return { pure: read(pure), orders: orders.map(read), clock: read(clock) };
+  return unbounded ? rhoLoss(read(rho)) : pureLoss(read(epsilon));
 }
 
 /** Return all charges together. */
 export function spentOf(charges) {
-  const all = (name) => sum(charges.map((charge) => charge[name]));
   return {
-    epsilon: all("epsilon"),
-    unbounded: all("unbounded"),
-    rho: all("rho"),
-    gaussian: charges.every(({ gaussian, rho }) => gaussian === true || rho === 0),
-    clear: all("clear"),
+    ...together(charges.map(lossOfCharge)),
+    clear: sum(charges.map(({ clear }) => clear)),
     surveys: charges.length,
   };
+}
+
+/** Return what is used of each sum that may admit, and how far it may go. */
+function conditions({ pure, orders, clock }, { epsilon }) {
+  const room = roomOf(epsilon);
+  return [
+    [pure, epsilon],
+    [orders[room.place], room.divergence],
+    [clock, room.clock],
+  ];
 }
 
 /** Return whether a charge fits into the cap beside those there are. */
 export function admits(charges, charge, caps) {
   const total = spentOf([...charges, charge]);
-  const outright = total.unbounded === 0 && total.epsilon <= caps.epsilon;
-  return (outright || total.rho <= mostRho(total, caps)) && total.clear <= caps.clear;
-}
-
-/** Return the rho that all charges together may come to. */
-function mostRho({ gaussian, rho }, caps) {
-  const room = roomOf(caps.epsilon);
-  return gaussian && rho > 0 ? room.gaussian : room.rho;
+  const within = conditions(total, caps).some(([used, most]) => used <= most);
+  return within && total.clear <= caps.clear;
 }
 
 /**
@@ -70,30 +76,26 @@ export function lowerCaps(own, theirs) {
   };
 }
 
-/**
- * Return the epsilon of all that is masked, in millionths: the smallest of three sound bounds.
- *
- * Epsilons that hold outright add up, and one that may fail can be added to them; rhos add up, and
- * then become one epsilon.
- */
+/** Return the epsilon of all that is masked, in millionths, at the delta of this app. */
 export function epsilonOf(charges) {
-  const { epsilon, unbounded, rho } = spentOf(charges);
-  const noisy = charges.filter((charge) => charge.unbounded > 0);
-  const alone = noisy.length === 1 ? (noisy[0].user ?? Infinity) : Infinity;
-  return Math.min(epsilon + (unbounded ? alone : 0), epsilonOfRho(rho));
+  const spent = spentOf(charges);
+  const noisy = charges.filter((charge) => lossOfCharge(charge).pure === Infinity);
+  // One epsilon that holds at the delta can be added to those that hold outright.
+  const rest = charges.filter((charge) => !noisy.includes(charge));
+  const alone = noisy.length === 1 ? spentOf(rest).pure + read(noisy[0].user) : Infinity;
+  return Math.min(alone, epsilonOfOrders(spent));
 }
 
 /** Return what is spent and left, as people see it. */
 export function balanceOf(charges, caps) {
   const spent = spentOf(charges);
-  const together = epsilonOf(charges);
-  const share = (used, of) => (of > 0 ? Math.max(0, Math.floor((100 * (of - used)) / of)) : 0);
-  const outright = spent.unbounded ? 0 : share(spent.epsilon, caps.epsilon);
+  const epsilon = epsilonOf(charges);
+  const share = ([used, of]) => (of > 0 ? Math.max(0, Math.floor((100 * (of - used)) / of)) : 0);
   return {
-    percent_left: Math.max(outright, share(spent.rho, mostRho(spent, caps))),
-    epsilon_spent: together / 1e6,
+    percent_left: Math.max(...conditions(spent, caps).map(share)),
+    epsilon_spent: epsilon / 1e6,
     epsilon_cap: caps.epsilon / 1e6,
-    delta: spent.unbounded || together < spent.epsilon ? DELTA_NUMBER : 0,
+    delta: epsilon < spent.pure ? DELTA_NUMBER : 0,
     clear: spent.clear,
     surveys: spent.surveys,
   };
@@ -104,10 +106,12 @@ export function balanceOf(charges, caps) {
  * which it would be admitted beside the others, so above 100 where the cap is too low for it.
  */
 export function percentOf(charge, caps, others = []) {
-  const total = spentOf([...others, charge]);
-  const shares = [tenths(charge.rho, mostRho(total, caps))];
-  if (!total.unbounded) shares.push(tenths(charge.epsilon, caps.epsilon));
-  return Math.min(...shares) / 10;
+  const total = conditions(spentOf([...others, charge]), caps);
+  const own = conditions(lossOfCharge(charge), caps);
+  const shares = own
+    .filter((_, place) => total[place][0] < Infinity)
+    .map(([used, most]) => tenths(used, most));
+  return Math.min(Infinity, ...shares) / 10;
 }
 
 function tenths(used, of) {

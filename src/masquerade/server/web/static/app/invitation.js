@@ -104,6 +104,8 @@ function readLevels({ levels, masks, linked, questions }) {
 const ORIGIN =
   /^http(s:[/][/][a-z0-9.:[\]-]{1,300}|:[/][/](localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?)$/;
 
+const SUMS = /^two-parties:\d{1,30}\/\d{1,30}\/[0-9./]{1,80}(;\d{1,30}\/\d{1,30}\/[0-9./]{1,80}){0,4095}$/;
+
 /** Return who the two parties are and what shows that they agreed; null where masks protect. */
 function readParties({ trust = "device", two_parties: given = null }) {
   requireThat(trust === TWO_PARTIES || (trust === "device" && given === null), "whom to trust");
@@ -121,18 +123,18 @@ function readParties({ trust = "device", two_parties: given = null }) {
   return { helper, operator, fingerprint, minimum, approval: facts };
 }
 
-/** Return the one level of a survey between two parties, whose cost is its rho. */
+/** Return the one level of a survey between two parties: its noise, block by block. */
 function readSplitLevel({ levels, masks }) {
   requireThat(Array.isArray(levels) && levels.length === 1 && isRecord(levels[0]), "the level");
   requireThat(isRecord(masks) && Object.keys(masks).length === 0, "the masks");
   const { name, mechanisms } = levels[0];
   requireThat(name === TWO_PARTIES && mechanisms?.length === 1, "the level");
-  const [, rho] = String(mechanisms[0]).match(/^two-parties:rho=(\d(?:\.\d{1,6})?)$/) ?? [];
-  const micro = Math.round(Number(rho) * 1e6);
-  requireThat(rho !== undefined && micro > 0, "what the sums cost");
-  const losses = lossesOfSums(micro);
+  const [sums] = mechanisms;
+  requireThat(isText(sums) && SUMS.test(sums), "what the sums cost");
+  const losses = lossesOfSums(sums);
+  requireThat(losses.loss.orders[0] > 0, "what the sums cost");
   checkStatement(levels[0], losses);
-  return { name, mechanisms: [], rho, losses, clear: false };
+  return { name, mechanisms: [], sums, losses, clear: false };
 }
 
 /** Throw unless the whole numbers of every mechanism are those that follow from its text. */
@@ -152,10 +154,9 @@ export function checkForms(mechanisms, masks) {
 /** Throw where the server says that a level costs less than is certain, or nothing readable. */
 function checkStatement(level, { single, delta, clear, least }) {
   const certain = clear
-    ? { rho: Infinity, single: Infinity, event: Infinity, user: Infinity, delta: 0 }
-    : { ...least, single, delta: delta * 1e6 };
+    ? { single: Infinity, event: Infinity, user: Infinity, delta: 0 }
+    : { single, ...least, delta: delta * 1e6 };
   for (const [said, name] of [
-    [level.rho, "rho"],
     [level.epsilon_single, "single"],
     [level.epsilon_event, "event"],
     [level.epsilon_user, "user"],

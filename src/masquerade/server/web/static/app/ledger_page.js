@@ -140,11 +140,10 @@ export class LedgerPage {
     if (!charges.length) return paragraph(said.empty, "muted");
     const { amount, number } = words();
     const entry = (charge) => {
-      const { token, user, rho, clear } = charge;
+      const { token, user, clear } = charge;
       const costs = !(clear > 0) && [
         said.share(number(percentOf(charge, caps, charges), 1)),
         user !== null && said.cost(amount(user / 1e6)),
-        said.rho(amount(rho / 1e6)),
       ];
       const record = begun.get(token);
       const strength = !(clear > 0) && levelName(record?.strength);
@@ -203,7 +202,7 @@ export class LedgerPage {
     });
   }
 
-  #entry({ survey, kind, epsilon_user: epsilon, rho, clear, caps, day, title }, titles) {
+  #entry({ survey, kind, epsilon_user: epsilon, clear, caps, day, title }, titles) {
     const said = words().ledger;
     const { amount, day: dayText } = words();
     const capped = caps && !survey;
@@ -214,7 +213,6 @@ export class LedgerPage {
       !capped && (said.kinds[kind] ?? ""),
       typeof day === "string" && dayText(day),
       isKnown(epsilon) && !capped && said.cost(amount(epsilon)),
-      isKnown(rho) && !capped && said.rho(amount(rho)),
       clear > 0 && said.clear(clear),
     ];
     return element(

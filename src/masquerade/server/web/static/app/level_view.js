@@ -9,10 +9,11 @@ import { deviceOf } from "../mechanisms/text.js";
 import { fold, paragraph } from "./components.js";
 import { keepProbabilityAt, strengthOf } from "./strength.js";
 import { words } from "../words/language.js";
+import { tail } from "../mechanisms/loss.js";
+import { stepsOfMost } from "../mechanisms/noise.js";
 
 const POINTS = 5; // of the example's scale
 const MINE = 3;
-const MOST_OF_NOISE = 1.2816; // four of five draws lie within so many sigmas
 
 /** Return the name of a strength; see `strengthOf`. */
 export const levelName = (strength) => words().levels.names[strength] ?? "";
@@ -127,17 +128,22 @@ function beyondText(losses, { caps, charges }) {
 function promise({ losses, clear, mechanisms }, questions) {
   const { levels: said, amount: shown } = words();
   if (clear) return null;
-  const { event, user, delta, rho } = losses;
+  const { loss, eventLoss } = losses;
+  const [all, one] = [tail(loss), tail(eventLoss)];
   return fold(
     said.seen,
-    paragraph(said.belief(beliefPercent(event / 1e6))),
+    questions > 1 && paragraph(said.belief(beliefPercent(one / 1e6))),
+    paragraph((questions > 1 ? said.beliefTogether : said.beliefAlone)(beliefPercent(all / 1e6))),
+    (all < loss.pure || (questions > 1 && one < eventLoss.pure)) && paragraph(said.rarely),
     oddsOf(mechanisms).map((sentence) => paragraph(sentence)),
-    paragraph(said.together(shown(user / 1e6), user / 1e6)),
-    questions > 1 && paragraph(said.single(shown(event / 1e6), event / 1e6)),
-    delta > 0 && paragraph(said.butFor(words().number(1 / delta))),
-    paragraph(said.rho(shown(rho / 1e6)), "hint"),
+    paragraph(said.together(shown(all / 1e6), all / 1e6), "hint"),
     paragraph(said.own, "hint"),
   );
+}
+
+/** Return a share in whole percent; 0 and 100 only where it is that. */
+function inHundred(percent) {
+  return percent === 0 || percent === 100 ? percent : Math.min(99, Math.max(1, Math.round(percent)));
 }
 
 /** Return in sentences how often answers are sent as they are, and how far numbers are moved. */
@@ -146,16 +152,13 @@ export function oddsOf(mechanisms) {
   const devices = [...new Set(mechanisms)].map(deviceOf);
   const kept = devices
     .filter(({ symbols }) => symbols !== undefined)
-    .map((device) => Math.round(keepPercent(device)));
+    .map((device) => inHundred(keepPercent(device)));
   const ticked = devices
     .filter(({ other }) => other !== undefined)
-    .map((device) => Math.round(keepPercentOfBits(device)));
+    .map((device) => inHundred(keepPercentOfBits(device)));
   const moved = devices
     .filter(({ variance }) => variance !== undefined)
-    .map(({ variance: [top, bottom], points }) => {
-      const sigma = Math.sqrt(Number(top) / Number(bottom)) / (points - 1);
-      return Math.ceil(100 * MOST_OF_NOISE * sigma);
-    });
+    .map(({ variance, points }) => Math.ceil((100 * stepsOfMost(variance)) / (points - 1)));
   const [least, most] = [Math.min(...kept), Math.max(...kept)];
   const keeps = least === most ? reveal.keepsAbout(least) : reveal.keepsBetween(least, most);
   return [

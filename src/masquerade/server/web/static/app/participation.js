@@ -48,7 +48,7 @@ export function canonicalSplit(id, digest, salt) {
 /** Return what a person's part costs at the level that was chosen, from the promise alone. */
 export function costOf({ promise, level }) {
   requireThat(promise && Object.hasOwn(promise.levels, level), "the level");
-  if (promise.parties) return lossesOfSums(Math.round(Number(promise.parties.rho) * 1e6));
+  if (promise.parties) return lossesOfSums(promise.parties.sums ?? `two-parties:rho=${promise.parties.rho}`);
   return lossesOf(promise.levels[level], promise.linked);
 }
 

@@ -13,6 +13,7 @@ import { answerTo, nextVisible } from "./conditions.js";
 import { strengthOf } from "./strength.js";
 import * as views from "./survey_views.js";
 import { words } from "../words/language.js";
+import { tail } from "../mechanisms/loss.js";
 
 const FIRST_PAUSE_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 120000;
@@ -206,7 +207,7 @@ export class SurveyPage {
     const masking = levels.filter((level) => !level.clear && isAffordable(level, this.#budget()));
     const preferred = masking.find(({ losses }) => strengthOf(losses) === settings.levels?.[topic]);
     const strongest = masking.reduce(
-      (best, level) => (best === null || level.losses.rho < best.losses.rho ? level : best),
+      (best, level) => (best === null || tail(level.losses.loss) < tail(best.losses.loss) ? level : best),
       null,
     );
     const only = levels.length === 1 ? levels[0] : null;

@@ -22,7 +22,7 @@ export function promiseOf(invitation) {
     ...Object.fromEntries(ABOUT.map((name) => [name, invitation[name]])),
     hash, kinds, questions, linked, estimator,
     levels: Object.fromEntries(levels.map(({ name, mechanisms }) => [name, mechanisms])),
-    ...(parties && { parties: { ...parties, rho: levels[0].rho } }),
+    ...(parties && { parties: { ...parties, sums: levels[0].sums } }),
   };
 }
 
@@ -67,10 +67,10 @@ export function questionsOf(text, promise, level) {
   return read;
 }
 
-/** Throw unless the survey names the two parties and the cost that the invitation named. */
+/** Throw unless the survey names the two parties that the invitation named. */
 function checkParties({ trust, two_parties: terms }, parties) {
   requireThat(trust === TWO_PARTIES && isRecord(terms), "whom to trust");
-  for (const name of ["helper", "operator", "fingerprint", "minimum", "rho"]) {
+  for (const name of ["helper", "operator", "fingerprint", "minimum"]) {
     requireThat(terms[name] === parties[name], `the second party's ${name}`);
   }
 }

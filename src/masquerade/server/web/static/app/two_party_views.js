@@ -8,6 +8,7 @@ import { chargeOf, percentOf } from "./budget.js";
 import { actions, fold, paragraph, userText } from "./components.js";
 import { isAffordable } from "./level_view.js";
 import { visibility } from "./conditions.js";
+import { tail } from "../mechanisms/loss.js";
 import { words } from "../words/language.js";
 
 const GROUP = 4; // digits that people compare at a time
@@ -31,6 +32,7 @@ export function partiesIntro(invitation, { caps, charges }) {
   const { parties, levels: [level], questions, host } = invitation;
   const said = words().parties;
   const { losses } = level;
+  const bound = tail(losses.loss);
   const percent = words().number(percentOf(chargeOf(losses), caps, charges), 1);
   const fits = isAffordable(level, { caps, charges });
   return [
@@ -55,10 +57,9 @@ export function partiesIntro(invitation, { caps, charges }) {
       ),
       fold(
         words().levels.seen,
-        paragraph(said.belief(beliefPercent(losses.user / 1e6))),
-        paragraph(words().levels.together(words().amount(losses.user / 1e6), losses.user / 1e6)),
-        paragraph(words().levels.butFor(words().number(1 / losses.delta))),
-        paragraph(words().levels.rho(words().amount(losses.rho / 1e6)), "hint"),
+        paragraph(said.belief(beliefPercent(bound / 1e6))),
+        paragraph(words().levels.rarely),
+        paragraph(words().levels.together(words().amount(bound / 1e6), bound / 1e6), "hint"),
         paragraph(said.own, "hint"),
       ),
     ),

@@ -1,5 +1,5 @@
-// Zero-concentrated loss, rho: what mechanisms cost in it, and what it is worth in epsilon. The
-// device's half of accounting/rho.py and exact/epsilon_at_delta.py.
+// Zero-concentrated loss, rho: levels are named by it, and surveyors choose the noise of two parties
+// by it. What is charged and promised is in loss.js.
 //
 // Amounts are millionths, rounded up. Where a supremum or an order is searched in floats, the
 // margin is far above what rounding does: the search can cost precision, never the proof.
@@ -13,19 +13,14 @@ import {
   fractionOfFloat,
   log,
 } from "./fractions.js";
+import { DELTA } from "./room.js";
 
 const MILLION = 1000000n;
 const GUARD = 10n ** 30n;
 const SLACK = 1e-7; // how far above the supremum the search may stop
 const ERROR = 1e-12;
-const LARGEST_EXPONENT = 200n;
 const SEARCH_TURNS = 200;
 const SMALLEST_EXCESS = 1e-9;
-const LARGEST_MICRO = 2 ** 52;
-
-/** The chance with which an epsilon that has one may fail: a millionth. */
-export const DELTA = [1n, 1000000n];
-export const DELTA_NUMBER = 1e-6;
 
 /**
  * Return the rho of whatever is epsilon-private: epsilon tanh(epsilon / 2).
@@ -38,30 +33,6 @@ export function rhoOfPure(epsilon) {
   const [, growth] = exp(BigInt(epsilon), MILLION); // tanh grows with it
   const bound = ceil(BigInt(epsilon) * (growth - FIXED_ONE), growth + FIXED_ONE);
   return Math.min(epsilon, amountOf(bound));
-}
-
-/**
- * Return the rho of discrete Laplace noise, exactly but for the rounding up.
- *
- * With h = 1 / scale and epsilon = steps h it is epsilon - (1 - e^-epsilon) h / sinh(h): the limit
- * at order 1 of the divergence of two answers at the ends, as for randomized response with two
- * options, which this is at one step.
- *
- * @param {bigint} steps largest distance of two answers
- * @param {[bigint, bigint]} h a fraction above 0
- */
-export function rhoOfLaplace(steps, [top, bottom]) {
-  const spent = steps * top;
-  const whole = amountOf(ceil(spent * MILLION, bottom)); // epsilon, which bounds rho
-  if (top > LARGEST_EXPONENT * bottom) return whole;
-  const square = FIXED_ONE * FIXED_ONE;
-  const [, growth] = exp(top, bottom);
-  const twiceSinh = growth - floor(square, growth); // not below the true one: it grows with e^h
-  // e^-epsilon at most: beyond the largest exponent it is far below the last digit.
-  const large = spent > LARGEST_EXPONENT * bottom;
-  const shrunk = large ? FIXED_ONE / GUARD ** 2n : ceil(square, exp(spent, bottom)[0]);
-  const less = floor(2n * (FIXED_ONE - shrunk) * top * FIXED_ONE, bottom * twiceSinh);
-  return amountOf(ceil((ceil(spent * FIXED_ONE, bottom) - less) * MILLION, FIXED_ONE));
 }
 
 /**
@@ -142,21 +113,4 @@ function bestOrder(rho, [top, bottom]) {
     else low = left;
   }
   return 1 + Math.max(Math.exp(low), SMALLEST_EXCESS);
-}
-
-const caps = new Map();
-
-/** Return the largest rho whose epsilon at the delta of this app never exceeds a cap. */
-export function rhoOfCap(epsilon) {
-  if (caps.has(epsilon)) return caps.get(epsilon);
-  const fits = (micro) => epsilonOfRho(micro) <= epsilon;
-  let [low, high] = [0, 1];
-  while (high <= LARGEST_MICRO && fits(high)) [low, high] = [high, 2 * high];
-  while (high <= LARGEST_MICRO && high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (fits(middle)) low = middle;
-    else high = middle;
-  }
-  caps.set(epsilon, low);
-  return low;
 }

@@ -4,8 +4,9 @@
 // Answers that lie d steps apart are (epsilon, delta)-indistinguishable exactly when
 // delta >= F(t) - e^epsilon F(t - d) at the largest t with (d^2 - 2 d t) / (2 v) > epsilon.
 
-import { DELTA, DELTA_NUMBER, epsilonOfRho } from "./concentrated.js";
+import { epsilonOfRho } from "./concentrated.js";
 import { amountOfFraction, ceil, fraction } from "./fractions.js";
+import { DELTA, DELTA_NUMBER } from "./room.js";
 
 const BLOCKS_PER_SIGMA = 1024;
 const SIGMAS = 12;
@@ -20,7 +21,21 @@ const UNDERFLOW = 1e-300;
  * @param {[bigint, bigint]} variance of the noise, in squared steps
  */
 export function epsilonOfOneReport(distance, variance) {
-  const [top, bottom] = variance;
+  return epsilonOfReports(distance, variance, 1);
+}
+
+/**
+ * Return the smallest epsilon, in millionths, that is proven for some equal reports together: the
+ * sum of their noises decides, which is nearly discrete Gaussian itself (exact/epsilon_at_delta.py).
+ */
+export function epsilonOfReports(one, [aboveOne, belowOne], reports) {
+  // each step of the sum is off by at most eta, the largest of them at the first
+  const share = Math.exp((-(Math.PI ** 2) * Number(aboveOne)) / Number(belowOne));
+  const log = reports === 1 ? 0 : (2.001 * (reports - 1) * 2 * share) / (1 - share) + MARGIN;
+  if (log > 0.01) return Infinity;
+  const more = Math.exp(log);
+  const [distance, top, bottom] = [one * BigInt(reports), aboveOne * BigInt(reports), belowOne];
+  const variance = [top, bottom];
   const rho = amountOfFraction(fraction(distance * distance * bottom, 2n * top));
   let [low, high] = [-1, epsilonOfRho(rho, DELTA)];
   if (high === Infinity) return Infinity;
@@ -28,7 +43,7 @@ export function epsilonOfOneReport(distance, variance) {
   const total = logTotal(v);
   // How far the logarithm of delta is from the aim, below it and above: the search interpolates.
   const excess = (micro) =>
-    Math.log(deltaAtMost(distance, variance, micro, { v, total }) / DELTA_NUMBER);
+    Math.log((more * deltaAtMost(distance, variance, micro, { v, total })) / DELTA_NUMBER);
   let [above, below] = [Math.max(excess(0), 1), Math.min(excess(high), -1)];
   for (let turn = 0; high - low > 1; turn++) {
     const share = turn % 3 === 2 ? 0.5 : above / (above - below);

@@ -4,29 +4,37 @@
 //   single     for a person who sends one report in a lifetime
 //   event      two worlds differ in one answer, and all reports are seen
 //   user       they differ in all answers
-//   delta      the chance with which the epsilons may fail: 0, or a millionth where there is noise
-//   rho        zero-concentrated loss of all answers that are masked
-//   pure       the same as user where it holds outright, else Infinity; also of the masked ones
+//   delta      at which the epsilons hold: 0, or a millionth where there is noise
+//   loss       the whole loss of all answers that are masked, see loss.js
+//   eventLoss  that of the one answer that can be told best, or of those that hang together with it
 //   clear      how many answers are sent as they are
-//   gaussian   whether all that is masked counts as masked by Gaussian noise
-//   each       rho of the answer that is masked the least, all reports seen
+//   each       rho of the answer that is masked the least, by which levels are named
 //
 // `least` holds amounts that are certainly reached: who states less states what is not so.
 
+import { rhoOfPure, rhoOfResponse } from "./concentrated.js";
+import { amountOfFraction, lossOfRatio, readFraction, sum } from "./fractions.js";
+import { epsilonOfOneReport, epsilonOfReports } from "./gaussian_tail.js";
 import {
-  DELTA_NUMBER,
-  epsilonOfRho,
-  rhoOfLaplace,
-  rhoOfPure,
-  rhoOfResponse,
-} from "./concentrated.js";
-import { amountOfFraction, fraction, lossOfRatio, sum } from "./fractions.js";
-import { isGaussian } from "./gaussian_room.js";
-import { epsilonOfOneReport } from "./gaussian_tail.js";
+  IN_CLEAR,
+  NO_LOSS,
+  epsilonOfOrders,
+  laplaceLoss,
+  noiseLoss,
+  pureLoss,
+  responseLoss,
+  rhoLoss,
+  tail,
+  times,
+  together,
+  withinPure,
+} from "./loss.js";
 import { changedBits, readDevice } from "./mask.js";
+import { DELTA_NUMBER } from "./room.js";
 import { deviceOf } from "./text.js";
 import { patternsOf } from "./two_layer.js";
 
+const BLOCK = /^(\d{1,30})\/(\d{1,30})\/([0-9./]{1,80})$/;
 const known = new Map();
 
 /**
@@ -36,20 +44,18 @@ const known = new Map();
  * @param {number[][]} linked places of questions whose reports can change with one answer
  */
 export function lossesOf(texts, linked = []) {
-  const { leastRho, least, ...all } = composed(texts);
+  const { least, ...all } = composed(texts);
   const answers = countsOf(texts);
   const groups = linked.map((places) => composed(places.map((place) => texts[place]), answers));
   const masked = texts.filter((text) => lossOf(text, 1).single < Infinity);
-  const kept = masked.length ? composed(masked) : { user: 0, delta: 0, rho: 0, gaussian: false };
+  const events = [all.eventLoss, ...groups.map(({ loss }) => loss)];
   return {
     ...all,
     event: Math.max(all.event, ...groups.map(({ user }) => user)),
-    rho: kept.rho,
-    gaussian: kept.gaussian,
-    pure: kept.delta ? Infinity : kept.user,
+    loss: masked.length ? composed(masked).loss : NO_LOSS,
+    eventLoss: events.reduce((worst, one) => (tail(one) > tail(worst) ? one : worst)),
     clear: texts.length - masked.length,
     least: {
-      rho: leastRho,
       event: Math.max(all.event, ...groups.map((group) => group.least)),
       user: least,
     },
@@ -57,14 +63,28 @@ export function lossesOf(texts, linked = []) {
 }
 
 /**
- * Return what a response costs that is added up with noise on the sums, from its rho in millionths:
- * one answer is stated at the cost of all, which bounds it.
+ * Return what a response costs that is added up with noise on the sums: one answer is stated at the
+ * cost of all, which bounds it.
+ *
+ * @param {string} text "two-parties:D/m/v;…" of each block of sums, or "two-parties:rho=r" as
+ *   surveys that were begun with an earlier version of this app have it
  */
-export function lossesOfSums(rho) {
-  const user = epsilonOfRho(rho);
-  const one = { single: user, event: user, user, delta: DELTA_NUMBER, rho, each: rho };
-  const least = { rho, event: user, user };
-  return { ...one, pure: Infinity, clear: 0, gaussian: true, split: true, least };
+export function lossesOfSums(text) {
+  const blocks = text.replace("two-parties:", "");
+  const loss = blocks.startsWith("rho=")
+    ? rhoLoss(amountOfFraction(readFraction(blocks.slice(4))))
+    : together(blocks.split(";").map(lossOfBlock));
+  const user = epsilonOfOrders(loss);
+  const all = { single: user, event: user, user, delta: DELTA_NUMBER, loss, eventLoss: loss };
+  const least = { single: 0, event: 0, user: 0 };
+  return { ...all, clear: 0, each: Infinity, split: true, least };
+}
+
+/** Return the loss of one block of sums, from its squared changes and the noise's variance. */
+function lossOfBlock(block) {
+  const [, squared, largest, variance] = BLOCK.exec(block) ?? [];
+  if (variance === undefined) throw new RangeError("this says nothing of sums.");
+  return noiseLoss(BigInt(squared), BigInt(largest), readFraction(variance));
 }
 
 function countsOf(texts) {
@@ -82,22 +102,22 @@ function composed(texts, answers = new Map()) {
     const { some, ...whole } = lossOf(text, answers.get(text) ?? changed);
     if (!some || whole.count === changed) return lossOf(text, changed);
     const user = some(changed);
-    return { ...whole, user, rho: rhoOfPure(user) };
+    return { ...whole, user, loss: pureLoss(user) };
   });
   const most = (name) => Math.max(...parts.map((part) => part[name]));
-  const rho = sum(parts.map((part) => part.rho));
+  const loss = together(parts.map((part) => part.loss));
   const delta = most("delta");
   const outright = sum(parts.map(({ user }) => user));
   const noisy = parts.filter((part) => part.delta);
-  // Only one of the epsilons that are added may fail; else rhos add, and then become one.
-  const alone = noisy.length === 1 && noisy[0].count === 1;
-  const user = delta ? Math.min(alone ? outright : Infinity, epsilonOfRho(rho)) : outright;
+  // Only one of the epsilons that are added may fail; else divergences add, and become one.
+  const alone = noisy.length === 1;
+  const user = delta ? Math.min(alone ? outright : Infinity, epsilonOfOrders(loss)) : outright;
   const least = delta ? most("event") : outright;
-  const leastRho = sum(parts.map((part) => part.leastRho ?? 0));
-  const each = most("each");
-  const gaussian = parts.every((part) => part.gaussian === true);
-  const [single, event] = [most("single"), most("event")];
-  return { single, event, user, delta, rho, each, gaussian, least, leastRho };
+  const eventLoss = parts
+    .map((part) => part.eventLoss)
+    .reduce((worst, one) => (tail(one) > tail(worst) ? one : worst));
+  const [single, event, each] = [most("single"), most("event"), most("each")];
+  return { single, event, user, delta, loss, eventLoss, each, least };
 }
 
 /** Return what `count` answers by one mechanism cost. */
@@ -118,16 +138,27 @@ function lossOfDevice(device, count) {
   const one = { single, delta: 0 };
   if (first === last) {
     const user = lossOfRatio(keep, first + last, count);
+    const report = responseLoss(total - (symbols - 1n) * first, first, symbols);
     const each = rhoOfResponse(Number(symbols), single);
-    const rho = sum(Array(count).fill(each));
-    return { ...one, event: single, user, rho, each, leastRho: Math.max(0, each - 1) * count };
+    return { ...one, event: single, user, each, ...independent(report, { single, user, count }) };
   }
+  const each = rhoOfPure(single);
   if (count === 1) {
-    const rho = rhoOfPure(single);
-    return { ...one, event: single, user: single, rho, each: rho };
+    const loss = pureLoss(single);
+    return { ...one, event: single, user: single, each, loss, eventLoss: loss };
   }
   const { event, user, some } = patternsOf({ first, last, total, symbols }, count);
-  return { ...one, event, user, some, rho: rhoOfPure(user), each: rhoOfPure(event) };
+  const losses = { loss: pureLoss(user), eventLoss: pureLoss(event) };
+  return { ...one, event, user, some, each: rhoOfPure(event), ...losses };
+}
+
+/** The losses of `count` reports that are masked separately; epsilons of many are rounded once. */
+function independent(report, { single, user, count }) {
+  if (report.pure === Infinity) return { loss: IN_CLEAR, eventLoss: IN_CLEAR };
+  return {
+    loss: withinPure(times(report, count), user),
+    eventLoss: withinPure(times(report, Math.min(1, count)), single),
+  };
 }
 
 /** As many bits as one answer can change, each by randomized response. */
@@ -138,26 +169,26 @@ function ofBits(device, count) {
   const user = lossOfRatio(keep, other, changes * count);
   const bit = rhoOfResponse(2, lossOfRatio(keep, other));
   const each = sum(Array(changes).fill(bit));
-  const rho = sum(Array(count).fill(each));
-  const leastRho = Math.max(0, bit - 1) * changes * count;
-  return { single, event: single, user, delta: 0, rho, each, leastRho };
+  const losses = independent(times(responseLoss(keep, other, 2n), changes), { single, user, count });
+  return { single, event: single, user, delta: 0, each, ...losses };
 }
 
 function ofGaussian([top, bottom], points, count) {
   const variance = [BigInt(top), BigInt(bottom)];
   const distance = points - 1n;
   const single = epsilonOfOneReport(distance, variance);
-  const each = amountOfFraction(fraction(distance * distance * variance[1], 2n * variance[0]));
-  const rho = sum(Array(count).fill(each));
-  const user = count === 1 ? single : epsilonOfRho(rho);
-  const gaussian = isGaussian(variance);
-  return { single, event: single, user, delta: DELTA_NUMBER, rho, each, gaussian, leastRho: rho };
+  const eventLoss = noiseLoss(distance * distance, distance * distance, variance);
+  const loss = times(eventLoss, count);
+  const each = Math.ceil(eventLoss.orders[0] / 2);
+  const user = Math.min(epsilonOfReports(distance, variance, count), epsilonOfOrders(loss));
+  return { single, event: single, user, delta: DELTA_NUMBER, each, loss, eventLoss };
 }
 
 function ofLaplace([top, bottom], points, count) {
   const [above, below] = [(points - 1n) * BigInt(bottom), BigInt(top)];
   const single = amountOfFraction([above, below]);
   const user = amountOfFraction([above * BigInt(count), below]);
-  const each = rhoOfLaplace(points - 1n, [BigInt(bottom), BigInt(top)]);
-  return { single, event: single, user, delta: 0, rho: sum(Array(count).fill(each)), each };
+  const report = laplaceLoss(points - 1n, [BigInt(top), BigInt(bottom)]);
+  const losses = independent(report, { single, user, count });
+  return { single, event: single, user, delta: 0, each: rhoOfPure(single), ...losses };
 }
