@@ -68,10 +68,10 @@ export function surveyOf({ levels, questions = [yesOrNo("a"), yesOrNo("b")], lin
 }
 
 function levelOf(name, mechanisms, linked) {
-  const { single, event, user, delta, rho, clear } = lossesOf(mechanisms, linked);
+  const { single, event, user, delta, least, clear } = lossesOf(mechanisms, linked);
   const amount = (value) => (value === Infinity || clear ? "inf" : value / 1e6);
   return {
-    name, mechanisms, delta, rho: amount(rho), epsilon_single: amount(single),
+    name, mechanisms, delta, rho: amount(least.rho), epsilon_single: amount(single),
     epsilon_event: amount(event), epsilon_user: amount(user),
     odds: "Said by the server.", words: "Said by the server.", words_all: "Said by the server.",
     blur: "Said by the server.",

@@ -74,7 +74,7 @@ for (const reveal of ["before_send", "after_send"]) {
     assert.equal(record.step, "finished");
     assert.match(record.day, /^\d{4}-\d\d-\d\d$/);
     const [charge] = disk.tables.get("charges").values();
-    assert.equal(charge.epsilon, 1000000);
+    assert.equal(charge.pure, 1000000);
     const { id, state, reports, salt, commitment } = server.people.get(SECRET);
     assert.equal(state, "submitted");
     assert.deepEqual(reports, [11, -1]);

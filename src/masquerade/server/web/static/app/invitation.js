@@ -154,9 +154,10 @@ export function checkForms(mechanisms, masks) {
 /** Throw where the server says that a level costs less than is certain, or nothing readable. */
 function checkStatement(level, { single, delta, clear, least }) {
   const certain = clear
-    ? { single: Infinity, event: Infinity, user: Infinity, delta: 0 }
+    ? { rho: Infinity, single: Infinity, event: Infinity, user: Infinity, delta: 0 }
     : { single, ...least, delta: delta * 1e6 };
   for (const [said, name] of [
+    [level.rho, "rho"],
     [level.epsilon_single, "single"],
     [level.epsilon_event, "event"],
     [level.epsilon_user, "user"],

@@ -107,3 +107,21 @@ function logTail(first, v) {
   const logFirst = -(first ** 2) / (2 * v);
   return [logFirst + Math.log(low), logFirst + Math.log(high + beyond)];
 }
+
+/**
+ * Return the least number of steps within which at least 4 of 5 draws of discrete Gaussian noise
+ * lie, as accounting/words.py does.
+ *
+ * @param {[string, string]} variance in squared steps
+ */
+export function stepsOfMost([top, bottom]) {
+  const v = Number(top) / Number(bottom);
+  if (v > 1e6) return Math.ceil(1.2816 * Math.sqrt(v)) + 1;
+  const weights = Array.from({ length: Math.ceil(40 * Math.sqrt(v)) + 2 }, (_, x) =>
+    Math.exp(-(x * x) / (2 * v)),
+  );
+  const total = 2 * weights.reduce((all, each) => all + each) - weights[0];
+  let [steps, within] = [0, weights[0]];
+  while (within < total * (0.8 + 1e-9)) within += 2 * weights[++steps];
+  return steps;
+}

@@ -44,7 +44,7 @@ const known = new Map();
  * @param {number[][]} linked places of questions whose reports can change with one answer
  */
 export function lossesOf(texts, linked = []) {
-  const { least, ...all } = composed(texts);
+  const { least, leastRho, ...all } = composed(texts);
   const answers = countsOf(texts);
   const groups = linked.map((places) => composed(places.map((place) => texts[place]), answers));
   const masked = texts.filter((text) => lossOf(text, 1).single < Infinity);
@@ -56,6 +56,7 @@ export function lossesOf(texts, linked = []) {
     eventLoss: events.reduce((worst, one) => (tail(one) > tail(worst) ? one : worst)),
     clear: texts.length - masked.length,
     least: {
+      rho: leastRho,
       event: Math.max(all.event, ...groups.map((group) => group.least)),
       user: least,
     },
@@ -76,7 +77,7 @@ export function lossesOfSums(text) {
     : together(blocks.split(";").map(lossOfBlock));
   const user = epsilonOfOrders(loss);
   const all = { single: user, event: user, user, delta: DELTA_NUMBER, loss, eventLoss: loss };
-  const least = { single: 0, event: 0, user: 0 };
+  const least = { rho: Math.floor(loss.orders[0] / 2) - blocks.length, single: 0, event: 0, user: 0 };
   return { ...all, clear: 0, each: Infinity, split: true, least };
 }
 
@@ -117,7 +118,8 @@ function composed(texts, answers = new Map()) {
     .map((part) => part.eventLoss)
     .reduce((worst, one) => (tail(one) > tail(worst) ? one : worst));
   const [single, event, each] = [most("single"), most("event"), most("each")];
-  return { single, event, user, delta, loss, eventLoss, each, least };
+  const leastRho = sum(parts.map((part) => part.leastRho ?? 0));
+  return { single, event, user, delta, loss, eventLoss, each, least, leastRho };
 }
 
 /** Return what `count` answers by one mechanism cost. */
@@ -140,7 +142,9 @@ function lossOfDevice(device, count) {
     const user = lossOfRatio(keep, first + last, count);
     const report = responseLoss(total - (symbols - 1n) * first, first, symbols);
     const each = rhoOfResponse(Number(symbols), single);
-    return { ...one, event: single, user, each, ...independent(report, { single, user, count }) };
+    const leastRho = Math.max(0, each - 1) * count;
+    const losses = independent(report, { single, user, count });
+    return { ...one, event: single, user, each, leastRho, ...losses };
   }
   const each = rhoOfPure(single);
   if (count === 1) {
@@ -170,7 +174,8 @@ function ofBits(device, count) {
   const bit = rhoOfResponse(2, lossOfRatio(keep, other));
   const each = sum(Array(changes).fill(bit));
   const losses = independent(times(responseLoss(keep, other, 2n), changes), { single, user, count });
-  return { single, event: single, user, delta: 0, each, ...losses };
+  const leastRho = Math.max(0, bit - 1) * changes * count;
+  return { single, event: single, user, delta: 0, each, leastRho, ...losses };
 }
 
 function ofGaussian([top, bottom], points, count) {
@@ -181,7 +186,8 @@ function ofGaussian([top, bottom], points, count) {
   const loss = times(eventLoss, count);
   const each = Math.ceil(eventLoss.orders[0] / 2);
   const user = Math.min(epsilonOfReports(distance, variance, count), epsilonOfOrders(loss));
-  return { single, event: single, user, delta: DELTA_NUMBER, each, loss, eventLoss };
+  const leastRho = amountOfFraction([distance * distance * variance[1] * BigInt(count), 2n * variance[0]]) - 1;
+  return { single, event: single, user, delta: DELTA_NUMBER, each, leastRho, loss, eventLoss };
 }
 
 function ofLaplace([top, bottom], points, count) {
