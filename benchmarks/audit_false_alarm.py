@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from card import Cards, sized
-from masquerade.accounting import Randomizer, audit
+from masquerade.accounting import audit
+from masquerade.accounting.audit_custom import Randomizer
 from masquerade.mechanisms import parse_mechanism
 
 SEEDS = int(os.environ.get("AUDIT_SEEDS", sized(20, 1_000)))

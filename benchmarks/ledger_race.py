@@ -44,7 +44,7 @@ def main() -> None:
 def race(database: str, rounds: int, threads: int) -> None:
     """Run all rounds on one database."""
     definition = Survey.at_levels(title="Race", questions=(Choice("c", "?", ("A", "B")),))
-    cost = definition.level("medium").cost("").micro_epsilon
+    cost = definition.level("medium").cost("").pure
     services = Services.open(database, caps=Caps(Micro(cost), Caps().delta))
     surveys = [services.surveys.open_survey(definition) for _ in range(SURVEYS)]
     wrong, started = 0, time.perf_counter()

@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.representative import one_in
 
-from masquerade.accounting import AuditReport, Randomizer, audit
+from masquerade.accounting import AuditReport, audit
+from masquerade.accounting.audit_custom import Randomizer
 from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee
 from masquerade.exact.coins import WordSource

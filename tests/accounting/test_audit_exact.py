@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from masquerade.accounting import Randomizer, audit
+from masquerade.accounting import audit
+from masquerade.accounting.audit_custom import Randomizer
 from masquerade.accounting.audit_subject import Claim, OfMechanism
 from masquerade.accounting.exact_loss import (
     ExactLoss,

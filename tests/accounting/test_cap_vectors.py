@@ -36,7 +36,7 @@ def test_every_case_of_the_shared_file_holds_in_python() -> None:
 
 
 def test_the_shared_file_admits_and_refuses_by_every_condition() -> None:
-    """Totals at every edge are in it: of pure epsilons, divergences, clocks and answers in clear."""
+    """Totals at every edge are in it, of epsilons, divergences, clocks and answers in clear."""
     cases = [tuple(one) for cap in json.loads(FILE.read_text())["caps"] for one in cap["totals"]]
     for admitted in (False, True):
         assert sum(one[-1] is admitted for one in cases) > 500

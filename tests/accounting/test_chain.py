@@ -9,35 +9,26 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.accounting.ledgers import earlier
 
-from masquerade.accounting import (
-    GENESIS,
-    INFINITE_RHO,
-    Caps,
-    Charge,
-    Cost,
-    Entry,
-    Rho,
-    append,
-    total,
-    verify_chain,
-)
-from masquerade.accounting.chain import KINDS, PAID
-from masquerade.errors import BrokenChain, ParameterError
+from masquerade.accounting import Caps, Charge, Cost, Entry
+from masquerade.accounting.chain import GENESIS, KINDS, PAID, append, total, verify_chain
+from masquerade.errors import BrokenChain, NeighbourMismatch, ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
+from masquerade.exact.loss import ADD_REMOVE, in_clear, no_loss, pure_loss
 
 losses = st.integers(0, 10**12).map(Micro)
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
-micro_rho = st.integers(0, 10**12).map(Rho)
+micro_rho = st.integers(0, 10**12).map(Micro)
 costs = st.builds(
-    Cost,
+    earlier,
     survey=texts,
     mechanisms=st.lists(texts, max_size=4).map(tuple),
     event=losses,
     user=losses,
     rho=st.none() | micro_rho,
 ) | st.builds(
-    Cost,
+    earlier,
     survey=texts,
     mechanisms=st.lists(texts, max_size=4).map(tuple),
     event=st.just(INFINITE_LOSS),
@@ -65,7 +56,7 @@ charges = st.builds(
 chains = st.lists(charges, min_size=1, max_size=6)
 
 
-ONE = Cost("s", ("m",), Micro(1), Micro(2))
+ONE = earlier("s", ("m",), Micro(1), Micro(2))
 
 
 def chain_of(charges: list[Charge]) -> list[Entry]:
@@ -85,7 +76,7 @@ def test_the_first_entry_follows_nothing() -> None:
 
 def test_the_hash_of_an_entry_is_fixed() -> None:
     """Ledgers of earlier versions stay verifiable: the hash of a known entry does not change."""
-    entry = append(Charge("p", Cost("s", ("m", "ü"), Micro(1), Micro(2)), "2026-03-14"), None)
+    entry = append(Charge("p", earlier("s", ("m", "ü"), Micro(1), Micro(2)), "2026-03-14"), None)
     assert entry.hash == "e0c34d262acbfde7b5b86f877234ad0c96d852340399407bfdee6c94074e6e98"
     keyed = append(entry.charge._replace(key="k", caps=Caps(rule=1)), entry)
     assert keyed.hash == "d9a2e63ab7fa2d80188e1f13b80148c6855ddc8612398dcd17e40c212469ada2"
@@ -166,26 +157,26 @@ def test_an_entry_that_is_hashed_again_is_found() -> None:
 def test_a_boundary_between_fields_cannot_be_moved() -> None:
     """Text that moves from one field to the next changes the hash."""
     one = append(
-        Charge("a", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", "k"), None
+        Charge("a", earlier("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", "k"), None
     )
     for other in (
-        Charge("a", Cost("b", ("cd", "e"), Micro(1), Micro(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ("d,e",), Micro(1), Micro(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ('d","e',), Micro(1), Micro(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ("d1:e",), Micro(1), Micro(2)), "day", "commit", "k"),
-        Charge("a", Cost("bc", ("d", "e"), Micro(12), Micro(2)), "day", "commit", "k"),
-        Charge("ak", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", ""),
-        Charge("", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", "ak"),
-        Charge("a", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "daycommit", "", "k"),
-        Charge("a", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "da", "ycommit", "k"),
-        Charge("a\0k", Cost("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", ""),
+        Charge("a", earlier("b", ("cd", "e"), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", earlier("bc", ("d,e",), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", earlier("bc", ('d","e',), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", earlier("bc", ("d1:e",), Micro(1), Micro(2)), "day", "commit", "k"),
+        Charge("a", earlier("bc", ("d", "e"), Micro(12), Micro(2)), "day", "commit", "k"),
+        Charge("ak", earlier("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", ""),
+        Charge("", earlier("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", "ak"),
+        Charge("a", earlier("bc", ("d", "e"), Micro(1), Micro(2)), "daycommit", "", "k"),
+        Charge("a", earlier("bc", ("d", "e"), Micro(1), Micro(2)), "da", "ycommit", "k"),
+        Charge("a\0k", earlier("bc", ("d", "e"), Micro(1), Micro(2)), "day", "commit", ""),
     ):
         assert append(other, None).hash != one.hash
 
 
 def test_texts_that_hold_the_separator_keep_their_places() -> None:
     """Texts with the character between fields, or that are no UTF-8, are hashed apart too."""
-    cost = Cost("s", (), Micro(1), Micro(1))
+    cost = earlier("s", (), Micro(1), Micro(1))
     charges = [
         Charge(person, cost, "day", "commit", key)
         for person, key in (("a\0b", "c"), ("a", "b\0c"), ("a\0", "bc"), ("\ud800", "é"))
@@ -211,19 +202,16 @@ def test_totals_at_the_ends() -> None:
     assert verify_chain(entries) == 3
 
 
-def test_an_answer_in_clear_never_costs_nothing() -> None:
-    """A cost with answers in clear and a finite loss is refused, and so is a negative number."""
-    with pytest.raises(ParameterError, match="never as nothing"):
-        Cost("s", (), NO_LOSS, NO_LOSS, clear=1)
-    with pytest.raises(ParameterError, match="clear is -1"):
-        Cost("s", (), NO_LOSS, NO_LOSS, clear=-1)
-    with pytest.raises(ParameterError, match="given where answers are sent in clear"):
-        Cost("s", (), INFINITE_LOSS, INFINITE_LOSS, clear=1)
-
-
-def test_a_cost_is_never_below_what_it_says() -> None:
-    """A pure loss is not lowered by another number, and bounds rho."""
-    with pytest.raises(ParameterError, match="and only there"):
-        Cost("s", (), Micro(5), Micro(5), protected=Micro(1))
-    with pytest.raises(ParameterError, match="rho is infinite"):
-        Cost("s", (), Micro(5), Micro(5), rho=INFINITE_RHO)
+def test_a_cost_is_of_other_answers_of_a_person() -> None:
+    """An answer in clear is counted as one, and a loss of another relation or unit is refused."""
+    with pytest.raises(ParameterError, match="infinite loss and is counted as one"):
+        Cost("s", (), NO_LOSS, no_loss(), clear=1)
+    with pytest.raises(ParameterError, match="infinite loss and is counted as one"):
+        Cost("s", (), NO_LOSS, no_loss(), clear=-1)
+    with pytest.raises(ParameterError, match="count it in `clear`"):
+        Cost("s", (), INFINITE_LOSS, in_clear())
+    listed = pure_loss(Micro(5), relation=ADD_REMOVE)
+    for loss in (listed, listed.as_replace().of_unit("claim")):
+        with pytest.raises(NeighbourMismatch, match="convert it with as_replace"):
+            Cost("s", (), Micro(5), loss)
+    assert Cost("s", (), Micro(10), listed.as_replace()).user == Micro(10)

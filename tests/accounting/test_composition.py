@@ -12,22 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.accounting import (
-    NO_RHO,
-    Kind,
-    MaskedChoice,
-    MaskedNumber,
-    Mu,
-    Rho,
-    compose,
-    kinds_of,
-    pure_of,
-    rho_of,
-    spent,
-    spent_together,
-)
+from masquerade.accounting import compose, pairs_of, spent
+from masquerade.accounting.composition import pairs_of_text, spent_together
 from masquerade.errors import NoGuarantee, ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Micro
+from masquerade.exact import INFINITE_LOSS, MICRO, Guarantee, Micro
+from masquerade.exact.loss import no_loss
+from masquerade.exact.pairs import (
+    KnownPair,
+    LaplacePair,
+    NoisePair,
+    Pair,
+    ResponsePair,
+    RhoPair,
+    rho_together,
+)
 from masquerade.mechanisms import (
     CategoricalMechanism,
     Mechanism,
@@ -38,13 +36,15 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
 
 MILLIONTH = Fraction(1, 10**6)
-any_kind: st.SearchStrategy[Kind] = st.one_of(
-    st.integers(0, 3 * MICRO).map(Micro),
-    st.integers(0, MICRO).map(Rho),
-    st.fractions(min_value=0, max_value=4, max_denominator=100).map(Mu),
-    st.builds(MaskedChoice, st.integers(2, 30), st.integers(0, 3 * MICRO).map(Micro)),
-    st.builds(
-        MaskedNumber, st.integers(0, 5), st.fractions(min_value=1, max_value=99, max_denominator=3)
+any_pair: st.SearchStrategy[Pair] = st.one_of(
+    st.integers(0, 3 * MICRO).map(Micro).map(KnownPair),
+    st.fractions(min_value=0, max_value=4, max_denominator=100).map(RhoPair),
+    st.builds(ResponsePair, st.integers(1, 30), st.integers(1, 30), st.integers(2, 9)),
+    st.builds(LaplacePair, st.integers(1, 5), st.fractions(min_value=1, max_value=9)),
+    st.integers(0, 5).flatmap(
+        lambda change: st.fractions(min_value=1, max_value=99, max_denominator=3).map(
+            lambda variance: NoisePair.of_number(change, variance)
+        )
     ),
 )
 
@@ -239,115 +239,61 @@ def without_guarantee(**fields: object) -> Mechanism:
     return mechanism
 
 
-def test_a_response_with_gaussian_noise_states_its_delta() -> None:
-    """With discrete Gaussian noise the promise has the delta once and rho for everything."""
-    rating, choice = noisy(6), RandomizedResponse(4, epsilon=1)
-    promise = compose([rating, rating, choice])
-    assert promise.delta == MILLIONTH
-    assert promise.rho_user is not None
-    assert promise.rho_event is not None
-    both = 2 * Rho.of(Fraction(2, 9)) + rho_of(MaskedChoice(4, Micro(MICRO)))
-    assert promise.rho_user.micro == both.micro
-    assert promise.rho_event.micro == Rho(462_118).micro  # of the choice: tanh(1 / 2)
-    assert promise.epsilon_user == spent(kinds_of([rating, rating, choice]), MILLIONTH).epsilon
-    assert promise.epsilon_user < both.epsilon(MILLIONTH)
-    assert promise.epsilon_event == rating.guarantee().epsilon_event
-    alone = compose([rating])
-    assert 0 <= alone.epsilon_user.micro - rating.guarantee().epsilon_user.micro <= 3000
-    pure = compose([choice])
-    assert pure.delta == 0
-    assert pure.rho_event is None
-    assert pure.rho_user is None
-
-
 def test_one_mechanism_without_a_guarantee_leaves_all_without() -> None:
     """A response is only proven if each of its mechanisms is."""
     promise = compose([POOL[0], without_guarantee(status="none")])
     assert promise.status == "none"
     with pytest.raises(NoGuarantee, match="promises nothing"):
-        kinds_of([POOL[0], without_guarantee(status="none")])
+        pairs_of([POOL[0], without_guarantee(status="none")])
 
 
-def test_kinds_of_mechanisms() -> None:
-    """Each mechanism is counted as the finest kind that is known to hold for it."""
-    layered = TwoLayer(2, low=0, high=Fraction(1, 2))
-    kinds = kinds_of([POOL[3], noisy(3), POOL[3], layered, layered])
-    assert kinds == [
-        *[MaskedChoice(5, POOL[3].guarantee().epsilon_single)] * 2,
-        MaskedNumber(4, Fraction(9)),
-        layered.guarantee(answers=2).epsilon_user,
-    ]
-    assert kinds_of([without_guarantee(rho_user=Micro(7))]) == [Rho(7)]
+def test_pairs_of_mechanisms() -> None:
+    """Each answer has its pair; what promises nothing has none."""
+    asked = [POOL[0], POOL[0], DiscreteGaussian(1, 5, sigma=3)]
+    assert pairs_of(asked) == {
+        ResponsePair(3, 1, 2): 2,
+        NoisePair.of_number(4, Fraction(9)): 1,
+    }
+    with pytest.raises(NoGuarantee, match="promises nothing"):
+        pairs_of([without_guarantee(status="none")])
     with pytest.raises(NoGuarantee, match="do not add up"):
-        kinds_of([without_guarantee(delta=MILLIONTH)])
+        pairs_of([without_guarantee(delta=Fraction(1, 2))])
 
 
-@given(kinds=st.lists(any_kind, max_size=8), power=st.integers(1, 10))
-def test_prop_spent_is_the_smallest_of_sound_bounds(kinds: list[Kind], power: int) -> None:
-    """Sums are exact, the result is the least bound, and exact methods are below those of rho."""
-    delta = Fraction(1, 10**power)
-    found = spent(kinds, delta)
+def test_sums_of_two_parties_have_the_pairs_of_their_text() -> None:
+    """Each block of sums is one pair; older texts name a rho, and broken ones are refused."""
+    found = pairs_of_text("two-parties:2/1/20;16/16/80.5", answers=2)
+    assert found == {
+        NoisePair(2, 1, Fraction(20)): 2,
+        NoisePair(16, 16, Fraction("80.5")): 2,
+    }
+    assert pairs_of_text("two-parties:rho=0.5") == {RhoPair(Fraction(1, 2)): 1}
+    for text in ("two-parties:", "two-parties:1/1", "two-parties:x/1/1", "two-parties:1/2/1"):
+        with pytest.raises(ParameterError):
+            pairs_of_text(text)
+
+
+@given(st.lists(any_pair, max_size=5), st.sampled_from((Fraction(0), MILLIONTH)))
+def test_prop_spent_is_the_smallest_of_sound_bounds(pairs: list[Pair], delta: Fraction) -> None:
+    """No bound is below another that is exact, and the method says which was taken."""
+    found = spent(pairs, delta)
+    total = sum((pair.loss for pair in pairs), no_loss())
+    assert found.bounds["pure"] == total.epsilon
     assert found.epsilon == min(found.bounds.values()) == found.bounds[found.method]
-    assert found.bounds["pure"] == sum(map(pure_of, kinds), NO_LOSS)
-    if kinds:
-        assert found.bounds["concentrated"] == sum(map(rho_of, kinds), NO_RHO).epsilon(delta)
-    assert ("gaussian" in found.bounds) == bool(kinds and all(isinstance(k, Mu) for k in kinds))
-    if "gaussian" in found.bounds:
-        assert found.bounds["gaussian"] <= found.bounds["concentrated"]
     assert found.delta == (0 if found.method == "pure" else delta)
+    assert spent(pairs[::-1], delta).epsilon == found.epsilon
+    together = spent_together({"one": pairs[:2], "other": pairs[2:]}, delta)
+    assert together == found
+    if "distribution" in found.bounds and "renyi" in found.bounds:
+        assert found.bounds["distribution"].epsilon <= found.bounds["renyi"].epsilon * 1.01 + 0.01
 
 
-@given(kinds=st.lists(any_kind, min_size=1, max_size=8), seed=st.randoms(use_true_random=False))
-def test_prop_the_order_of_charges_does_not_matter(kinds: list[Kind], seed: object) -> None:
-    """What is spent depends on what was sent and not on when, but for the last millionth."""
-    shuffled = list(kinds)
-    seed.shuffle(shuffled)  # type: ignore[attr-defined]
-    one, other = spent(kinds, MILLIONTH), spent(shuffled, MILLIONTH)
-    assert one.bounds.keys() == other.bounds.keys()
-    for name, loss in one.bounds.items():
-        assert loss.micro == pytest.approx(other.bounds[name].micro, abs=1)
-
-
-@given(accounts=st.dictionaries(st.text(max_size=3), st.lists(any_kind, max_size=4), max_size=4))
-def test_prop_several_accounts_of_a_person_add_up(accounts: dict[str, list[Kind]]) -> None:
-    """A person with several accounts has spent what one account with all charges would have."""
-    together = spent_together(accounts, MILLIONTH)
-    everything = [kind for kinds in accounts.values() for kind in kinds]
-    assert together.bounds == spent(everything, MILLIONTH).bounds
-    for kinds in accounts.values():
-        alone = spent(kinds, MILLIONTH)
-        assert together.bounds["pure"] >= alone.bounds["pure"]
-
-
-@pytest.mark.parametrize("count", [1, 3, 20, 200])
-def test_rho_is_the_accountants(count: int) -> None:
-    """For Gaussian noise dp-accounting says the same by rho, and more than we do exactly."""
-    rdp = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
-    events = pytest.importorskip("dp_accounting.dp_event")
-    accountant = rdp.RdpAccountant()
-    accountant.compose(events.GaussianDpEvent(6.0), count)
-    theirs = accountant.get_epsilon(1e-6)
-    ours = spent([Mu.of(Fraction(1, 6))] * count, MILLIONTH)
-    assert ours.method == "gaussian"
-    assert ours.bounds["concentrated"].epsilon == pytest.approx(theirs, rel=0.01)
-    # Ours rounds each rho up to a millionth, theirs looks at a few orders only.
-    assert ours.bounds["concentrated"].epsilon <= theirs * (1 + 1e-4)
-    assert ours.epsilon.epsilon < theirs
-
-
-def test_what_was_never_sent_costs_nothing() -> None:
-    """An empty list is free, and an answer in clear is never hidden by another method."""
-    assert spent([], MILLIONTH).epsilon == NO_LOSS
-    found = spent([INFINITE_LOSS, Mu.of(Fraction(1))], MILLIONTH)
-    assert found.epsilon == INFINITE_LOSS
-    assert set(found.bounds) == {"pure", "concentrated"}
-    assert spent([Rho(0), Mu(Fraction(0))], Fraction(0)).epsilon == NO_LOSS
-    assert spent([Rho(1)], Fraction(0)).epsilon == INFINITE_LOSS
-    with pytest.raises(ParameterError, match="delta"):
-        spent([], Fraction(1))
-
-
-def test_a_mechanism_is_no_loss() -> None:
-    """A mechanism in the list of losses is refused, with the way to its losses."""
-    with pytest.raises(ParameterError, match=r"is no loss; kinds_of"):
-        spent([RandomizedResponse(2, epsilon=1)], Fraction(0))  # type: ignore[list-item]
+def test_rho_of_a_response_is_shown_as_its_pairs_have_it() -> None:
+    """Noise costs D / 2v, a response at most epsilon tanh(epsilon / 2)."""
+    number, choice = DiscreteGaussian(1, 5, sigma=6), RandomizedResponse(4, epsilon=1)
+    promise = compose([number, number, choice])
+    assert promise.rho_user == rho_together(pairs_of([number, number, choice]))
+    assert promise.rho_event == Micro(462_118)
+    assert promise.delta == MILLIONTH
+    assert promise.loss_user is not None
+    assert promise.loss_user.clock == math.inf

@@ -13,19 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.accounting.ledgers import DAY, clear, costing, noise
 
-from masquerade.accounting import (
-    Balance,
-    Caps,
-    Entry,
-    Ledger,
-    MemoryStorage,
-    Rho,
-    append,
-)
+from masquerade.accounting import Balance, Caps, Entry, Ledger, MemoryStorage
+from masquerade.accounting.chain import append
 from masquerade.errors import (
     BrokenChain,
 )
 from masquerade.exact import MICRO, Micro
+from masquerade.exact.loss import pure_loss
 
 
 class Forgery(MemoryStorage):
@@ -47,7 +41,7 @@ def busy() -> tuple[Ledger, Forgery]:
     storage = Forgery()
     ledger = Ledger(storage, clock=lambda: DAY, caps=Caps(clear=3))
     for person in ("p", "q"):
-        ledger.reserve(person, "a", costing(5, rho=Rho(1)))
+        ledger.reserve(person, "a", costing(5, divergence=1))
         ledger.commit(person, "a")
         ledger.reserve(person, "b", clear(1, 7))
         ledger.lower_caps(person, Caps(Micro(9 * MICRO), clear=2))
@@ -74,9 +68,9 @@ def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) ->
     of_cost: dict[str, Any] = {
         "survey": "Diet?",
         "mechanisms": ("none",),
-        "event": Micro(99),
-        "rho": Rho(77),
-        **({"clear": 2, "protected": Micro(8)} if cost.clear else {"user": Micro(98)}),
+        **({} if cost.clear else {"event": Micro(99)}),
+        "loss": pure_loss(Micro(98)),
+        **({"clear": 2} if cost.clear else {}),
     }
     forgeries = [
         entry._replace(sequence=entry.sequence + 1),

@@ -12,15 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.accounting.ledgers import DAY, clear, costing, ledger_of, noise
 
-from masquerade.accounting import (
-    Balance,
-    Caps,
-    Cost,
-    Entry,
-    Ledger,
-    MemoryStorage,
-    Rho,
-)
+from masquerade.accounting import Balance, Caps, Cost, Entry, Ledger, MemoryStorage
 from masquerade.errors import (
     ClearDisclosureRefused,
     InsufficientBudget,
@@ -52,7 +44,7 @@ REFUSALS = (
     surveys=st.lists(
         st.one_of(
             st.integers(1, 25).map(costing),
-            st.builds(costing, st.integers(1, 25), rho=st.integers(1, 10).map(Rho)),
+            st.builds(costing, st.integers(1, 25), divergence=st.integers(1, 10)),
             st.integers(1, 25).map(noise),
             st.builds(clear, st.integers(1, 2), st.integers(0, 9)),
         ),
@@ -90,8 +82,7 @@ def test_prop_no_interleaving_overspends(
                 pass
             balance = ledger.balance(person)
             fits = caps.admit(
-                epsilon=balance.epsilon.micro,
-                rho=balance.rho.micro,
+                **balance.totals,
                 clear=balance.spent_clear + balance.reserved_clear,
             )
             if not fits or min(balance[3:]) < 0:
@@ -105,7 +96,7 @@ def test_prop_no_interleaving_overspends(
         assert ledger.rebuild(person) == ledger.balance(person)  # which checks each admission too
         entries = ledger.entries(person)
         paid = [e.charge.cost for e in entries if e.charge.kind in ("commit", "clear_disclosure")]
-        assert sum(cost.micro_rho for cost in paid) == ledger.balance(person).spent_rho
+        assert sum(cost.pure for cost in paid) == ledger.balance(person).spent_epsilon
         assert sum(cost.clear for cost in paid) == ledger.balance(person).spent_clear <= caps.clear
         keys = [e.charge.key for e in entries if e.charge.kind in ("commit", "clear_disclosure")]
         assert len(keys) == len(set(keys))

@@ -1,220 +1,162 @@
-"""Words and odds never promise more than the guarantee they explain."""
+"""Sentences for people follow from the loss itself, and are false at most as often as they say."""
 
 from __future__ import annotations
 
 import math
-import re
 from fractions import Fraction
-from functools import partial
 
-import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.accounting import (
-    compose,
-    explain,
+from masquerade.accounting import compose, explain, largest_power, power_in_words, risk_in_words
+from masquerade.accounting.words import (
+    RARELY,
+    blur_in_words,
     highest_belief,
     keep_in_words,
-    largest_power,
-    power_in_words,
-    risk_in_words,
+    losses_of_guarantee,
+    odds_in_words,
 )
-from masquerade.errors import ParameterError
+from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Guarantee, Micro
-from masquerade.mechanisms import LEVELS, RandomizedResponse, TwoLayer
-
-MILLIONTH = Fraction(1, 10**6)
-
-
-def promise(event: Micro, user: Micro, answers: int = 2) -> Guarantee:
-    """Return a guarantee of these amounts."""
-    return Guarantee(event, event, user, answers, ())
-
-
-def percentages(text: str) -> list[Fraction]:
-    """Return the percentages in a sentence, as they are written."""
-    return [Fraction(number) for number in re.findall(r"([\d.]+) %", text)]
-
-
-@pytest.mark.parametrize("flip", [Fraction(1, 4), Fraction(1, 10), Fraction(2, 5), Fraction(9, 10)])
-@pytest.mark.parametrize("symbols", [2, 3, 5])
-def test_exact_highest_belief_is_the_posterior_of_randomized_response(
-    flip: Fraction, symbols: int
-) -> None:
-    """The bound is the worst posterior by Bayes' rule between two answers, for any prior."""
-    mechanism = RandomizedResponse(symbols, flip_probability=flip)
-    table = mechanism.channel().table
-    for prior in (Fraction(1, 2), Fraction(1, 100), Fraction(9, 10)):
-        worst = max(
-            prior * table[a][r] / (prior * table[a][r] + (1 - prior) * table[b][r])
-            for a in range(symbols)
-            for b in range(symbols)
-            for r in range(symbols)
-        )
-        bound = highest_belief(mechanism.guarantee().epsilon_event, prior=float(prior))
-        assert float(worst) - 1e-12 <= bound <= float(worst) + 1e-6
-
-
-@given(
-    micro=st.integers(0, 10**10),
-    prior=st.floats(1e-300, 1, exclude_max=True, allow_subnormal=False),
+from masquerade.exact.loss import no_loss, noise, pure_loss, tail
+from masquerade.mechanisms import (
+    LEVELS,
+    BitwiseResponse,
+    DiscreteGaussian,
+    RandomizedResponse,
+    TwoLayer,
 )
+
+
+def percent_of(text: str) -> float:
+    """Return the percentage that a sentence states."""
+    return float(text.split("at most ")[1].split(" %")[0])
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [("high", (86.0, 93.1, 98.6, 99.8)), ("medium", (97.8, 99.6, None, None))],
+)
+def test_golden_beliefs_of_ratings(level: str, expected: tuple[float | None, ...]) -> None:
+    """One, two, five and ten ratings with noise: what somebody can come to believe at most."""
+    rating = DiscreteGaussian(1, 5, sigma=4 / {one.name: one for one in LEVELS}[level].mu)
+    for answers, percent in zip((1, 2, 5, 10), expected, strict=True):
+        said = explain(compose([rating] * answers)).all_answers
+        if percent is None:
+            assert "nearly for certain" in said
+        else:
+            assert percent_of(said) == percent
+            assert said.endswith(RARELY)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [(2, (58.3, 66.2, 84.3, 96.7)), (5, (62.1, 72.9, 92.2, 99.3)), (10, (65.6, 78.4, 96.2, 99.8))],
+)
+def test_golden_beliefs_of_choices(options: int, expected: tuple[float, ...]) -> None:
+    """Choices at level high are stated outright: no sentence on a chance follows."""
+    mask = LEVELS[0].randomized_response(options)
+    for answers, percent in zip((1, 2, 5, 10), expected, strict=True):
+        said = explain(compose([mask] * answers)).all_answers
+        assert percent_of(said) == pytest.approx(percent, abs=0.11)
+        assert RARELY not in said
+
+
+def test_exact_a_rating_exceeds_its_limit_as_seldom_as_said() -> None:
+    """Enumerated: the chance of a belief above the printed one is below one in a million."""
+    for level in LEVELS:
+        v = float((4 / level.mu) ** 2)
+        x = np.arange(-60 * math.isqrt(int(v)), 60 * math.isqrt(int(v)) + 1, dtype=float)
+        law = np.exp(-(x**2) / (2 * v))
+        law /= law.sum()
+        ratio = (16 - 8 * x) / (2 * v)
+        bound = tail(noise(16, 16, (4 / level.mu) ** 2)).epsilon
+        assert law[ratio > bound].sum() <= 1.1e-7
+
+
+def test_answers_that_go_together_are_told_of_all_of_them() -> None:
+    """What somebody who knows the other answers can believe is less than what all together show."""
+    for answers, least in ((2, 88.0), (5, 99.3)):
+        said = explain(compose([RandomizedResponse(2, epsilon=1)] * answers))
+        assert percent_of(said.one_answer) == 73.2
+        assert "knows all your other answers" in said.one_answer
+        assert percent_of(said.all_answers) >= least
+    alone = explain(compose([RandomizedResponse(2, epsilon=1)]))
+    assert alone.one_answer == alone.all_answers
+    assert "other answers" not in alone.one_answer
+
+
+@given(micro=st.integers(0, 8_000_000), prior=st.floats(0.001, 1))
 def test_prop_highest_belief_is_bayes_rule(micro: int, prior: float) -> None:
-    """The bound is prior odds times e**epsilon, from none to huge losses and extreme priors."""
-    with mpmath.workdps(60):
-        odds = mpmath.mpf(prior) / (1 - mpmath.mpf(prior)) * mpmath.exp(mpmath.mpf(micro) / 10**6)
-        expected = odds / (1 + odds)
-        assert abs(highest_belief(Micro(micro), prior=prior) - expected) <= 1e-12 * expected
+    """Posterior odds are prior odds times e to the loss."""
+    expected = 1 / (1 + (1 - prior) / prior * math.exp(-micro / 1e6))
+    assert math.isclose(highest_belief(Micro(micro), prior=prior), expected, rel_tol=1e-12)
+    assert highest_belief(INFINITE_LOSS, prior=prior) == 1
+    assert highest_belief(NO_LOSS, prior=prior) == pytest.approx(prior)
 
 
-def test_highest_belief_at_the_ends() -> None:
-    """No loss leaves a belief as it was, an infinite one makes it certain, whatever it was."""
-    for prior in (0.001, 0.5, 0.999999, 1.0):
-        assert highest_belief(NO_LOSS, prior=prior) == pytest.approx(prior, rel=1e-15)
-        assert highest_belief(INFINITE_LOSS, prior=prior) == 1
-        assert highest_belief(Micro(10**12), prior=prior) == 1
+def test_what_says_nothing_and_what_says_all() -> None:
+    """A loss of 0 teaches nothing; an answer in clear is told for certain."""
+    free = Guarantee(NO_LOSS, NO_LOSS, NO_LOSS, 1, ())
+    assert "learns nothing" in explain(free).one_answer
+    assert "for certain" in explain(Guarantee.none("why")).one_answer
+    assert "nearly for certain" in power_in_words(pure_loss(Micro(30_000_000)))
+    assert "near certainty" in risk_in_words(pure_loss(Micro(30_000_000)))
+    with pytest.raises(ParameterError):
+        risk_in_words(no_loss(), prior=Fraction(1))
 
 
-@pytest.mark.parametrize("prior", [0.0, -0.1, 1.1, math.nan])
-def test_impossible_priors_are_refused(prior: float) -> None:
-    """A prior that no report can change, or that is no probability, is an error."""
-    with pytest.raises(ParameterError, match="prior"):
-        highest_belief(Micro(1), prior=prior)
+def test_an_epsilon_at_a_delta_says_nothing_of_a_belief() -> None:
+    """Delta is not a chance of more: without noise or a pure epsilon no sentence is made."""
+    stated = Guarantee(Micro(1), Micro(1), Micro(1), 1, (), delta=Fraction(1, 10**6))
+    with pytest.raises(NoGuarantee, match="bounds no belief"):
+        losses_of_guarantee(stated)
 
 
-@given(event=st.integers(1, 9 * 10**6), more=st.integers(0, 10**7))
-def test_prop_percentages_are_never_rounded_down(event: int, more: int) -> None:
-    """Each percentage is at least the true bound, and less than a tenth of a percent above it."""
-    words = explain(promise(Micro(event), Micro(event + more)))
-    for text, micro in ((words.one_answer, event), (words.all_answers, event + more)):
-        with mpmath.workdps(60):
-            true = 100 / (1 + mpmath.exp(-mpmath.mpf(micro) / 10**6))
-            shown = [mpmath.mpf(p.numerator) / p.denominator for p in percentages(text)]
-            if shown:
-                assert true <= shown[0] <= true + mpmath.mpf("0.1000001")
-                assert shown[0] < 100 or "nearly 100 %" in text
+@given(rate=st.floats(0, 1), micro=st.integers(0, 5_000_000))
+def test_prop_powers_are_attained_by_a_response_and_never_below(rate: float, micro: int) -> None:
+    """No test of two-option response has more power, and the best one has as much."""
+    size = micro / 1e6
+    keep = 1 / (1 + math.exp(-size))
+    flip = 1 - keep
+    best = rate * keep / flip if rate <= flip else 1 - (1 - rate) * flip / keep
+    assert largest_power(rate, loss=pure_loss(Micro(micro))) == pytest.approx(best, abs=1e-9)
 
 
-def test_one_answer_and_all_answers_are_told_apart() -> None:
-    """The sentence on one answer uses the event loss, the one on all answers the user loss."""
-    words = explain(promise(Micro(1_098_613), Micro(2_197_225), answers=7))
-    assert percentages(words.one_answer) == [Fraction("75.1")]
-    assert percentages(words.all_answers) == [Fraction("90.1")]
-    assert "all 7 questions" in words.all_answers
-    single = explain(promise(Micro(5), Micro(5), answers=1))
-    assert single.one_answer == single.all_answers
+def test_exact_powers_of_noise_are_never_below_those_of_its_best_test() -> None:
+    """Thresholds on a rating with noise are the best tests; their power is below the bound."""
+    v = 36.0
+    x = np.arange(-200, 201, dtype=float)
+    one, other = (np.exp(-((x - centre) ** 2) / (2 * v)) for centre in (0.0, 4.0))
+    loss = noise(16, 16, Fraction(36))
+    for place in range(len(x)):
+        rate, power = one[place:].sum() / one.sum(), other[place:].sum() / other.sum()
+        assert power <= largest_power(float(min(rate, 1)), loss=loss) + 1e-12
 
 
-def test_nothing_and_everything_in_words() -> None:
-    """No loss says nothing was learnt; an infinite one warns; a huge one never shows 100 %."""
-    none, all_ = explain(promise(NO_LOSS, INFINITE_LOSS)), explain(promise(Micro(1), Micro(10**8)))
-    assert "says nothing" in none.one_answer
-    assert "for certain" in none.all_answers
-    assert percentages(all_.all_answers) == [100]
-    assert "nearly 100 %" in all_.all_answers
+def test_how_often_answers_are_sent_as_they_are() -> None:
+    """Shares are rounded, but never to all or none where it is not that."""
+    assert "about 73 of 100 people" in keep_in_words([RandomizedResponse(2, epsilon=1)])
+    strong = keep_in_words([RandomizedResponse(2, epsilon=6)])
+    assert "more than 99 of 100 people" in strong
+    assert "fewer than 1 send the other one" in strong
+    assert "all of 100" in keep_in_words([RandomizedResponse(2, flip_probability=0)])
+    several = odds_in_words([BitwiseResponse(5, epsilon=60)])
+    assert "more than 99 of 100" in several
+    assert "about 75" in keep_in_words([TwoLayer(2, low=0, high="0.5")])
 
 
-@pytest.mark.parametrize("micro", [1, 999, 1000, 1001])
-def test_only_no_loss_at_all_says_nothing(micro: int) -> None:
-    """A thousandth of epsilon, and a millionth, is a loss that is stated in odds."""
-    words = explain(promise(Micro(micro), Micro(micro)))
-    for text in (words.one_answer, words.all_answers):
-        assert "nothing" not in text
-        [shown] = percentages(text)
-        assert shown > 50
-
-
-@given(micro=st.integers(0, 10**7), power=st.integers(0, 9))
-def test_prop_powers_in_words_are_never_rounded_down(micro: int, power: int) -> None:
-    """Each of the three numbers is at least the largest power, and less than 0.1 above it."""
-    delta = Fraction(1, 10**power) if power else Fraction(0)
-    text = power_in_words(partial(largest_power, loss=Micro(micro), delta=delta))
-    shown = re.search(r"at most ([\d.]+), ([\d.]+) or ([\d.]+) of 100", text)
-    d = mpmath.mpf(delta.numerator) / delta.denominator
-    for place, rate in enumerate((mpmath.mpf("0.01"), mpmath.mpf("0.05"), mpmath.mpf("0.1"))):
-        with mpmath.workdps(40):
-            grown = mpmath.exp(mpmath.mpf(micro) / 10**6)
-            exact = 100 * min(1, grown * rate + d, 1 - (1 - d - rate) / grown)
-            if shown is None:
-                assert "nearly for certain" in text
-                assert exact >= 99
-            else:
-                assert (
-                    exact - 1e-9 <= mpmath.mpf(shown[place + 1]) <= exact + mpmath.mpf("0.1000001")
-                )
-
-
-def test_a_sentence_of_powers() -> None:
-    """The sentence holds rates and powers, and an unbounded loss is called one."""
-    assert power_in_words(lambda rate: rate) == (
-        "Somebody who guesses that you gave certain answers, and is wrong about 1, 5 or 10 of 100 "
-        "people who gave others, is right about at most 1, 5 or 10 of 100 who gave them."
-    )
-    assert "nearly for certain" in power_in_words(partial(largest_power, loss=INFINITE_LOSS))
-
-
-@given(micro=st.integers(0, 10**7), one_in=st.integers(2, 10**6))
-def test_prop_risks_are_never_rounded_down(micro: int, one_in: int) -> None:
-    """The risk in words is at least the belief that Bayes' rule allows."""
-    text = risk_in_words(Micro(micro), prior=Fraction(1, one_in))
-    belief = highest_belief(Micro(micro), prior=1 / one_in)
-    shown = text.split("with at most ")[-1] if "at most" in text else ""
-    if percentages(shown):
-        assert percentages(shown)[0] / 100 >= Fraction(belief) - Fraction(1, 10**12)
-    elif shown:
-        odds = int(shown.split(" after")[0].removeprefix("1 in ").replace(",", ""))
-        assert 1 / odds >= belief * (1 - 1e-11)
-    else:
-        assert "near certainty" in text
-
-
-def test_risk_in_words() -> None:
-    """The sentence has the odds before and after, and the chance with which it may fail."""
-    assert risk_in_words(Micro(1_000_000), prior=Fraction(1, 100)) == (
-        "Somebody who suspected a certain answer of you with 1 in 100 can suspect it with at most "
-        "1 in 37 after seeing what you send."
-    )
-    assert risk_in_words(Micro(0), delta=MILLIONTH).endswith(
-        "But for a chance of 1 in 1,000,000: with that chance something may be sent to which this "
-        "limit does not apply."
-    )
-    for prior in (Fraction(0), Fraction(1)):
-        with pytest.raises(ParameterError, match="prior"):
-            risk_in_words(Micro(1), prior=prior)
-    with pytest.raises(ParameterError, match="delta"):
-        risk_in_words(Micro(1), delta=Fraction(2))
-
-
-def test_keeping_in_words_tells_equal_sizes_apart() -> None:
-    """Two masks for the same number of options are both stated."""
-    text = keep_in_words(
-        [RandomizedResponse(2, flip_probability=flip) for flip in ("0.1", "0.4", "0.1")]
-    )
-    assert "about 90 of 100 people" in text
-    assert text.endswith("; 60 with 2 options send their own.")
-
-
-def test_keeping_in_words_agrees_with_the_channel() -> None:
-    """The share of people who send their own answer is the channel's, for every size."""
-    low = LEVELS[-1]
-    two, five = low.randomized_response(2), low.randomized_response(5)
-    keep = [round(100 * m.keep_probability) for m in (two, five)]
-    text = keep_in_words([two, five, two])
-    assert f"about {keep[0]} of 100 people send the answer they gave" in text
-    assert f"{100 - keep[0]} send the other one" in text
-    assert f"{keep[1]} with 5 options send their own" in text
-    assert "by chance" in keep_in_words([five])
-    layered = TwoLayer(2, low=0, high=Fraction(1, 2))
-    assert "about 75 of 100 people" in keep_in_words([layered])
-
-
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-def test_the_words_of_every_level_hold(level: object) -> None:
-    """At each level the sentence on one answer holds for the mechanism that is used."""
-    for options in (2, 5, 100):
-        mechanism = level.randomized_response(options)  # type: ignore[attr-defined]
-        [shown] = percentages(explain(compose([mechanism])).one_answer)
-        keep, flip = mechanism.keep_probability, mechanism.flip_probability
-        assert shown / 100 >= keep / (keep + flip / (options - 1))
+def test_exact_four_times_in_five_is_at_least_that() -> None:
+    """The reach that is printed holds at least 4 of 5 draws, on coarse scales too."""
+    for points in (2, 3, 5, 10, 101):
+        for level in LEVELS:
+            mechanism = DiscreteGaussian(0, points - 1, sigma=(points - 1) / level.mu)
+            said = blur_in_words([mechanism])
+            reach = (int(said.split("between ")[1].split(" and")[0]) - 5) / -10 * (points - 1)
+            v = float(mechanism.noise_variance)
+            x = np.arange(-3000, 3001, dtype=float)
+            law = np.exp(-(x**2) / (2 * v))
+            assert law[np.abs(x) <= reach + 1e-9].sum() / law.sum() >= 0.8

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,7 @@ def test_only_what_adds_up_as_was_told_is_answered(case: dict[str, Any]) -> None
     def report() -> bytes:
         agreement = Agreement.read({**about, **case["said"], "approval": case["approval"]})
         split = agreement.task(survey=case["token"], hash_=shared["hash"], at=NOW)
-        agreement.require_survey(survey, split, rho=Fraction(1, 2))
+        agreement.require_survey(survey, split)
         measurement = survey.encoding.measurement({"lunch": "soup", "wait": 3})
         leader, helper = split.terms.leader, split.terms.helper
         return split.task.report(measurement, leader=leader, helper=helper).encode()

@@ -272,10 +272,10 @@ def test_too_many_reservations_leave_nothing_behind(live_server: Any, tmp_path: 
     )
     with Client(server.url, home=tmp_path / "home") as client:
         begun = client.begin(first.token, "high")
-        held = client.device.balance().rho
+        held = client.device.balance().totals
         with pytest.raises(TooManyReservations):
             client.begin(second.token, "high")
-        assert client.device.balance().rho == held
+        assert client.device.balance().totals == held
         begun.open()
         assert client.begin(second.token, "medium").step == "reserved"
 

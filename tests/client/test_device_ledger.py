@@ -100,7 +100,7 @@ def test_a_server_that_forgets_gets_no_more_than_fits(tmp_path: Path) -> None:
         assert fits == 7
         assert (server.responses, refused) == (fits, 40 - fits)
         balance = me.device.balance()
-        assert balance.caps.admit(epsilon=balance.epsilon.micro, rho=balance.rho.micro, clear=0)
+        assert balance.within_caps
         assert me.me()["open_reservations"] == 0
 
 

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.accounting import Rho
 from masquerade.errors import ParameterError
-from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Guarantee, Micro
+from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Guarantee, Micro
 from masquerade.mechanisms import RandomizedResponse
 
 positive = st.integers(min_value=1, max_value=1 << 200)
@@ -187,7 +186,7 @@ def test_amounts_beyond_floats_stay_exact() -> None:
 def test_amounts_of_different_kinds_do_not_compare() -> None:
     """Epsilon and rho are neither equal nor ordered."""
     epsilon: Any = Micro(5)
-    rho: Any = Rho(5)
+    rho: Any = Amount(5)
     assert epsilon != rho
     with pytest.raises(TypeError):
         _ = epsilon < rho

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.accounting import audit, compose, spent
-from masquerade.accounting.kinds import kinds_of, rho_of
+from masquerade.accounting import audit, compose, pairs_of, spent
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Coins, Micro, SimulatedCoins
+from masquerade.exact.pairs import rho_together
 from masquerade.mechanisms import (
     LEVELS,
     BitwiseResponse,
@@ -138,14 +138,14 @@ def test_audit_a_large_question_is_audited_by_its_bits() -> None:
 def test_the_ledger_counts_every_bit_that_can_change() -> None:
     """In rho an answer costs its bits; all answers of a response add up in both units."""
     mechanism = BitwiseResponse(6, 2, epsilon=2)
-    bit = kinds_of([RandomizedResponse(2, epsilon="0.5")])
-    assert kinds_of([mechanism]) == bit * 4
+    bit = pairs_of([RandomizedResponse(2, epsilon="0.5")] * 4)
+    assert pairs_of([mechanism]) == bit
     promise = compose([mechanism, mechanism, RandomizedResponse(3, epsilon=1)])
     assert promise.epsilon_event == Micro.of_amount(Fraction(2))
     assert promise.epsilon_user == Micro.of_amount(Fraction(5))
-    together = spent(kinds_of([mechanism] * 50), Fraction(1, 10**6))
+    together = spent(pairs_of([mechanism] * 50).elements(), Fraction(1, 10**6))
     assert together.method == "distribution"
-    assert together.epsilon < together.bounds["concentrated"] < together.bounds["pure"]
+    assert together.epsilon < together.bounds["renyi"] < together.bounds["pure"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_levels_are_of_one_strength_for_every_kind(
     """An answer at a level costs the level's rho, and hardly less, whatever its options."""
     for level in LEVELS:
         mechanism = level.bitwise_response(options, most, null=null)
-        rho = sum(rho_of(kind).micro for kind in kinds_of([mechanism])) / 1e6
+        rho = rho_together(pairs_of([mechanism])).epsilon
         assert 0.98 * level.rho < rho <= level.rho + 1e-6
 
 

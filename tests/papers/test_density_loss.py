@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage, compose, kinds_of
+from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage, compose, pairs_of
 from masquerade.errors import NoGuarantee
 from masquerade.exact import Micro
 from masquerade_papers.sparse_ldp.density_loss import DensityLoss, HasDensity, bound_of, of_density
@@ -112,7 +112,7 @@ def test_the_published_form_is_labelled_and_refused_by_the_ledger() -> None:
     assert promise.status == shown["status"] == "none"
     assert {shown[f"epsilon_{level}"] for level in ("single", "event", "user")} == {"inf"}
     with pytest.raises(NoGuarantee, match="promises nothing"):
-        kinds_of([mechanism])
+        pairs_of([mechanism])
     with pytest.raises(NoGuarantee):
         Cost.of("Study", [mechanism])
     ledger = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps())

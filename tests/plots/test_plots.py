@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from masquerade import plots
-from masquerade.accounting import trade_off_curve
+from masquerade.accounting import pure_loss, trade_off_curve
 from masquerade.errors import ParameterError, SchemaError
 from masquerade.exact import Micro
 from masquerade.plots import COLOURS, THEMES
@@ -41,7 +41,7 @@ DRAWN: dict[str, tuple[Callable[..., Any], Any]] = {
         {"epsilon": [1.0, 2.0], "accuracy": [0.3, 0.7], "series": ["a", "a"], **ENDS},
     ),
     "ledger": (plots.ledger_over_time, {"spent": [0.5, 1.0, 2.0]}),
-    "trade-off": (plots.trade_off, trade_off_curve(loss=Micro(1_000_000))),
+    "trade-off": (plots.trade_off, trade_off_curve(loss=pure_loss(Micro(1_000_000)))),
     "densities": (
         plots.densities,
         {"value": [0.0, 1.0] * 2, "density": [1.0, 0.5, 0.7, 0.7], "series": list("aabb")},

@@ -109,7 +109,7 @@ def test_gaussian_noise_is_charged_as_concentrated_loss() -> None:
         learn("linear-gaussian", ledger(7))
     book = ledger(20, "1e-6")
     learn("linear-gaussian", book)
-    ann, bob = (book.entries(who)[-1].charge.cost.micro_rho for who in ("ann", "bob"))
+    ann, bob = (book.entries(who)[-1].charge.cost.rho.micro for who in ("ann", "bob"))
     assert 0 <= 9 * bob - ann <= 9
     assert bob > 0
     assert book.spent("ann").epsilon.epsilon < 7

@@ -87,5 +87,5 @@ def test_ratings_with_noise_and_in_clear() -> None:
     assert found["by_level"][0]["mean"]["mechanism_error"] == 0
     assert result["ledger"]["clear_disclosures"] == 40
     assert result["ledger"]["rho_total"]["none"] == 0
-    each = definition.level("low").cost("0123456789abcdef").micro_rho
+    each = definition.level("low").cost("0123456789abcdef").rho.micro
     assert result["ledger"]["rho_total"]["low"] == each * 40 / 1e6

@@ -10,7 +10,8 @@ from sqlalchemy import delete, insert, select, update
 from tests.server.devices import Device, all_at_once
 from tests.surveys.small_surveys import define
 
-from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage, verify_chain
+from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage
+from masquerade.accounting.chain import verify_chain
 from masquerade.errors import (
     AlreadyParticipated,
     BrokenChain,
@@ -34,7 +35,7 @@ def test_a_race_for_the_last_budget_has_one_winner(database_url: str) -> None:
     probe = Services.open(database_url)
     definitions = [define(title=title) for title in ("One", "Other")]
     surveys = [probe.surveys.open_survey(definition) for definition in definitions]
-    cost = surveys[0].survey.levels[0].cost("").micro_epsilon
+    cost = surveys[0].survey.levels[0].cost("").pure
     probe.close()
     services = Services.open(database_url, caps=Caps(Micro(cost), Caps().delta))
     for _ in range(ROUNDS):

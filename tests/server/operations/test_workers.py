@@ -229,7 +229,7 @@ def test_the_race_for_a_budget_between_processes(database_url: str) -> None:
     """Two processes reserve two surveys for the same people: each person pays for one, once."""
     services = Services.open(database_url)
     surveys = [services.surveys.open_survey(define(title=title)) for title in ("One", "Other")]
-    cost = surveys[0].survey.levels[0].cost("").micro_epsilon
+    cost = surveys[0].survey.levels[0].cost("").pure
     people = [secrets.token_hex(16) for _ in range(12)]
     words = [sys.executable, "-c", RACE, database_url, str(cost), *(s.token for s in surveys)]
     processes = [

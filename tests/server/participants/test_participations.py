@@ -345,7 +345,7 @@ def test_the_cap_holds(database_url: str) -> None:
     services = Services.open(database_url)
     survey = services.surveys.open_survey(define())
     services.close()
-    one = survey.survey.levels[0].cost(survey.token).micro_epsilon
+    one = survey.survey.levels[0].cost(survey.token).pure
     services = Services.open(database_url, caps=Caps(Micro(2 * one - 1), Caps().delta))
     second = services.surveys.open_survey(define(title="Second"))
     device = Device()
@@ -377,7 +377,7 @@ def test_answers_in_clear_are_counted_apart(database_url: str) -> None:
     device = Device()
     device.send(services, survey, [1, 2], level="none")
     balance = services.ledger.balance(services.identity(device.participant).person)
-    assert (balance.spent_clear, balance.spent_epsilon, balance.spent_rho) == (2, 0, 0)
+    assert (balance.spent_clear, balance.spent_epsilon, balance.spent_divergence) == (2, 0, 0)
     assert (
         services.ledger.entries(services.identity(device.participant).person)[-1].charge.kind
         == "clear_disclosure"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,6 @@ from sqlalchemy import delete
 from tests.server.devices import everything
 from tests.server.parties.pairs import Pair
 
-from masquerade.accounting import Rho
 from masquerade.errors import (
     CommitmentMismatch,
     InvalidReport,
@@ -82,8 +82,8 @@ def test_the_survey_charges_its_rho_once_and_says_whom_to_trust(sqlite_pair: Pai
     entries = sqlite_pair.leader.ledger.entries(who.person)
     assert [entry.charge.kind for entry in entries] == ["reserve", "commit"]
     cost = entries[-1].charge.cost
-    assert Rho(cost.micro_rho) == Rho(250_000)
-    assert cost.mechanisms == ("two-parties:rho=0.25",)
+    assert record.survey.split_noise.rho == Fraction("0.25")
+    assert cost.mechanisms == (str(record.survey.split_noise.terms),)
     guarantee = record.survey.levels[0].guarantee()
     assert guarantee.trust == "two-parties"
     assert any("one of the two parties is honest" in one for one in guarantee.assumptions)

@@ -57,7 +57,7 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
         guarantee = level.guarantee()
         assert shown["epsilon_user"] == guarantee.epsilon_user.to_json()
         assert shown["epsilon_event"] == guarantee.epsilon_event.to_json()
-        assert shown["rho"] == level.cost("").micro_rho / 1e6
+        assert shown["rho"] == level.cost("").rho.micro / 1e6
         assert all(shown[name] for name in ("odds", "words", "words_all", "blur"))
     fixed = site.services.surveys.open_survey(of_all_kinds(levels=("high",), topic="sensitive"))
     found = site.visitor.get(f"/api/v1/surveys/{fixed.token}/invitation").json()
