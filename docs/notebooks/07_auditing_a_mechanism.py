@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from masquerade import plots
-from masquerade.accounting import Randomizer, audit, trade_off_curve
+from masquerade.accounting import audit, pure_loss, trade_off_curve
+from masquerade.accounting.audit_custom import Randomizer
 from masquerade.exact import Micro
 from masquerade.mechanisms import RandomizedResponse
 
@@ -63,7 +64,7 @@ print(found.verdict, "| exact epsilon", found.exact_epsilon)
 
 curves = {"rate": [], "power": [], "series": []}
 for epsilon in ("0.5", "1", "2"):
-    curve = trade_off_curve(loss=Micro.of_amount(Fraction(epsilon)))
+    curve = trade_off_curve(loss=pure_loss(Micro.of_amount(Fraction(epsilon))))
     curves["rate"] += curve["rate"].to_pylist()
     curves["power"] += curve["power"].to_pylist()
     curves["series"] += [f"epsilon {epsilon}"] * len(curve)

@@ -7,6 +7,8 @@ from typing import Final
 
 from sqlalchemy import JSON, Connection, column, select, table, text, update
 
+from masquerade.server.db.ledger_conversion import convert_ledgers
+
 _LOGGER = logging.getLogger(__name__)
 #: The revision that is converted; databases of earlier ones were never released.
 CONVERTED: Final = "0013"
@@ -19,6 +21,7 @@ _DRAFT = table("draft", column("token"), column("document", JSON))
 def convert(connection: Connection) -> None:
     """Bring the tables and rows of revision `CONVERTED` to the first schema, in one transaction."""
     _convert_rewards(connection)
+    convert_ledgers(connection)
 
 
 def _convert_rewards(connection: Connection) -> None:
