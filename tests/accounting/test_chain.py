@@ -149,7 +149,7 @@ def test_an_entry_that_is_hashed_again_is_found() -> None:
     """An entry changed together with its own hash does not fit the entries after it."""
     charge = Charge("p", ONE, "2026-03-14")
     entries = chain_of([charge, charge, charge])
-    forged = append(charge._replace(cost=replace(ONE, user=Micro(1))), entries[0])
+    forged = append(charge._replace(cost=replace(ONE, event=Micro(9))), entries[0])
     with pytest.raises(BrokenChain, match="ledger entry 2 of p"):
         verify_chain([entries[0], forged, entries[2]])
 
@@ -196,7 +196,7 @@ def test_totals_at_the_ends() -> None:
     assert total([]) == NO_LOSS
     assert verify_chain([]) == 0
     charge = Charge("p", ONE, "2026-03-14")
-    endless = charge._replace(cost=replace(ONE, event=INFINITE_LOSS, user=INFINITE_LOSS))
+    endless = charge._replace(cost=earlier("s", ("m",), INFINITE_LOSS, INFINITE_LOSS, rho=Micro(1)))
     entries = chain_of([charge, endless, charge])
     assert total(entries) == INFINITE_LOSS
     assert verify_chain(entries) == 3

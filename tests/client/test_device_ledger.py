@@ -291,7 +291,7 @@ def test_a_ledger_that_was_changed_answers_nothing(tmp_path: Path) -> None:
     held = json.loads(whole)
     cheaper = copy.deepcopy(held)
     for cost in cheaper["costs"].values():
-        cost["rho"] = 1
+        cost["pure"] = 1
     fewer = copy.deepcopy(held)
     del fewer["chains"]["everywhere"][1]
     for text in (whole[:-20], json.dumps(cheaper), json.dumps(fewer), "[]", "{}"):

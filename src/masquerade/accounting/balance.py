@@ -336,7 +336,8 @@ def refusal(
             needed=cost.clear,
             residual=balance.residual_clear,
         )
-    if not cost.unbounded and balance.epsilon <= caps.epsilon:
+    nothing_left = not balance.share_left and balance.epsilon < INFINITE_LOSS
+    if not cost.unbounded and (balance.epsilon <= caps.epsilon or nothing_left):
         needed, left = Micro(cost.pure), balance.residual_epsilon
         return InsufficientBudget(
             f"this survey costs epsilon {needed} and this participant has {left} left of "

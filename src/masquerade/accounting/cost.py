@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from operator import ge
 from typing import Any, NamedTuple
 
 from masquerade.accounting.composition import compose, pairs_of_text
 from masquerade.errors import NeighbourMismatch, NoGuarantee, ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
-from masquerade.exact.loss import REPLACE, Loss, no_loss, pure_loss, rho_loss
+from masquerade.exact.loss import ORDERS, REPLACE, Loss, no_loss, pure_loss, rho_loss
 from masquerade.exact.pairs import KnownPair, Pair, RhoPair, rho_together
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import mechanism_of
@@ -141,23 +142,34 @@ class Cost:
         """Zero-concentrated loss of the protected answers that is known, for tables of it."""
         if self.earlier is not None and self.earlier.rho is not None:
             return self.earlier.rho
-        pairs = _masked_pairs(self.mechanisms)
+        pairs = self._pairs()
         if pairs:
-            return rho_together(dict(pairs))
+            return rho_together(pairs)
         if self.unbounded:
-            return Micro(-(-int(self.loss.orders[0]) // 2))  # known by rho: D_2 is 2 rho
+            return Micro.of_amount(self._most_rho())
         return rho_together({KnownPair(self.loss.epsilon): 1})
 
     def charges(self) -> list[Pair]:
         """Return the pairs of the protected answers, as finely as their mechanisms are known."""
-        known = _masked_pairs(self.mechanisms)
-        loss = sum((pair.loss * count for pair, count in known), no_loss())
-        # Never less than what was charged.
-        if known and loss.pure >= self.loss.pure and loss.of_order(2) >= self.loss.of_order(2):
-            return [pair for pair, count in known for _ in range(count)]
+        pairs = self._pairs()
+        if pairs:
+            return [pair for pair, count in pairs.items() for _ in range(count)]
         if not self.unbounded:
             return [KnownPair(self.loss.epsilon)]
-        return [RhoPair(Fraction(int(self.rho.micro), MICRO))]
+        return [RhoPair(self._most_rho())]
+
+    def _pairs(self) -> dict[Pair, int]:
+        """Return the pairs of the mechanisms, unless they say less than what is charged."""
+        pairs = dict(_masked_pairs(self.mechanisms))
+        loss = sum((pair.loss * count for pair, count in pairs.items()), no_loss())
+        enough = loss.pure >= self.loss.pure and all(map(ge, loss.orders, self.loss.orders))
+        return pairs if enough else {}
+
+    def _most_rho(self) -> Fraction:
+        """Return a rho that gives no order less than the loss has."""
+        return max(
+            Fraction(int(d), a * MICRO) for a, d in zip(ORDERS, self.loss.orders, strict=True)
+        )
 
     @classmethod
     def of(cls, survey: str, mechanisms: Iterable[Mechanism | str]) -> Cost:

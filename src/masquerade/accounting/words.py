@@ -418,6 +418,8 @@ def _cap_in_words(balance: Balance, together: Loss) -> str:
             "follows."
         )
     least = least_cap(together, caps.delta)
+    if least <= caps.epsilon:
+        return f"What is reserved goes beyond your cap: {bound}. It only stops what would follow."
     return (
         f"By today's rule your answers come to epsilon = {least}, above your cap: {bound}. It only "
         "stops what would follow."
