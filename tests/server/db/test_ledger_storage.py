@@ -246,7 +246,8 @@ def test_tampering_with_a_cost_is_found(services: Services) -> None:
     changes: list[dict[str, Any]] = [
         {"survey": "0" * 16},
         {"mechanisms": ["randomized-response:options=2,flip_probability=0.5"]},
-        *({"amounts": {**amounts, name: 1}} for name in ("event", "user", "rho")),
+        *({"amounts": {**amounts, name: 1}} for name in ("event", "pure", "clock")),
+        {"amounts": {**amounts, "orders": [1] * 17}},
     ]
     for change in changes:
         with services.engine.connect() as connection:
