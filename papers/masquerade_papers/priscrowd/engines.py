@@ -7,12 +7,10 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from masquerade.accounting import Cost
 from masquerade.answers import Progress
 from masquerade.errors import NoGuarantee
 from masquerade.exact import Guarantee, Micro
 from masquerade.exact.coins import Coins, WordSource
-from masquerade.exact.loss import REPLACE, pure_loss
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
 from masquerade.mechanisms.text import text_fields
 from masquerade.release.domain import Domain, Ends
@@ -105,21 +103,6 @@ class Engine(ABC):
             f"{self.name} promises nothing that a ledger could count "
             f"({'; '.join(self.guarantee().assumptions)}). Use hist."
         )
-
-    @property
-    def relation(self) -> str:
-        """The relation of the data sets that the guarantee compares."""
-        return REPLACE
-
-    def cost(self, name: str, objects: int) -> Cost:
-        """Return what a ledger charges a user with claims about `objects` objects.
-
-        A ledger counts other values of a user. Where the guarantee is about claims that are added
-        or removed, other values are a removal and an addition, and cost twice.
-        """
-        loss = pure_loss(self.loss(objects), relation=self.relation).as_replace()
-        one = pure_loss(self.loss(1), relation=self.relation).as_replace()
-        return Cost(name, (), one.epsilon, loss)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from masquerade.accounting import Cost, Ledger, charge_all
+from masquerade.accounting import Cost, Ledger, charge_all, pure_loss
 from masquerade.answers import Claims, Frame, Progress
 from masquerade.exact import Coins, SimulatedCoins
 from masquerade.exact.coins import WordSource, require_coins
@@ -57,7 +57,7 @@ def _charge(ledger: Ledger, engine: Engine, claims: GroupedClaims, name: str) ->
     objects = claims.objects_per_user()
     # one price a number of objects, shared by all users with that number
     costs = {
-        count: Cost(name, (), event=engine.loss(1), user=engine.loss(count))
+        count: Cost(name, (), engine.loss(1), pure_loss(engine.loss(count)))
         for count in np.unique(objects[objects > 0]).tolist()
     }
     people = [

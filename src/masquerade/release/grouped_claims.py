@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +14,6 @@ from masquerade.answers import Claims, Frame
 from masquerade.errors import DuplicateClaim, EmptyTable, InputError, MissingValue, ParameterError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.loss import ADD_REMOVE, Step
 from masquerade.exact.number import one_of
 
 Missing = Literal["error", "drop"]
@@ -42,9 +41,6 @@ class GroupedClaims:
         The claims about object i are those from ``offset[i]`` to ``offset[i + 1]``.
     dropped : int
         Missing values that were left out.
-    steps : tuple of Step
-        What was done with several claims of a user about one object, and how far one row that is
-        added or removed can move the claims.
 
     Examples
     --------
@@ -60,7 +56,6 @@ class GroupedClaims:
     user: Codes
     offset: Integers
     dropped: int = 0
-    steps: tuple[Step, ...] = ()
 
     @classmethod
     def of(
@@ -107,12 +102,7 @@ class GroupedClaims:
         rows = np.flatnonzero(~claims.unanswered())
         if not rows.size:
             raise EmptyTable("no claim holds a number; expected at least one.")
-        found = _grouped(claims.answered(), duplicates, rows=rows, dropped=len(claims) - len(rows))
-        if duplicates == "error":
-            return found
-        # whether or not there were any: the amount of noise must not tell
-        step = Step(f"one more row of a user (duplicates={duplicates!r})", ADD_REMOVE, 2)
-        return replace(found, steps=(step,))
+        return _grouped(claims.answered(), duplicates, rows=rows, dropped=len(claims) - len(rows))
 
     @classmethod
     def none(cls, names: Iterable[Any]) -> GroupedClaims:
@@ -201,7 +191,6 @@ class GroupedClaims:
             self.user[rows],
             np.concatenate(([0], np.cumsum(count))),
             self.dropped,
-            self.steps,
         )
 
     def subset(self, rows: Integers) -> GroupedClaims:
@@ -214,7 +203,6 @@ class GroupedClaims:
             self.user[rows],
             np.concatenate(([0], np.cumsum(count))),
             self.dropped,
-            self.steps,
         )
 
     def sorted_values(self) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from masquerade.accounting import Cost, Ledger, charge_all
+from masquerade.accounting import Cost, Ledger, charge_all, pure_loss
 from masquerade.answers import Claims, Frame, to_arrow
 from masquerade.answers.frames import plain_column
 from masquerade.errors import EmptyTable, ParameterError, SchemaError
@@ -299,7 +299,7 @@ def _charge(
     """Charge every user whose claims are used, all or nobody."""
     objects = claims.objects_per_user()
     costs = {
-        count: Cost(name, (), event=parameters.charged(1), user=parameters.charged(count))
+        count: Cost(name, (), parameters.charged(1), pure_loss(parameters.charged(count)))
         for count in np.unique(objects[objects > 0]).tolist()
     }
     people = [
