@@ -1,4 +1,4 @@
-"""Every table and figure of the five papers, beside what comes out here.
+"""Every table and figure of the five papers, beside our results.
 
 Each study says what the paper printed, what comes out, with which error, and whether that is the
 same; beside each published method stands ours at the same honestly computed epsilon.

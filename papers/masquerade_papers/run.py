@@ -71,7 +71,7 @@ def reproduce(
     processes: int = 1,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Measure what the papers print, and write tables and figures.
+    """Measure the printed values of papers, and write tables and figures.
 
     `papers`: keys of `PAPERS`.
     `out`: a folder; made where it is not there. Parts that an earlier run finished with the same
@@ -254,7 +254,7 @@ def _table(rows: Cells) -> pa.Table:
 
 
 def row_json(row: Row | Comparison) -> dict[str, Any]:
-    """Return a row as a JSON object; what is not a number is null.
+    """Return a row as a JSON object, with null in place of infinite numbers and NaN.
 
     Examples
     --------

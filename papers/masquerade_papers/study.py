@@ -1,4 +1,4 @@
-"""The parts of a study of a paper: jobs that measure, and an evaluation of what they measured."""
+"""The parts of a study of a paper: jobs that measure, and an evaluation."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Results of a study beside what the paper prints."""
+    """Results of a study beside the printed ones."""
 
     rows: Sequence[Row]
     ours: Sequence[Comparison] = ()
@@ -126,7 +126,7 @@ class Study(Protocol):
 
 
 class Evaluator(Protocol):
-    """The module of a paper that evaluates what was measured."""
+    """The module of a paper that evaluates measurements."""
 
     @staticmethod
     def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:

@@ -74,7 +74,7 @@ class Estimate(Result):
 
 @dataclass(frozen=True, slots=True)
 class Row(Result):
-    """One published value or statement beside what came out.
+    """One published value or statement beside ours.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class Statements:
 
 @lru_cache(maxsize=8)
 def printed_in(paper: str) -> Mapping[str, Any]:
-    """Return what a paper prints: its tables of numbers, and ``statements`` by name."""
+    """Return the printed tables of numbers of a paper, and ``statements`` by name."""
     text = (files("masquerade_papers") / paper.replace("-", "_") / "printed.toml").read_text(
         "utf-8"
     )

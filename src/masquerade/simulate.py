@@ -42,7 +42,7 @@ def crowd(
     truth_shares: ArrayLike | None = None,
     null_share: float = 0.0,
 ) -> tuple[Claims, Truths]:
-    """Simulate a crowd whose truths are known.
+    """Simulate a crowd with known truths.
 
     Every task is answered by different workers, drawn evenly. A worker answers with the truth with
     the worker's own probability, else with one of the other options evenly.

@@ -111,7 +111,7 @@ def read_ratings(name: str, *, seed: int = 0) -> Ratings:
 
 
 def signed_root(squared: Floats) -> Floats:
-    """Return the root of a predicted squared error, with the sign of what is negative."""
+    """Return the root of a predicted squared error, with its sign."""
     return np.sign(squared) * np.sqrt(np.abs(squared))
 
 

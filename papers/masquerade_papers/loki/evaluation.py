@@ -1,4 +1,4 @@
-"""Figures 2 to 4 of Kandappu et al. (2014), from what was measured."""
+"""Figures 2 to 4 of Kandappu et al. (2014), from measurements."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def group_error(
 
 
 def _noise_of_group(history: History, inside: Flags, count: Integers, *, paper: bool) -> Floats:
-    """Return what past masks add to the group's squared error on each question."""
+    """Return the part of past masks in the group's squared error on each question."""
     size = history.questions
     everyone = np.bincount(history.question, history.weight**2 * history.noise_variance, size)
     variance, question = history.noise_variance[inside], history.question[inside]

@@ -153,7 +153,7 @@ def one_survey(
 
 
 def selection(*, name: str, seed: int, alphas: list[float]) -> Cells:
-    """Return who is selected for the film with most raters at 74 % of the cost (figure 2b)."""
+    """Return the people selected for the film with most raters at 74 % of the cost (figure 2b)."""
     ratings = read_ratings(name, seed=seed)
     rng = np.random.default_rng([seed, 22])
     crowd = Crowd.draw(ratings, rng)

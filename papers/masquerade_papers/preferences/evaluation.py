@@ -1,4 +1,4 @@
-"""Figures 1 to 10 of Wang et al. (2019), from what was measured."""
+"""Figures 1 to 10 of Wang et al. (2019), from measurements."""
 
 from __future__ import annotations
 

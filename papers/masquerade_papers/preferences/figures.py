@@ -31,7 +31,7 @@ _BARS = "bars: two standard errors"
 
 @dataclass(frozen=True, slots=True)
 class Accuracies:
-    """Mean accuracies by what was varied."""
+    """Mean accuracies by the varied parameter."""
 
     sizes: Means  # by voters, records, mechanism and epsilon
     dimensions: Means  # by features, mechanism and epsilon

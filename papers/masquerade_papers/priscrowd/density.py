@@ -169,7 +169,7 @@ def fit_density(
     duplicates: Duplicates = "error",
     progress: Progress | None = None,
 ) -> DensityModel:
-    """Return the density of what is claimed about each object, reliable claims counting more.
+    """Return the density of the claims about each object, reliable claims counting more.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 and figures 3 to 5 of Huai et al. (IJCAI 2019), from what was measured."""
+"""Tables 1 and 2 and figures 3 to 5 of Huai et al. (IJCAI 2019), from measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all objects' noisy counts have in common, and what each one's own then mean.
+"""Families of shapes that all objects' noisy counts have in common.
 
 Empirical Bayes: P(family, template | counts of an object) is proportional to P(family)
 P(template | family) P(counts | template), where the shares of the families and the places of bumps
@@ -67,7 +67,7 @@ def readings(
     scale: float,
     concentrations: tuple[float, ...] = (),
 ) -> Iterator[Reading]:
-    """Yield what the noisy counts of the chosen objects mean, some objects at a time.
+    """Yield readings of the noisy counts of the chosen objects, some objects at a time.
 
     Shapes: `noisy` (n_bins,). `count` (n_objects,): claims about each, at least 1 for those that
     are chosen. `chosen` (n_chosen,): objects. `scale`: of the noise. `concentrations`: of the rough

@@ -247,7 +247,7 @@ def largest_weights(weight: Integers, claims: GroupedClaims) -> Integers:
 
 
 def shares_of(noisy: Integers | Floats, total: Floats, grid: Grid) -> Floats:
-    """Return the nearest shares to noisy counts; 0 for objects whose total is 0."""
+    """Return the nearest shares to noisy counts; 0 for objects with a total of 0."""
     safe = np.where(total > 0, total, 1.0)
     shares = nearest_counts(noisy.astype(np.float64), safe, grid.bins) / safe[grid.object]
     return np.where((total > 0)[grid.object], shares, 0.0)

@@ -33,7 +33,7 @@ _FURTHEST = 1 << 31  # steps across the domain: squares of distances then fit 64
 
 @dataclass(frozen=True, kw_only=True)
 class ProvenTest(PrivateEngine):
-    """Make a fixed number of attempts at the privacy test and publish what passes.
+    """Make a fixed number of attempts at the privacy test and publish the points that pass.
 
     What makes the bound hold: bandwidth and weights are public, the number of attempts is fixed
     beforehand, and every attempt is thrown away with a fixed probability whatever the test says, so

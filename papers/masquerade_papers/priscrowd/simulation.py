@@ -47,7 +47,7 @@ def simulate(
     samples: int = 30,
     progress: Progress | None = None,
 ) -> Release:
-    """Draw what an engine would release with a seeded generator; it promises nothing."""
+    """Draw a release of an engine with a seeded generator; it promises nothing."""
     whole(samples, "samples", low=1)
     source = SimulatedCoins(rng)
     return engine.draw(_within_cap(engine, _grouped(data), source), samples, source, progress)
@@ -74,7 +74,7 @@ def _grouped(data: Claims | Frame | Data) -> Data:
 
 
 def _within_cap(engine: Engine, data: Data, source: WordSource) -> Data:
-    """Return the claims that the engine uses; a model whose claims stay is used as it is."""
+    """Return the claims that the engine uses; a model stays as it is where its claims do."""
     if isinstance(data, DensityModel):
         # weights learnt from claims that the cap leaves out must not be used
         capped = engine.within_cap(data.claims, source)

@@ -26,7 +26,7 @@ def release_guarantee(
     delta: Fraction,
     participation: bool = False,
 ) -> Guarantee:
-    """Return the promise of a release against everybody who sees it; the collector is trusted.
+    """Return the promise of a release to all its readers; the collector is trusted.
 
     Without `participation` neither unit hides that a user made a claim about an object: a claim
     cannot be moved, added or taken away unseen. With it that is what is hidden, and a value that is

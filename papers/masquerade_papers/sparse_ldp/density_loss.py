@@ -19,7 +19,7 @@ _MARGIN = 1e-12  # share of a bound, far above the error of adding its terms: al
 
 
 class HasDensity(Protocol):
-    """A mechanism whose reports have a density, for whole vectors of answers."""
+    """A mechanism with a density of its reports, for whole vectors of answers."""
 
     def neighbours(
         self, rng: np.random.Generator, *, cells: int = 1
@@ -58,7 +58,7 @@ def of_density(
     samples: int,
     rng: np.random.Generator,
 ) -> DensityLoss:
-    """Return exact density ratios at drawn reports of workers whose answers differ in `cells`."""
+    """Return exact density ratios at drawn reports of workers that differ in `cells` answers."""
     neighbours = list(mechanism.neighbours(rng, cells=cells))
     size = max(_FEWEST_DRAWS, samples // (2 * len(neighbours)))
     largest, worst, share, grows = 0.0, None, 0.0, None
@@ -80,7 +80,7 @@ def of_density(
 
 
 def bound_of(mechanism: MatrixFactorizationRidge, *, cells: int) -> Micro:
-    """Return a proven bound on the loss of workers whose answers differ in `cells` tasks.
+    """Return a proven bound on the loss of workers that differ in the answers to `cells` tasks.
 
     From features, noise and ridge alone. One answer moves the gradient, and so the noise that
     explains a profile, by at most the width times ``|v|_1``, and multiplies the determinant of the

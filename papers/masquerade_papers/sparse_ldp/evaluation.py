@@ -1,4 +1,4 @@
-"""The theorems and the claim of Sun et al. (2018), from what was measured."""
+"""The theorems and the claim of Sun et al. (2018), from measurements."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PAIRS = (
 
 
 def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
-    """Return the two numbers, what the formulas leave out, and error against epsilon."""
+    """Return the two numbers, the omissions of the formulas, and error against epsilon."""
     epsilons = QUICK_EPSILONS if scale.quick else EPSILONS
     rows = _formula_rows(measured["one-report"])
     ours: list[Comparison] = []

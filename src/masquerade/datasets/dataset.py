@@ -1,4 +1,4 @@
-"""Public data sets: whose they are, under which terms, and where their files are."""
+"""Public data sets: their authors, their terms and the places of their files."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def ledger_over_time(
     theme: str = "light",
     title: str = "Privacy spent",
 ) -> Axes:
-    """Draw what a ledger has spent, entry after entry, below its cap.
+    """Draw the spending of a ledger, entry after entry, below its cap.
 
     `data`: ``spent`` (the total after each entry, in epsilon or rho); optionally ``time`` and
     ``series`` (of one person each).

@@ -170,7 +170,7 @@ def _dress(axes: Any, theme: Theme) -> None:
 
 
 def table_of(data: Any, needed: Sequence[str], *, drawing: str) -> pa.Table:
-    """Return what is to be drawn as an Arrow table that has the columns it needs."""
+    """Return data to draw as an Arrow table that has the columns it needs."""
     try:
         table = data if isinstance(data, pa.Table) else pa.table(data)
     except (TypeError, ValueError, pa.ArrowException) as error:

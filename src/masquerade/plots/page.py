@@ -1,4 +1,4 @@
-"""A page of a report: HTML without scripts that asks nothing of anybody, and what stands in it."""
+"""A page of a report and its parts: HTML without scripts that asks nothing of anybody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public range of values: it comes from what was asked, never from the claims."""
+"""The public range of values: it comes from the questions, never from the claims."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def fine_shares(shares: Floats, pool: Floats, knots: Knots) -> Floats:
 def _tilted(
     multipliers: Floats, free: Floats, log_pool: Floats, wanted: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the tilted shares, and the convex function whose gradient has to vanish."""
+    """Return the tilted shares, and the convex function to minimise."""
     exponent = log_pool + multipliers @ free
     top = exponent.max(axis=1, keepdims=True)
     weight = np.exp(exponent - top)

@@ -14,7 +14,7 @@ def no_guarantee(*reasons: str) -> Guarantee:
 
 
 def guarantee_sentence(guarantee: Guarantee) -> str:
-    """Return a release's guarantee in words: the unit, epsilon, and what is taken for public.
+    """Return a release's guarantee in words: the unit, epsilon, and all that is public.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Intervals of a release: what noise and sampling can have done, at a public level."""
+"""Intervals of a release, for noise and for sampling, at a public level."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def interval_of_mean(
 def interval_of_source(
     reported: float, spread: float, noise_half: float, claims: float
 ) -> tuple[float, float]:
-    """Return the interval of the mean of what the claims were drawn from, from 0 to 1."""
+    """Return the interval of the mean of the claims' source, from 0 to 1."""
     if claims < 2:
         return 0.0, 1.0
     sampling = float(stdtrit(claims - 1, _ONE_SIDED)) * spread / claims**0.5

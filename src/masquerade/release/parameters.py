@@ -1,4 +1,4 @@
-"""The parameters of a release, the same for the library and the command, and what they promise."""
+"""The parameters of a release, the same for the library and the command, and its promise."""
 
 from __future__ import annotations
 

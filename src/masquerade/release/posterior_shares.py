@@ -197,7 +197,7 @@ def _expectation_maximization(
 
 
 def _within(full: Floats, spread: Floats, lower: Floats) -> Floats:
-    """Return the covariance within objects: what S leaves, some of it in every direction."""
+    """Return the covariance within objects: the rest beside S, some in every direction."""
     inverse = np.linalg.inv(lower)
     values, vectors = np.linalg.eigh(inverse @ (full - spread) @ inverse.T)
     scaled = lower @ vectors

@@ -177,7 +177,7 @@ def _public(parameters: ReleaseParameters, measured: list[Measured]) -> dict[str
 def _named(
     told: list[ObjectSummary], kind: pa.DataType, attributes: list[str], repeats: list[int]
 ) -> dict[str, pa.Array]:
-    """Return the columns that say what each row is about."""
+    """Return the columns of names and categories of each row."""
     index = pa.array(np.repeat(np.arange(len(told)), repeats))
     columns = {"task": pa.array([one.name for one in told], kind).take(index)}
     for place, name in enumerate(attributes):

@@ -159,7 +159,7 @@ def simulate_release(
     step: NumberLike | None = None,
     **parameters: Any,
 ) -> Release:
-    """Return what would be released, drawn with a seeded generator: for studies and tests.
+    """Return a release that is drawn with a seeded generator: for studies and tests.
 
     Privacy
     -------
@@ -296,7 +296,7 @@ def _checked_weights(weights: Mapping[Any, float], users: Sequence[Any]) -> dict
 def _charge(
     ledger: Ledger, parameters: ReleaseParameters, claims: GroupedClaims, name: str
 ) -> None:
-    """Charge every user whose claims are used, all or nobody."""
+    """Charge every user of the claims, all or nobody."""
     objects = claims.objects_per_user()
     costs = {
         count: Cost(name, (), parameters.charged(1), pure_loss(parameters.charged(count)))

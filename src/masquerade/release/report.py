@@ -1,4 +1,4 @@
-"""The page about a release: its guarantee, what it is good for, and its summaries, as HTML."""
+"""The page about a release: its guarantee, its uses and its summaries, as HTML."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _numbers(release: Release, errors: Errors | None) -> dict[str, str]:
 
 
 def _uses(told: list[dict[str, Any]], release: Release) -> str:
-    """Return what can be read off the release, by the widths of its own intervals."""
+    """Return the uses of a release, by the widths of its own intervals."""
     if not told:
         return "<p>The release is about no object.</p>"
 

@@ -1,4 +1,4 @@
-"""Noise that adds to 0: the K-norm mechanism of counts whose total is public.
+"""Noise that adds to 0: the K-norm mechanism of counts with a public total.
 
 Where every claim counts the same number of parts, the soft counts of two values differ by a vector
 of sum 0. Noise z with P(z) proportional to exp(-rho |z|_1) on the whole vectors of sum 0 then costs

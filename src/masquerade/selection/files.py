@@ -57,14 +57,14 @@ def read_pool(
 
 
 def _table(source: str | Path | Frame) -> tuple[pa.Table, str]:
-    """Return a table, and what errors call it."""
+    """Return a table, and its name in errors."""
     if isinstance(source, str | Path):
         return read_table(source), str(source)
     return to_arrow(source), "the table"
 
 
 def _noise_of_level(name: str, options: int | None, row: int) -> float:
-    """Return what a level's mask adds, in squared widths: of a number, or of all shares."""
+    """Return the variance of a level's mask, in squared widths: of a number, or of all shares."""
     if name == CLEAR:
         return 0.0
     if name not in {level.name for level in LEVELS}:

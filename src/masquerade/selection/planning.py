@@ -1,4 +1,4 @@
-"""How many participants a margin takes, and what margin so many participants give, beforehand.
+"""The number of participants for a margin, and the margin of a number of participants.
 
 Masks on devices and the noise of two parties are planned by the same formula: the variance of an
 estimate is ``(sampling + mask) / n + noise / n**2``. A mask is paid for by each person, the noise
@@ -32,7 +32,7 @@ PEOPLE_ON_EARTH, MANY, FEW = 8_000_000_000, 1_000_000, 30
 
 @dataclass(frozen=True)
 class TwoPartySums:
-    """A survey whose answers are split between two parties, as far as planning needs it.
+    """A survey between two parties, as far as planning needs it.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class TwoPartySums:
 
 
 def parse_plan(text: str) -> Mechanism | TwoPartySums:
-    """Return what `text` describes: a mechanism, or ``two-parties:questions=,options=,rho=``.
+    """Return the plan of a text: a mechanism, or ``two-parties:questions=,options=,rho=``.
 
     In place of ``rho=``, ``epsilon=`` says the loss of a whole response at delta 1e-6.
 
@@ -333,7 +333,7 @@ def participants_needed(
 
 
 def plan_remarks(participants: int) -> list[str]:
-    """Return what should be said beside a planned number of participants."""
+    """Return remarks on a planned number of participants."""
     if participants > PEOPLE_ON_EARTH:
         return ["more people than live on earth: widen the margin, or mask less"]
     if participants > MANY:

@@ -115,7 +115,7 @@ def while_it_lasts(order: Integers, cost: Floats, budget: float) -> Integers:
 
 
 def _first_of_levels(pool: Pool, order: Integers, size: int, budget: float) -> Integers:
-    """Return who fills the levels' quotas: in turns, so that all get some where money is short."""
+    """Return people to fill the levels' quotas, in turns, so that all get some of the money."""
     each = max(LEAST_QUOTA, math.ceil(LEAST_SHARE * size))
     level = np.asarray(pool.level, dtype=object)[order]
     queues = [order[level == name][:each] for name in sorted(set(level))]

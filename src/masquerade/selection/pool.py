@@ -1,4 +1,4 @@
-"""The pool of people who could be asked: what each costs, and how noisy a report would be."""
+"""The pool of eligible people: each one's price, and the noise of each one's report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEAST_SCORE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool(Result):
-    """People who are eligible and willing.
+    """Eligible and willing people.
 
     Parameters
     ----------

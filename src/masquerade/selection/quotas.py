@@ -17,7 +17,7 @@ MOST_PEOPLE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LevelOffer:
-    """The people who would take part at a level, all alike.
+    """Expected participants at a level, all alike.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def quotas_of_wave(
 def worth_by_level(
     offers: Sequence[LevelOffer], *, budget: float | None, alpha: float = 0.0
 ) -> dict[str, tuple[float, float]]:
-    """Return what one person of each level adds to precision, and takes of money and privacy.
+    """Return the precision of one person of each level, per money and privacy.
 
     The policy ``"precision"`` asks first where the first is largest for the second.
 

@@ -34,7 +34,7 @@ MOST_WAVES = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection(Result):
-    """People who are asked, and why.
+    """The people to invite, with the reasons.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def select(
     quotas: bool = True,
     precision_target: float | None = None,
 ) -> Selection:
-    """Return who is asked.
+    """Return the people to invite.
 
     Parameters
     ----------
