@@ -341,7 +341,7 @@ FIRSTS: dict[str, list[float]] = {
 
 
 def firsts(runs: int, seed: int) -> dict[str, Firsts]:
-    """Return how first options turn out: clear, masked, two parties, levels alike or not, ticks."""
+    """Return how first options turn out: clear, masked, two parties."""
     found = {}
     for name, shares in FIRSTS.items():
         held = np.array(shares)
@@ -351,14 +351,22 @@ def firsts(runs: int, seed: int) -> dict[str, Firsts]:
                 epsilon, deviation = PRIVACY[privacy]
                 drawn = surveys(rng, held, n, epsilon=epsilon, deviation=deviation, runs=runs)
                 found[f"{name}, {privacy}, {n}"] = first_options(Crowd((drawn,), np.ones(1)), held)
-            for mixed, epsilons in (
-                ("levels", (0.33, 0.68, 1.44)),
-                ("clearer levels", (1, 2, None)),
-            ):
-                # levels differ: what one has more of the first option, another has less
-                tilt = np.zeros(len(held))
-                tilt[0], tilt[-1] = 0.05, -0.05
-                own = [held + tilt, held, held - tilt * 0.27 / 0.28]
+    return found
+
+
+def level_firsts(runs: int, seed: int) -> dict[str, Firsts]:
+    """Return how first options turn out where people at three levels differ."""
+    found = {}
+    for name in ("tie of 2", ".4 .25 .2 .15", "flat 4"):
+        held = np.array(FIRSTS[name])
+        # what one level has more of the first option, another has less
+        tilt = np.zeros(len(held))
+        tilt[0], tilt[-1] = 0.05, -0.05
+        own = [held + tilt, held, held - tilt * 0.27 / 0.28]
+        mixtures = {"levels": (0.33, 0.68, 1.44), "clearer levels": (1, 2, None)}
+        for mixed, epsilons in mixtures.items():
+            for n in (60, 200, 1000):
+                rng = np.random.default_rng([seed, n, list(FIRSTS).index(name)])
                 crowd = level_crowd(rng, own, n, runs=runs, epsilons=epsilons)
                 found[f"{name}, {mixed}, {n}"] = first_options(crowd, held)
     return found

@@ -1,0 +1,279 @@
+"""The table of everything that a person can read of a survey: promise, simulation, nasty inputs.
+
+A row holds where, over all its cases, the rate is as promised. `promised` is the least rate of each
+case, or the most where a rate is of errors; a test fails where chance alone would miss it once in a
+million runs of the whole row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from scipy.stats import binom
+from tests.honesty import one_by_one, simulated
+
+Rates = Callable[[int, int], Mapping[str, float]]
+FALSE_ALARM = 1e-6
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind of output, with what is promised of it.
+
+    Attributes
+    ----------
+    name, promise, nasty : str
+        What a reader sees, what is said of it, and the inputs it is tried with.
+    outputs : tuple of str
+        Public names that give it, with their rooms.
+    rates : callable
+        From a number of surveys and a seed to the rate of each case.
+    promised : float
+    errors : bool
+        Whether rates are of errors, of which the promise is the most.
+    quick : int
+        Surveys a case in the quick slice.
+    """
+
+    name: str
+    promise: str
+    nasty: str
+    outputs: tuple[str, ...]
+    rates: Rates
+    promised: float = 0.93
+    errors: bool = False
+    quick: int = 60
+
+    def bound(self, runs: int, cases: int) -> float:
+        """Return the rate that chance passes once in a million runs, if the promise holds."""
+        alarm = FALSE_ALARM / max(cases, 1)
+        if self.errors:
+            return float(binom.isf(alarm, runs, self.promised)) / runs
+        return float(binom.ppf(alarm, runs, self.promised)) / runs
+
+
+def _one_group(runs: int, seed: int) -> dict[str, float]:
+    return {
+        f"{name}, {privacy}, {n}": simulated.one_group(
+            name, privacy, n, runs=runs, seed=seed
+        ).coverage
+        for name in simulated.ONE_GROUP
+        for privacy in simulated.PRIVACY
+        for n in (20, 60, 200, 1000, 5000)
+    }
+
+
+def _levels(runs: int, seed: int) -> dict[str, float]:
+    return {
+        f"{share:g} +- {away:g}, {n}": simulated.levels(
+            share, away, n, 0.15, runs=runs, seed=seed
+        ).coverage
+        for share in (0.5, 0.05)
+        for away in (0.0, 0.08, 0.15)
+        for n in (60, 200, 1000)
+    }
+
+
+def _firsts(part: str, rates: Callable[[int, int], Mapping[str, simulated.Firsts]]) -> Rates:
+    def chosen(runs: int, seed: int) -> dict[str, float]:
+        return {name: getattr(one, part) for name, one in rates(runs, seed).items()}
+
+    return chosen
+
+
+ROWS = (
+    Row(
+        "share, mean, score of promoters, share of those asked, ordered pair",
+        "the 95 % interval holds",
+        "rare, unanimous, all but one, flat, skewed; n 20 to 5,000; masks and two parties",
+        (
+            *("estimation.Crowd", "estimation.Figures", "estimation.Counts", "estimation.Sums"),
+            *("estimation.Reports", "estimation.Estimate", "estimation.ratios", "results.Figure"),
+            *("results.QuestionResult", "results.SurveyResult", "results.survey_result"),
+            *("results.split_result", "results.result_table", "results.result_bytes"),
+        ),
+        _one_group,
+    ),
+    Row(
+        "shares and means from counts",
+        "the 95 % interval holds",
+        "a rare option, n 20; labelled counts in any order",
+        ("estimation.Shares", "estimation.estimate_shares", "estimation.share_table"),
+        one_by_one.counted_shares,
+    ),
+    Row(
+        "shares that are read",
+        "inside their intervals, adding to 1",
+        "everybody says the same; strong masks",
+        ("estimation.shown_shares",),
+        one_by_one.read_shares,
+        promised=0.99999,
+    ),
+    Row(
+        "figure over several levels",
+        "the 95 % interval holds while levels differ by at most 15 points from all people",
+        "levels alike, 8 and 15 points apart; rare",
+        ("estimation.WITHIN", "estimation.OWN", "estimation.ALIKE"),
+        _levels,
+        quick=40,
+    ),
+    Row(
+        "warning that levels differ",
+        "false in at most a tenth of surveys",
+        "levels alike; rare options",
+        ("estimation.Test", "estimation.levels_alike"),
+        one_by_one.alike_levels,
+        promised=0.1,
+        errors=True,
+    ),
+    Row(
+        "mean of a number",
+        "the 95 % interval holds (.92 with noise as wide as the range)",
+        "3 % at the far end; mass at both ends; noise of sd 3 and 10",
+        ("estimation.Numbers", "estimation.BoundedReport"),
+        one_by_one.numbers,
+        promised=0.92,
+    ),
+    Row(
+        "median",
+        "the 95 % interval holds",
+        "11 points, n 20",
+        ("estimation.Quantile", "estimation.quantile"),
+        one_by_one.medians,
+    ),
+    Row(
+        "cell of a cross table, and within its column",
+        "the 95 % interval holds",
+        "rare cells, both questions masked",
+        ("estimation.Table", "results.CrossTable", "results.cross_table"),
+        one_by_one.cells,
+    ),
+    Row(
+        "shares of a table by the public face",
+        "the 95 % interval holds",
+        "a cell of 2 %",
+        (),
+        one_by_one.table_of_clear_answers,
+    ),
+    Row(
+        "difference of surveys, waves, known groups",
+        "the 95 % interval holds; p below .05 in at most 7 of 100 where there is none",
+        "0 of 20 against 2 %; sizes 20 to 1,000; clear, masks, two parties",
+        ("estimation.difference", "results.Difference", "results.difference"),
+        simulated.differences,
+    ),
+    Row(
+        "difference of surveys at several levels",
+        "the 95 % interval holds",
+        "levels alike and apart; n 60 each",
+        (),
+        simulated.level_differences,
+        quick=10,
+    ),
+    Row(
+        "difference of groups that masks hide",
+        "the 95 % interval holds",
+        "a group of a fifth; n 60; both questions masked; three levels",
+        ("estimation.ratio_difference", "results.group_difference"),
+        simulated.masked_groups,
+        quick=20,
+    ),
+    Row(
+        "set of options that may be first",
+        "holds the first in 95 of 100 surveys",
+        "ties of two, flat 4 and 10; masks; two parties",
+        ("estimation.Ahead", "estimation.ahead", "estimation.first_options"),
+        _firsts("held", simulated.firsts),
+        promised=0.935,
+    ),
+    Row(
+        "name of the first option",
+        "false in at most 5.5 of 100 surveys",
+        "ties of two, flat 4 and 10; masks; two parties",
+        (),
+        _firsts("false", simulated.firsts),
+        promised=0.055,
+        errors=True,
+    ),
+    Row(
+        "name of the first option over several levels",
+        "false in at most 5.5 of 100 surveys",
+        "a tie of two, flat 4; levels 5 points apart",
+        (),
+        _firsts("false", simulated.level_firsts),
+        promised=0.055,
+        errors=True,
+        quick=10,
+    ),
+    Row(
+        "first of several that may be ticked",
+        "false names in at most 5.5 of 100 surveys",
+        "equal, tied, rare; options that go together",
+        (),
+        _firsts("false", simulated.ticks),
+        promised=0.055,
+        errors=True,
+    ),
+    Row(
+        "people of a known population",
+        "the 95 % interval holds",
+        "95 of 100 answered; 5 %",
+        (),
+        simulated.finite_populations,
+    ),
+    Row(
+        "weighted shares",
+        "the 95 % interval holds",
+        "a group that answers four times as often",
+        (),
+        simulated.raking,
+    ),
+    Row(
+        "test of independence of two answers",
+        "false in at most 8 of 100",
+        "expected counts below 1; masks",
+        ("estimation.independence", "estimation.holm"),
+        one_by_one.independent_answers,
+        promised=0.08,
+        errors=True,
+        quick=10,
+    ),
+    Row(
+        "reports that no honest devices send",
+        "said of at most one in a thousand honest questions",
+        "everybody says the same",
+        (
+            *("estimation.Plausibility", "estimation.share_plausibility"),
+            "estimation.number_plausibility",
+        ),
+        one_by_one.honest_reports,
+        promised=0.001,
+        errors=True,
+    ),
+    Row(
+        "people planned for a margin",
+        "the share is within the margin in 95 of 100 surveys",
+        "shares of 10 and 50 %; strong masks",
+        (
+            *("selection.Precision", "selection.TwoPartySums", "selection.parse_plan"),
+            *("selection.participants_needed", "selection.precision_of", "results.Outlook"),
+            "results.outlook",
+        ),
+        one_by_one.planned_people,
+    ),
+)
+
+#: Public names that print no figure of people of their own.
+NO_FIGURE = {
+    "results": {
+        *("REPORT_FORMATS", "Codebook", "FeatureWeight", "SurveyReports", "bibliography"),
+        *("feature_weights", "methods_text", "notebook", "numeric_claims", "numeric_domain"),
+        *("read_codebook", "read_reports", "split_codebook", "write_reports"),
+    },
+    "selection": {
+        *("POLICIES", "LevelOffer", "Pool", "Selection", "next_wave", "predicted_error"),
+        *("quotas_by_level", "quotas_of_wave", "read_pool", "select", "worth_by_level"),
+    },
+    "estimation": set(),
+}
