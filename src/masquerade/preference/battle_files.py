@@ -42,18 +42,25 @@ def count_files(
 
     Notes
     -----
-    Two passes: the first finds the items, where they are not given. Voters are told apart by a hash
+    Two passes: the first finds the items and counts the votes. Voters are told apart by a hash
     of 64 bits. **Cost**: linear in votes; in memory 13 bytes a vote, one file, a table of pairs.
     """
     files = [Path(path) for path in paths]
     if not files:
         raise EmptyTable("there is no file of votes; name at least one.")
-    if items is None:
-        found = (Battles.from_frame(read_votes(file, voter=voter), voter=voter) for file in files)
-        items = sorted({item for one in found for item in one.items})
+    rows = 0
+    named: set[str] = set()
+    for file in files:
+        one = Battles.from_frame(read_votes(file, voter=voter), items=items, voter=voter)
+        rows += len(one)
+        named.update(one.items)
+    items = sorted(named) if items is None else items
     m = len(items)
     counts = np.zeros(3 * m * m)
-    keys, outcomes, hashes = [], [], []
+    # Filled file by file: parts that are joined later would be in memory twice.
+    cell, outcomes = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int8)
+    voters = np.empty(rows, dtype=np.int64)
+    end, said = 0, 0
     for file in files:
         frame = read_votes(file, voter=voter)
         battles = Battles.from_frame(frame, items=items, voter=voter, both_bad="tie")
@@ -64,30 +71,29 @@ def count_files(
             raise ParameterError(f"{file} has weights, which are read from one file alone.")
         key, outcome = _oriented(battles, m)
         counts += np.bincount(key.astype(np.int64) * 3 + outcome, minlength=3 * m * m)
-        keys.append(key)
-        outcomes.append(outcome)
-        hashes.append(hashed)
-    known = [one for one in hashes if one is not None]
-    if known and len(known) < len(files):
+        part = slice(end, end + len(key))
+        cell[part], outcomes[part] = key, outcome
+        if hashed is not None:
+            voters[part], said = hashed, said + 1
+        end = part.stop
+    if 0 < said < len(files):
         raise ParameterError("some files say who voted, and others do not; give all or none.")
     table = counts.reshape(-1, 3)
     pairs = np.flatnonzero(table.any(axis=1))
     cells = table[pairs].T
     number = np.zeros(m * m, dtype=np.int32)
     number[pairs] = np.arange(len(pairs), dtype=np.int32)
-    cell = _joined(keys)
-    for start in range(0, len(cell), _CHUNK):  # in place: one table of cells in memory
-        cell[start : start + _CHUNK] = number[cell[start : start + _CHUNK]]
-    hashes.clear()
-    voters = _joined(known) if known else None
+    for start in range(0, end, _CHUNK):  # in place, for the same reason
+        part = slice(start, min(start + _CHUNK, end))
+        cell[part] = number[cell[part]]
     counted = CountedBattles(
         BattleCounts(m, pairs // m, pairs % m, cells, cells, np.zeros((len(pairs), 0))),
-        cell,
-        _joined(outcomes),
-        voters,
+        cell[:end],
+        outcomes[:end],
+        voters[:end] if said else None,
         None,
     )
-    return counted, _header(tuple(map(str, items)), 0 if voters is None else _different(voters))
+    return counted, _header(tuple(map(str, items)), _different(voters[:end]) if said else 0)
 
 
 def _oriented(battles: Battles, m: int) -> tuple[Any, Any]:
@@ -120,17 +126,6 @@ def _without_both_bad(
     of_code = np.zeros(every.voters, dtype=np.int64)
     of_code[every.voter] = hashed
     return battles, of_code[battles.voter]
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Return arrays one behind the other; each is dropped as soon as it is copied."""
-    joined = np.empty(sum(map(len, parts)), dtype=parts[0].dtype)
-    end = len(joined)
-    while parts:
-        part = parts.pop()
-        joined[end - len(part) : end] = part
-        end -= len(part)
-    return joined
 
 
 def _different(hashes: Integers) -> int:
