@@ -19,7 +19,7 @@ from masquerade.errors import (
     UnknownLabel,
     UnreadableFile,
 )
-from masquerade.mechanisms import RandomizedResponse
+from masquerade.mechanisms import RandomizedResponse, TwoLayer
 from masquerade.simulate import crowd
 from masquerade.truth import (
     Collection,
@@ -372,3 +372,11 @@ def test_truths_of_a_collection_can_be_scored() -> None:
     collection = begun().partial_fit(batch("a x yes", "a y yes", "b x no"))
     truths = Truths.from_frame({"task": ["a", "b"], "truth": ["yes", "no"]})
     assert truths.codes(collection.claims_)[:2].tolist() == [1, 0]
+
+
+def test_a_mask_that_is_drawn_once_a_person_is_not_assigned_in_batches() -> None:
+    """Each batch would draw a flip probability anew, and cost more than the promise says."""
+    mask = TwoLayer(2, low=0, high="0.5")
+    collection = Collection(tasks=["a", "b"], options=["no", "yes"], mechanism=mask)
+    with pytest.raises(ParameterError, match="masked anew in each"):
+        collection.next_tasks("x")
