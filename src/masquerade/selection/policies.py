@@ -72,7 +72,7 @@ def predicted_error(pool: Pool, chosen: Integers) -> float:
     >>> from masquerade.selection import Pool
     >>> pool = Pool(["ann", "bob", "cem"], cost=[1.0, 2.0, 1.0], noise_variance=[0.0, 0.5, 2.0])
     >>> round(predicted_error(pool, np.array([0, 1])), 3)
-    0.149
+    0.188
     """
     if not chosen.size:
         return math.nan
