@@ -253,7 +253,7 @@ async def _free_places(services: Services) -> None:
 
 
 async def _deliver(sender: Sender) -> None:
-    """Send what webhooks wait for, every few seconds."""
+    """Send the waiting messages of webhooks, every few seconds."""
     while True:
         try:
             await asyncio.to_thread(sender.deliver)
@@ -285,7 +285,7 @@ def _provider(settings: Settings) -> Provider | None:
 
 
 def _without_telemetry() -> dict[str, Any]:
-    """Return what keeps newer versions of the framework from tracing requests and errors."""
+    """Return the argument that keeps newer versions of the framework from tracing requests."""
     if "telemetry" not in inspect.signature(FastAPI.__init__).parameters:
         return {}
     kinds = ("tracing", "metrics", "logs", "operation_spans", "auto_configure")

@@ -72,7 +72,7 @@ def seed_demo(services: Services) -> None:
 
 @lru_cache(maxsize=1)
 def made_up_people() -> tuple[tuple[int, ...], ...]:
-    """Return the answers of people of whom exactly the known share holds each answer."""
+    """Return made-up people's answers, in which each answer has exactly its known share."""
     columns, chance = [], Random(_SEED)
     for question in QUESTIONS:
         column = [
@@ -86,7 +86,7 @@ def made_up_people() -> tuple[tuple[int, ...], ...]:
 
 
 def _reports(survey: Survey) -> list[list[int]]:
-    """Return what masks make of the made-up people's answers, by their own probabilities."""
+    """Return masked answers of the made-up people, by the masks' own probabilities."""
     [level], chance = survey.levels, Random(_SEED)
     responses = [mechanism.option_response for mechanism in level.mechanisms]
     masks = [response.channel() for response in responses if response is not None]

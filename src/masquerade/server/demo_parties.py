@@ -48,7 +48,7 @@ _PROGRAM = (
 
 @dataclass(frozen=True, slots=True)
 class HelperProcess:
-    """A helper that runs, by what it printed when it started."""
+    """A running helper, by the lines that it printed at its start."""
 
     address: str
     fingerprint: str
@@ -81,7 +81,7 @@ class HelperProcess:
 
 
 def end_with_starter() -> None:
-    """Let this process end as soon as whoever started it has: its standard input is closed then."""
+    """End this process once its starter has ended: its standard input is closed then."""
 
     def watch() -> None:
         while os.read(0, 1):
@@ -149,7 +149,7 @@ class SecondSurvey:
                 self._thread.start()
 
     def end(self) -> None:
-        """End the helper; what is not done then is left undone."""
+        """End the helper; unfinished work is left undone."""
         with self._lock:
             self._ended.set()
         if self._thread is not None:
@@ -228,7 +228,7 @@ class SecondSurvey:
 
 
 def _task(services: Services, record: SurveyRecord) -> SplitTask:
-    """Return what both parties agreed to."""
+    """Return the task that both parties agreed to."""
     approval = services.surveys.frozen(record.token)[0].approval
     assert approval is not None
     return SplitTask.read(bytes.fromhex(approval["configuration"]), approval["terms"])

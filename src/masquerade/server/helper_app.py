@@ -131,7 +131,7 @@ def _answer_errors(app: FastAPI) -> None:
 
 
 async def _expire(services: HelperServices) -> None:
-    """Forget what expired, every hour."""
+    """Forget expired tasks, every hour."""
     while True:
         try:
             await asyncio.to_thread(services.tasks.expire)

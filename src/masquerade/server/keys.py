@@ -57,12 +57,12 @@ def checked_key(name: str, value: str) -> str:
 
 
 def read_database_key(file: Path) -> str:
-    """Return the key in a file; see `_read_key` for what is raised."""
+    """Return the key in a file; raises the errors of `_read_key`."""
     return _read_key(file, "database", f"; {_HOW}.")
 
 
 def read_server_key(file: Path) -> ServerKey:
-    """Return the key in a file; see `_read_key` for what is raised."""
+    """Return the key in a file; raises the errors of `_read_key`."""
     advice = (
         ". It was made when the server first started; put it there, or name its place with "
         "server_key_file."

@@ -98,7 +98,7 @@ class Services:
         server_key: ServerKey | None = None,
         provider: Provider | None = None,
     ) -> Services:
-        """Compose the services over a database, whose schema is made or brought up to date.
+        """Compose the services over a database, after making or updating its schema.
 
         What is not named here is the setting of this name; see `Settings`.
 
@@ -216,5 +216,5 @@ class Services:
         return f"/owner?token={self.values.new_owner_token()}"
 
     def close(self) -> None:
-        """Finish what waits and close all connections."""
+        """Finish the waiting transactions and close all connections."""
         self.transactions.close()

@@ -67,7 +67,7 @@ _LogFormat = Annotated[Literal["text", "json"], Field(description="text or json"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a server: where its data are, how it is reached, what it allows."""
+    """The settings of a server: its data, its address, its limits."""
 
     database: str  # SQLAlchemy URL; SQLite and PostgreSQL (``postgresql+psycopg://``) are supported
     # What share links begin with; default: the address of the request that shows the link.
@@ -233,7 +233,7 @@ class _Sources(BaseSettings, env_prefix=PREFIX, validate_default=False):
 
 @cache
 def _model() -> type[BaseSettings]:
-    """Return the model of all that can be set: most fields of `Settings`, and what others need."""
+    """Return the model of all settings: most fields of `Settings`, and those that others need."""
     types: dict[str, Any] = {
         name: kind
         for name, kind in get_type_hints(Settings, include_extras=True).items()
@@ -264,7 +264,7 @@ def _values(file: Path | None) -> dict[str, Any]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Return what is in a file of settings, numbers exactly as they are written."""
+    """Return the values in a file of settings, with numbers exactly as they are written."""
     try:
         # pydantic-settings' own reader would round them to floats.
         found = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
@@ -280,7 +280,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a sentence that names what was probably meant, or all that could have been.
+    """Return a sentence with the name that was probably meant, or with all names.
 
     Examples
     --------

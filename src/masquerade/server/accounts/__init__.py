@@ -1,1 +1,1 @@
-"""Surveyors: accounts, teams, roles, and how they show who they are."""
+"""Surveyors: accounts, teams, roles, and the ways to sign in."""

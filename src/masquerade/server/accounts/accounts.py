@@ -1,4 +1,4 @@
-"""Accounts of surveyors, and whether somebody is who they say."""
+"""Accounts of surveyors, and checks of their passwords and codes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def insert_account(
 
 
 def account_maker(*, login: str, name: str, password: str, day: str) -> Callable[[Connection], str]:
-    """Return what keeps a new account within a transaction; all that takes long is done before."""
+    """Return a function that inserts a new account; the password is checked and hashed before."""
     login, name = check_login(login), check_name(name)
     hashed = hash_password(check_password(password, login=login))
     return lambda connection: insert_account(
@@ -150,7 +150,7 @@ class Accounts:
         connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == id_).values(new))
 
     def set_password(self, id_: str, password: str) -> None:
-        """Choose a new password; whoever calls also ends the other sessions."""
+        """Choose a new password; the caller also ends the other sessions."""
         check_password(password, login=self.get(id_).login)
         self._set(id_, password=hash_password(password))
 

@@ -43,7 +43,7 @@ _REFUSED = "the sign-in was not accepted; begin anew, or sign in with your passw
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenID provider, and what it knows this server by."""
+    """An OpenID provider, and the name and secret of this server there."""
 
     issuer: str
     client: str
@@ -69,7 +69,7 @@ class Provider:
 
     @property
     def shown(self) -> str:
-        """What people know the provider by."""
+        """The provider's name for people, or its host where it has none."""
         return self.name or self.issuer.partition("://")[2].partition("/")[0]
 
 
@@ -92,7 +92,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What was asked for when a sign-in began."""
+    """The request with which a sign-in began."""
 
     state: str
     nonce: str
@@ -102,7 +102,7 @@ class Ticket:
 
 
 class Identities:
-    """People at a provider who may sign in as an account, by the authorization code flow.
+    """Joined identities of a provider, and sign-in by the authorization code flow.
 
     OpenID Connect Core 1.0, section 3.1, with a proof key (RFC 7636) and the issuer in the answer
     (RFC 9207) where the provider sends it.
@@ -125,7 +125,7 @@ class Identities:
 
     @property
     def provider_name(self) -> str:
-        """What people know the provider by; an empty text where there is none."""
+        """The provider's name for people; an empty text where there is no provider."""
         return "" if self._provider is None else self._provider.shown
 
     def begin(self, site: str, *, account: str = "", next: str = "") -> Begun:
@@ -151,7 +151,7 @@ class Identities:
         return Begun(address, self._signer().dumps([state, nonce, verifier, account, next]))
 
     def ticket(self, signed: str, state: str) -> Ticket:
-        """Return what was asked for, where the browser that returns is the one that left."""
+        """Return the request of a sign-in, where the browser that returns is the one that left."""
         try:
             found = Ticket(*self._signer().loads(signed, max_age=TICKET_SECONDS))
         except BadSignature as error:
@@ -163,7 +163,7 @@ class Identities:
         return found
 
     def sign_in(self, site: str, ticket: Ticket, answer: Mapping[str, str]) -> Account:
-        """Return the account of whoever the provider says has come."""
+        """Return the account of the person that the provider's answer names."""
         identity = self._identity(site, ticket, answer)
         query = (
             select(ACCOUNT)
@@ -179,7 +179,7 @@ class Identities:
         return account_of(row)
 
     def join(self, account: str, site: str, ticket: Ticket, answer: Mapping[str, str]) -> None:
-        """Let whoever the provider says has come sign in as `account`, who asked for it."""
+        """Join the person that the provider's answer names to `account`, which asked for it."""
         if ticket.account != account:
             raise Unauthenticated(_REFUSED)
         identity = self._identity(site, ticket, answer)
@@ -216,7 +216,7 @@ class Identities:
             raise NotFound("there is no such sign-in; it was removed already.")
 
     def _identity(self, site: str, ticket: Ticket, answer: Mapping[str, str]) -> str:
-        """Return the hash of who has come, by the provider's signed word."""
+        """Return the hash of a person's identity, by the provider's signed word."""
         provider, document = self._known()
         # Before anything is asked: whoever took a ticket and an answer away cannot use them again.
         state = ticket.state.encode()
@@ -252,7 +252,7 @@ class Identities:
         return hashlib.sha256(whole.encode()).hexdigest()
 
     def _claims(self, provider: Provider, document: dict[str, Any], token: str) -> dict[str, Any]:
-        """Return what an ID token says, its signature, issuer, audience and times checked."""
+        """Return an ID token's claims, after checks of signature, issuer, audience and times."""
         from joserfc import jwk, jwt
         from joserfc.errors import JoseError
 
@@ -279,7 +279,7 @@ class Identities:
         return claims
 
     def _known(self) -> tuple[Provider, dict[str, Any]]:
-        """Return the provider, and what it says of itself (OpenID Connect Discovery 1.0)."""
+        """Return the provider and its own description (OpenID Connect Discovery 1.0)."""
         if self._provider is None:
             raise NotFound("this server knows no OpenID provider; openid_issuer is not set.")
         # Anybody can begin to sign in: they make this server ask the provider now and then only,

@@ -1,4 +1,4 @@
-"""Passkeys: a key pair whose private half stays on the surveyor's device (Web Authentication)."""
+"""Passkeys: key pairs with the private half on the surveyor's device (Web Authentication)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Passkeys:
             raise NotFound("there is no such passkey; it was removed already.")
 
     def begin_registration(self, account: Account, site: Site) -> dict[str, Any]:
-        """Return what a browser needs to make a passkey: ``options`` and ``challenge``."""
+        """Return ``options`` and ``challenge``, with which a browser makes a passkey."""
         webauthn, structs = _library()
         # A device that holds one of them makes no second.
         known = [
@@ -142,7 +142,7 @@ class Passkeys:
         self._transactions.write(work)
 
     def begin_sign_in(self, site: Site) -> dict[str, Any]:
-        """Return what a browser needs to sign in: ``options`` and ``challenge``.
+        """Return ``options`` and ``challenge``, with which a browser signs in.
 
         It names no account, so it tells nobody which there are.
         """
@@ -153,7 +153,7 @@ class Passkeys:
         return self._begin(options, _SIGN_IN, "")
 
     def finish_sign_in(self, site: Site, *, challenge: str, credential: dict[str, Any]) -> Account:
-        """Return whose passkey answered the challenge, which cannot be answered again."""
+        """Return the account of the passkey that answered the challenge, which is then used up."""
         webauthn, _ = _library()
         nonce = self._challenge(challenge, _SIGN_IN, "")
         found = _CREDENTIAL.fullmatch(str(credential.get("id")))

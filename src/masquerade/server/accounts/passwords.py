@@ -1,4 +1,4 @@
-"""Passwords: what is taken as one, how it is kept, and which ones many people choose.
+"""Passwords: the rules for new ones, their hashes, and the common ones that are refused.
 
 No list of anybody else's is copied. The words were written down for this module: what people type
 when they are asked for a password, in English and on keyboards. Refused is what consists of

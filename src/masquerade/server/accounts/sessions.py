@@ -18,7 +18,7 @@ IDLE_DAYS = 7
 
 
 def digest(secret: str) -> str:
-    """Return what is kept of a secret of 128 random bits or more."""
+    """Return the stored hash of a secret of 128 random bits or more."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -46,7 +46,7 @@ class Sessions(Service):
     """All sessions."""
 
     def start(self, account: str, team: str, *, instead_of: str = "") -> str:
-        """Begin a session in place of the cookie `instead_of`; return what the new cookie holds."""
+        """Begin a session in place of the cookie `instead_of`; return the new cookie's secret."""
         # Always a new one: a cookie that somebody planted before the sign-in is worth nothing.
         secret = secrets.token_urlsafe(32)
         today = self._today()

@@ -1,4 +1,4 @@
-"""Credentials: for which surveyor a session, a token or an account stands, and with what rights."""
+"""Credentials: the surveyor and the rights behind a session, a token or an account."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Credentials:
         self._today = today
 
     def by_session(self, secret: str) -> Surveyor | None:
-        """Return whose session it is; None where it is over or nobody's."""
+        """Return the surveyor of a session; None where it is over or unknown."""
         query = (
             _known(SESSION)
             .add_columns(SESSION.c.digest.label("session"), SESSION.c.used)
@@ -66,7 +66,7 @@ class Credentials:
         return _who(row, ROLES[row.role], row.session)
 
     def by_token(self, token: str) -> Surveyor | None:
-        """Return for whom a token acts; None where it is over, revoked or none of ours."""
+        """Return the surveyor that a token acts for; None where it is over, revoked or unknown."""
         today = self._today()
         query = (
             _known(TOKEN)
@@ -85,7 +85,7 @@ class Credentials:
         return _who(row, ROLES[row.role] & frozenset(row.scopes), None)
 
     def by_account(self, account: Account) -> Surveyor | None:
-        """Return what an account is in the first of its teams; None where it is in none."""
+        """Return an account as a member of the first of its teams; None where it is in none."""
         member = next(iter(self._teams.of_account(account.id)), None)
         if member is None:
             return None
@@ -97,7 +97,7 @@ class Credentials:
 
 
 def _known(table: Any) -> Any:
-    """Return the query for the account and the team of a row of `table`, and what joins them."""
+    """Return the query that joins rows of `table` with their accounts, memberships and teams."""
     # No membership, no row: who was removed from a team is out of it with the next request.
     member = (MEMBERSHIP.c.account == table.c.account) & (MEMBERSHIP.c.team == table.c.team)
     return (

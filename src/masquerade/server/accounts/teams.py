@@ -1,4 +1,4 @@
-"""Teams: who is in them, and as what."""
+"""Teams: their members and the roles of these."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ FIRST_LOGIN = "owner"
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Surveyors who share their surveys."""
+    """A team of surveyors, with surveys in common."""
 
     id: str
     name: str
@@ -70,7 +70,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An account and what it is in a team."""
+    """An account and its role in a team."""
 
     account: Account
     team: Team
@@ -78,7 +78,7 @@ class Member:
 
 
 def role_in(connection: Connection, account: str, team: str) -> str | None:
-    """Return what an account is in a team, within a transaction; None where it is no member."""
+    """Return the role of an account in a team, within a transaction; None for no member."""
     query = select(MEMBERSHIP.c.role).where(_is_member(account, team))
     found: str | None = connection.execute(query).scalar()
     return found
@@ -124,7 +124,7 @@ class Teams(Service):
         return [member for member in found if team in (None, member.team.id)]
 
     def of_account(self, account: str) -> list[Member]:
-        """Return what an account is in each of its teams, by name of the team."""
+        """Return the memberships of an account, by name of the team."""
         return [m for m in self._transactions.read(_members) if m.account.id == account]
 
     def first(self) -> Team:
@@ -217,7 +217,7 @@ def _is_member(account: str, team: str) -> Any:
 
 
 def _another_owner(connection: Connection, team: str, account: str) -> None:
-    """Refuse where nobody else owns the team; of two who leave at once, one waits here."""
+    """Refuse where the account is the team's only owner; of two that leave at once, one waits."""
     connection.execute(select(TEAM.c.id).where(TEAM.c.id == team).with_for_update())
     owners = select(MEMBERSHIP.c.account).where(
         MEMBERSHIP.c.team == team, MEMBERSHIP.c.role == OWNER

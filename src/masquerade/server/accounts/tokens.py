@@ -22,7 +22,7 @@ PREFIX = "mq_"
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token as its team sees it; what it is made of is not kept."""
+    """A token as its team sees it, without its secret, which is not kept."""
 
     digest: str  # names it
     # account, login: for whom it acts.

@@ -30,7 +30,7 @@ def code_at(secret: str, step: int, *, digits: int = DIGITS) -> str:
 
 
 def matching_step(secret: str, code: str, *, seconds: float, after: int | None) -> int | None:
-    """Return the step whose code this is, or None; one step early or late is accepted.
+    """Return the step of a code, or None; one step early or late is accepted.
 
     `seconds` since 1970. Steps up to `after`, the last one used, are not accepted.
     """
@@ -46,7 +46,7 @@ def matching_step(secret: str, code: str, *, seconds: float, after: int | None) 
 
 
 def link(secret: str, *, login: str, issuer: str = "Masquerade") -> str:
-    """Return what an authenticator app reads from a QR code."""
+    """Return the address of a secret that an authenticator app reads from a QR code."""
     return (
         f"otpauth://totp/{quote(issuer)}:{quote(login)}?secret={secret}&issuer={quote(issuer)}"
         f"&algorithm=SHA1&digits={DIGITS}&period={STEP_SECONDS}"

@@ -1,1 +1,1 @@
-"""The audit log: which surveyor did what to which object, on which day."""
+"""The audit log: actions of surveyors on surveys, accounts and teams, by day."""

@@ -1,4 +1,4 @@
-"""The audit log: which surveyor did what to which object, on which day.
+"""The audit log: actions of surveyors on surveys, accounts and teams, by day.
 
 Entries are only ever added, and each holds the hash of the one before, so that a change or a gap
 shows. Nothing in it is about participants.

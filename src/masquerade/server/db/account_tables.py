@@ -1,4 +1,4 @@
-"""The tables of surveyors: accounts, teams, what somebody may do, and how they show who they are.
+"""The tables of surveyors: accounts, teams, roles, and credentials.
 
 Participants have none of this. As everywhere, no column can hold a time of day, an address or a
 browser; what lets somebody in is kept as a hash, and sealed where codes are made from it.

@@ -1,4 +1,4 @@
-"""Conversion of a database whose schema was made before there was one for the first release."""
+"""Conversion of a database from before the schema of the first release."""
 
 from __future__ import annotations
 

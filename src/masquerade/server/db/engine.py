@@ -203,7 +203,7 @@ def sealed_driver() -> ModuleType:
 
 
 def _unlock(key: str) -> Callable[[Any, Any], None]:
-    """Return what gives a new connection the key, before anything else is asked of it."""
+    """Return a listener that gives each new connection the key, before any other statement."""
 
     def give(connection: Any, _record: Any) -> None:
         # As raw bytes: a passphrase would be stretched anew for each connection.

@@ -19,7 +19,7 @@ KEPT_DAYS = 2
 def earlier_token(
     connection: Connection, request: tuple[str, str] | None, token: str, *, today: str
 ) -> str | None:
-    """Return the token of what an earlier request with this key made, or None.
+    """Return the token that an earlier request with this key was given, or None.
 
     A new request (key with whose it is and what for, and body) is remembered with `token`.
     """

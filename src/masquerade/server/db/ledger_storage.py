@@ -124,7 +124,7 @@ class LedgerTables:
         self._held: dict[str, _Account] = {}
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
-        """Keep what `decide` returns; see `Storage.change`."""
+        """Store the entry and balance that `decide` returns; see `Storage.change`."""
         account = self._account(person, key)
         latest = account.latest[key]
         change = decide(account.balance, latest)
@@ -155,7 +155,7 @@ class LedgerTables:
         return balance, entries
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
-        """Return a person's balance and commits, oldest first; what was given back is not read."""
+        """Return a person's balance and commits, oldest first, without reservations given back."""
         account = self._held.get(person)
         if account is not None and account.balance is not None and not account.balance.spent:
             return account.balance, []
@@ -182,7 +182,7 @@ class LedgerTables:
         return balance.open + len(released)
 
     def persons(self) -> list[str]:
-        """Return everybody who has entries, or a balance."""
+        """Return the names of all persons with entries or a balance."""
         query = select(BALANCE.c.person).union(select(ENTRY.c.person))
         return sorted(self._connection.scalars(query))  # in no order that tells who came when
 
@@ -308,7 +308,7 @@ class LedgerDatabase:
         self._transactions = transactions
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
-        """Keep what `decide` returns; see `Storage.change`."""
+        """Store the entry and balance that `decide` returns; see `Storage.change`."""
         return self._transactions.write(lambda c: LedgerTables(c).change(person, key, decide))
 
     def balance(self, person: str) -> Balance | None:
@@ -320,11 +320,11 @@ class LedgerDatabase:
         return self._transactions.read(lambda c: LedgerTables(c).read(person))
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
-        """Return a person's balance and what they committed, oldest first, of one moment."""
+        """Return a person's balance and commits, oldest first, of one moment."""
         return self._transactions.read(lambda c: LedgerTables(c).read_paid(person))
 
     def persons(self) -> list[str]:
-        """Return everybody who has entries, or a balance."""
+        """Return the names of all persons with entries or a balance."""
         return self._transactions.read(lambda c: LedgerTables(c).persons())
 
     def reservations(self, before: str) -> list[tuple[str, str]]:

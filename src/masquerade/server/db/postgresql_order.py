@@ -105,7 +105,7 @@ class PostgresqlOrder:
         return f"rows have lain in the order of arrival for long: {self._obstacle}"
 
     def close(self) -> None:
-        """End the thread, after what it is at."""
+        """End the thread, after its present job."""
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is not None:

@@ -34,7 +34,7 @@ class Pseudonyms:
         return keyed(self.key, f"participation:{survey}:{self.secret}{again}")
 
     def completion(self, survey: str) -> str:
-        """Return what the completion code for a survey is made of."""
+        """Return the keyed hash that the completion code for a survey is made of."""
         return keyed(self.key, f"completion:{survey}:{self.secret}")
 
     def idempotency(self, key: str) -> str:

@@ -42,7 +42,7 @@ class Seals:
         self._cipher = None if key is None else AESGCM(key.derived("secrets in the database"))
 
     def seal(self, text: str, place: str) -> str:
-        """Return what is kept of `text` at `place`."""
+        """Return `text` encrypted for `place`, or as it is where there is no key."""
         if self._cipher is None:
             return text
         nonce = os.urandom(_NONCE)
@@ -98,7 +98,7 @@ def set_key(connection: Connection, key: ServerKey) -> None:
 
 
 def begin_sealing(connection: Connection, key: ServerKey | None) -> None:
-    """Seal what is not sealed yet, as at the first start with a key."""
+    """Seal all secrets that are stored in plain text, as at the first start with a key."""
     known = require_same_key(connection, key)
     if key is None:
         return

@@ -151,7 +151,7 @@ class SqliteOrder:
         return rows or self._bytes(self._log) > 0
 
     def _rewrite(self, *, whole: bool) -> str:
-        """Rewrite now; return what was in the way, or nothing."""
+        """Rewrite now; return the reason why it could not be done, or nothing."""
         with self._engine.connect() as connection:
             # Not in a transaction, which the connection itself would begin.
             raw: Any = connection.connection.driver_connection
@@ -205,7 +205,7 @@ def _version(raw: Any) -> int:
 
 @contextmanager
 def _impatient(raw: Any) -> Iterator[None]:
-    """Wait for readers only shortly: whoever wants to write waits for this thread."""
+    """Wait for readers only shortly, because all writers wait for this thread."""
     (usual,) = raw.execute("PRAGMA busy_timeout").fetchone()
     raw.execute(f"PRAGMA busy_timeout={_PATIENCE_MILLISECONDS}")
     try:

@@ -62,7 +62,7 @@ class Transactions:
             self._order = PostgresqlOrder(engine)
 
     def read(self, work: Work[T]) -> T:
-        """Return what `work` reads; all its statements see one moment."""
+        """Return the result of `work`; all its statements see one moment."""
         try:
             return self._read(work)
         except DBAPIError as error:
@@ -75,7 +75,7 @@ class Transactions:
             return work(connection)
 
     def write(self, work: Work[T]) -> T:
-        """Return what `work` gives, once what it changed is durable.
+        """Return the result of `work`, once its changes are durable.
 
         Where it raises, nothing of it is kept and the exception comes out. It may be run several
         times before it is kept (and again where the connection was lost, so that nobody knows), so
@@ -117,7 +117,7 @@ class Transactions:
         return self._order.overdue()
 
     def close(self) -> None:
-        """Finish what waits and close all connections."""
+        """Finish the waiting transactions and close all connections."""
         # First what waits is committed, then the other thread ends; only then no one needs the
         # engine.
         if self._queue is not None:

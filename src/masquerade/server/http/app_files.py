@@ -33,7 +33,7 @@ MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class AppFile:
-    """A file of the app, and what a page names it by (``sha384-...``)."""
+    """A file of the app, and the hash by which a page names it (``sha384-...``)."""
 
     content: bytes
     compressed: bytes
@@ -78,7 +78,7 @@ def offline_files(build: AppBuild) -> list[str]:
 
 
 def _modules(*entries: str) -> tuple[str, ...]:
-    """Return modules and all that they import, each after what it imports itself."""
+    """Return modules and all their imports, each after its own."""
     ordered: list[str] = []
     entered: set[str] = set()
 

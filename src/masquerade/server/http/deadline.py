@@ -1,4 +1,4 @@
-"""Connections whose other end is too slow are ended, so that nobody can hold all of them."""
+"""The end of connections that are too slow, so that nobody can hold all of them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Hold the head no longer; refuse one that does not say once for whom it is."""
+        """Hold the head no longer; refuse one that does not name its host exactly once."""
         self._held = 0
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):

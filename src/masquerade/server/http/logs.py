@@ -1,4 +1,4 @@
-"""Log lines for operators: what happened and where, never who asked or what for.
+"""Log lines for operators: events and places, never people or their requests.
 
 No line holds an address, a token, a query, a header or a body. An exception is logged by its type
 and the places it passed; its text is left out, for the text of a database's error can hold what
@@ -61,7 +61,7 @@ def configure(log_format: str) -> None:
 
 
 def fields(**values: Any) -> dict[str, Any]:
-    """Return what a call of a logger takes as `extra`, to say more than a message."""
+    """Return the argument `extra` of a logger's call, with values beside the message."""
     return {"fields": values}
 
 
@@ -108,7 +108,7 @@ class Repeats:
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Return what a log line says of a record."""
+    """Return the fields of a log line for a record."""
     moment = datetime.fromtimestamp(record.created, UTC)
     # Other libraries put what they know of an exception on the lines after the first.
     message = record.getMessage().partition("\n")[0][:_LONGEST]

@@ -161,7 +161,7 @@ def resolve(target: Target, *, private: bool, setting: str = WEBHOOK_SETTING) ->
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is one of the public internet, whatever it is wrapped in.
+    """Return whether an IP address, or the one embedded in it, is of the public internet.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class Answer:
 
 
 class TooLongAnswer(Exception):
-    """An answer was longer than it may be; what was read of it is dropped."""
+    """An answer was longer than it may be; the part read so far is dropped."""
 
 
 def exchange(

@@ -1,4 +1,4 @@
-"""Jinja templates and what all of them can use."""
+"""Jinja templates, with the filters and values that all of them can use."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _templates.env.filters.update(
 def render(
     request: Request, name: str, context: dict[str, Any] | None = None, *, status: int = 200
 ) -> Response:
-    """Return a page; it knows who reads it as ``actor``, and ``csrf`` is what its forms carry."""
+    """Return a page; it has its reader as ``actor``, and the token of its forms as ``csrf``."""
     actor = getattr(request.state, "actor", None)
     known = {"actor": actor, "csrf": actor.csrf if actor else ""}
     return _templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
 
 
 def page_text(name: str, context: dict[str, Any]) -> str:
-    """Return a page that is the same whoever asks for it."""
+    """Return the text of a page that is the same for all readers."""
     return _templates.env.get_template(name).render(context)
 
 

@@ -37,14 +37,14 @@ PROBLEM_ANSWER: dict[str, Any] = {
 
 
 def file_answer(*types: str) -> dict[str, Any]:
-    """Return what a route says of itself that answers with a file and not with a JSON object."""
+    """Return the arguments of a route that answers with a file and not with a JSON object."""
     content: dict[str, Any] = {one: {} for one in types}
     answer: dict[str, Any] = {"description": "A file", "content": content}
     return {"response_class": Response, "responses": {200: answer}}
 
 
 def describe_problems(document: dict[str, Any]) -> dict[str, Any]:
-    """Complete an OpenAPI document: whatever an operation refuses, it does by a problem."""
+    """Complete an OpenAPI document: each answer of status 4xx or 5xx is a problem."""
     for operations in document["paths"].values():
         for operation in operations.values():
             for status, answer in operation["responses"].items():

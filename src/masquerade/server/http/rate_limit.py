@@ -97,7 +97,7 @@ class Beginnings:
         self._now = now
 
     def newcomer(self, address: str) -> Newcomer:
-        """Return what counts one participant at an address, if they begin."""
+        """Return the counter of one participant at an address, for the case that they begin."""
         return Newcomer(self, network_of(address))
 
     def buckets(self, asked: BegunSurvey) -> Buckets | None:
@@ -105,7 +105,7 @@ class Beginnings:
         return self._other if asked.reward is None else self._rewarded
 
     def take(self, asked: BegunSurvey, network: bytes, *, place: bool) -> None:
-        """Count somebody who begins a survey, or raise `TooManyAttempts`.
+        """Count a beginning of a survey from a network, or raise `TooManyAttempts`.
 
         `place`: whether the survey has quotas, so that a place is held.
         """
@@ -134,7 +134,7 @@ class Beginnings:
         self._places.give_back(_at(asked, network))
 
     def give_back(self, asked: BegunSurvey, network: bytes, *, place: bool) -> None:
-        """Count somebody no more, who was refused afterwards."""
+        """Take back the count of a beginning that was refused afterwards."""
         if place:
             self.open(asked, network)
         buckets = self.buckets(asked)
@@ -143,7 +143,7 @@ class Beginnings:
 
 
 class Newcomer:
-    """One participant who may begin a survey; counted once, however often a database tries."""
+    """One participant at the start of a survey; counted once, however often a database tries."""
 
     def __init__(self, beginnings: Beginnings, network: bytes) -> None:
         self._beginnings = beginnings
@@ -224,7 +224,7 @@ class Attempts:
 
 
 class RateLimits:
-    """Refuses requests to the interface above a rate, and tells askers what they have left.
+    """Refuses requests to the interface above a rate, and tells askers their remaining number.
 
     The headers are those of the draft "RateLimit header fields for HTTP". What is left of an
     address is told only where nothing is: others share it. Limits are most requests a minute by one
@@ -303,14 +303,14 @@ class RateLimits:
 
 
 def _surveyors_of(given: Headers) -> list[bytes]:
-    """Return all that may show which surveyor asks; what is made up beside it changes nothing."""
+    """Return all credentials of a request that may name a surveyor, valid or not."""
     cookies = cookie_parser(given.get("cookie", ""))
     shown = (given.get("authorization"), cookies.get(COOKIE), cookies.get(SECURE_COOKIE))
     return [one.encode() for one in shown if one]
 
 
 def network_of(address: str) -> bytes:
-    """Return what counts as one address: of IPv6 the network, all of which one device has."""
+    """Return the bytes that count as one address: of IPv6 the network of a device."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:  # a proxy names something else

@@ -261,7 +261,7 @@ _PREFLIGHT: Final = {
 
 
 class SecondPartyPages:
-    """Lets pages of a survey's second party ask what a participant's device asks.
+    """Lets pages of a survey's second party send the requests of a participant's device.
 
     No credentials are allowed: a browser adds no cookie of this site to such a request, and the
     secret of a participant is known to the page on which it was drawn and to no other. So a page
@@ -275,7 +275,7 @@ class SecondPartyPages:
         self._allowed = allowed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer what a browser asks beforehand, or pass on and say who may read the answer."""
+        """Answer a browser's preflight request, or pass on and let the origin read the answer."""
         if scope["type"] != "http" or not _PARTICIPANTS.fullmatch(scope["path"]):
             await self.app(scope, receive, send)
             return
@@ -306,12 +306,12 @@ SESSION_DAYS = 30
 
 
 def csrf_token(secret: str) -> str:
-    """Return what forms of a session carry; says nothing about the cookie."""
+    """Return the token in the forms of a session; it tells nothing about the cookie."""
     return hmac.digest(secret.encode(), b"csrf", "sha256").hex()
 
 
 def session_secret(request: Request, *, https: bool) -> str:
-    """Return what the session cookie of a request holds, or an empty text."""
+    """Return the secret in the session cookie of a request, or an empty text."""
     return request.cookies.get(SECURE_COOKIE if https else COOKIE, "")
 
 

@@ -66,7 +66,7 @@ class WriteQueue:
 
 
 class WriteSlots:
-    """Middleware that gives requests their turns; it stands within what reads their bodies.
+    """Middleware that gives requests their turns, once their bodies have been read.
 
     So a slow sender holds no turn.
     """

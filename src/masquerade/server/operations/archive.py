@@ -95,7 +95,7 @@ class _Authenticated:
         return self._file.write(content)
 
     def flush(self) -> None:
-        """Let go of what waits."""
+        """Write the buffered bytes to the file."""
         self._file.flush()
 
 

@@ -32,7 +32,7 @@ _UNREADABLE = (
 def ledger_findings(
     connection: Connection, *, progress: Progress | None = None
 ) -> Iterator[CheckResult]:
-    """Yield every account whose chain is broken or whose balance is not what it comes to."""
+    """Yield the accounts with a broken chain, or with another balance than their entries give."""
     tables = LedgerTables(connection)
     # Nothing is written, so the day plays no part.
     ledger = Ledger(tables, clock=lambda: "1970-01-01")
@@ -56,7 +56,7 @@ def ledger_findings(
 
 
 def survey_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield the surveys that do not ask what they asked when opened, or whose quotas miscount."""
+    """Yield surveys with a definition changed since they opened, or with wrong quota counts."""
     query = select(SURVEY.c.token, SURVEY.c.definition, SURVEY.c.hash, SURVEY.c.state)
     count, wrong = 0, False
     for row in connection.execute(query.order_by(SURVEY.c.token)):
@@ -89,7 +89,7 @@ def _hashes(definition: Any) -> set[str]:
 
 
 def _account(ledger: Ledger, tables: LedgerTables, person: str) -> tuple[str | None, int]:
-    """Return what is wrong with an account, and the number of its entries."""
+    """Return the fault of an account or None, and the number of its entries."""
     try:
         rebuilt = ledger.rebuild(person)
         stored = tables.balance(person)
@@ -111,7 +111,7 @@ def _account(ledger: Ledger, tables: LedgerTables, person: str) -> tuple[str | N
 
 
 def audit_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield every audit log whose chain is broken."""
+    """Yield every audit log with a broken chain."""
     broken, entries = False, 0
     for team in teams_with_entries(connection):
         try:

@@ -56,7 +56,7 @@ class DailyJobs:
         self._days = reservation_days
 
     def run(self) -> DailySummary:
-        """Do what is due; doing it twice, or in two processes, changes nothing more.
+        """Do all jobs that are due; a second run, or one in another process, changes nothing more.
 
         Afterwards all rows are rewritten, so that none tells by its place when it came.
         """
@@ -79,7 +79,7 @@ class DailyJobs:
         return DailySummary(released, raised)
 
     def _tell_of_waves(self, connection: Connection) -> None:
-        """Tell of full waves once a day, not with their last response, whose hour it would tell."""
+        """Tell of full waves once a day; a message at the last response would tell its hour."""
         taking = (SURVEY.c.seats.is_not(None), SURVEY.c.state == OPEN)
         surveys = connection.execute(select(SURVEY.c.token, SURVEY.c.team).where(*taking)).all()
         for token, team in surveys:

@@ -44,7 +44,7 @@ def schema_finding(connection: Connection) -> CheckResult:
 
 
 def structure_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield what the tables lack, or have, against those of this version."""
+    """Yield the differences between the tables and those of this version."""
     context = MigrationContext.configure(connection, opts={"compare_type": True})
     found = False
     for difference in compare_metadata(context, METADATA):
@@ -56,7 +56,7 @@ def structure_findings(connection: Connection) -> Iterator[CheckResult]:
 
 
 def integrity_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield what SQLite itself finds in its file."""
+    """Yield the faults that SQLite itself finds in its file."""
     if connection.dialect.name != "sqlite":
         return
     answers = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA quick_check(10)")]
@@ -71,7 +71,7 @@ def integrity_findings(connection: Connection) -> Iterator[CheckResult]:
 
 
 def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResult]:
-    """Yield how this computer's clock stands to the database's, and to what is kept."""
+    """Yield the differences of this computer's clock to the database's, and to stored days."""
     wrong = False
     if connection.dialect.name == "postgresql":
         there: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
@@ -104,7 +104,7 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResul
 
 
 def file_findings(file: Path | None) -> Iterator[CheckResult]:
-    """Yield who may read an SQLite file, and how much room is left for it."""
+    """Yield findings on the permissions of an SQLite file, and on the free space around it."""
     if file is None:
         yield skipped("permissions", "PostgreSQL guards its own files.")
         yield skipped("room", "PostgreSQL's disk is not seen from here.")

@@ -41,7 +41,7 @@ def examine(
     now: Callable[[], datetime] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[CheckResult]:
-    """Yield what each check finds; `progress` is told how many accounts of how many are checked."""
+    """Yield the findings of each check; `progress` gets the numbers of checked and all accounts."""
     yield from settings_findings(settings)
     file = settings.sqlite_file
     if file is not None and not file.is_file():  # which connecting would make

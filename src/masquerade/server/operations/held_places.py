@@ -1,4 +1,4 @@
-"""Places of surveys with quotas that are held for who has begun and not opened them.
+"""Places of surveys with quotas, held for people that have begun and not opened them.
 
 The database keeps no time finer than a day. So when a place was taken is known in memory alone,
 from the first look that sees it; after a restart each is held once more.
@@ -18,7 +18,7 @@ _AT_ONCE: Final = 500
 
 
 class HeldPlaces:
-    """Frees places that were held for half an hour, and what closed surveys still hold."""
+    """Frees places that were held for half an hour, and reservations of closed surveys."""
 
     def __init__(
         self, endings: SurveyEndings, *, now: Callable[[], float] = time.monotonic
@@ -28,7 +28,7 @@ class HeldPlaces:
         self._seen: dict[str, float] = {}
 
     def look(self) -> int:
-        """Free what was seen half an hour ago or earlier and is still held; return how many.
+        """Free places first seen half an hour ago or earlier and still held; return their number.
 
         What is reserved for privacy in surveys that are over is given back, too.
         """

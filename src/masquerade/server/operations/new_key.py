@@ -41,7 +41,7 @@ from masquerade.server.settings import Settings
 def renew(
     engine: Engine, settings: Settings, *, forget: bool = False, lose_answers: bool = False
 ) -> dict[str, Any]:
-    """Make a new server key and seal all secrets with it; return what was done, in words.
+    """Make a new server key and seal all secrets with it; return a report of the steps.
 
     The new key is on the disk before the database changes, and in its place after. Where that is
     interrupted it lies there with the ending ``.new``, and ``.old`` is the one of before. Nothing

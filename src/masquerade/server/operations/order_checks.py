@@ -24,7 +24,7 @@ _CURE = "serve rewrites it when it starts and when it ends."
 def file_order_findings(
     connection: Connection, file: Path, now: datetime, *, sealed: bool = False
 ) -> Iterator[CheckResult]:
-    """Yield what an SQLite file and its log tell of the order of arrival."""
+    """Yield the traces of the order of arrival in an SQLite file and its log."""
     log = file.with_name(f"{file.name}-wal")
     size = file.stat().st_size
     latest = max(path.stat().st_mtime for path in (file, log) if path.exists())
@@ -74,7 +74,7 @@ def _by_key(connection: Connection) -> bool:
 
 
 def table_order_findings(connection: Connection, now: datetime) -> Iterator[CheckResult]:
-    """Yield what PostgreSQL keeps of the order of arrival."""
+    """Yield the traces of the order of arrival in a PostgreSQL database."""
     found = [*_rows(connection, now), *_settings(connection), *_rights(connection)]
     yield from found or [ok(CHECK, "rows were rewritten within a day.")]
 

@@ -27,7 +27,7 @@ _NAME = "two parties"
 
 
 def party_findings(connection: Connection) -> Iterator[CheckResult]:
-    """Yield every survey between two parties whose task or reports do not fit it."""
+    """Yield every survey between two parties with a task or reports that do not fit it."""
     query = select(SPLIT_TASK, SURVEY.c.definition).join(
         SURVEY, SURVEY.c.token == SPLIT_TASK.c.survey
     )
@@ -61,7 +61,7 @@ def party_findings(connection: Connection) -> Iterator[CheckResult]:
 
 
 def _faults(connection: Connection, row: Row[tuple[object, ...]]) -> Iterator[str]:
-    """Yield what does not hold of a survey and its task."""
+    """Yield the faults of a survey's task and of its sealed reports."""
     configuration = base64.b64decode(row.configuration)
     if hashlib.sha256(configuration).hexdigest() != row.id:
         yield "its task was changed: it does not have its hash. Restore a backup."

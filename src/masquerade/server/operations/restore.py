@@ -1,4 +1,4 @@
-"""Putting a backup into an empty database, of whatever kind, and checking all of it."""
+"""Putting a backup into an empty database, of either kind, and checking all of it."""
 
 from __future__ import annotations
 

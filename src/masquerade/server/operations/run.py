@@ -21,7 +21,7 @@ from masquerade.server.settings import Settings
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket (port 0: any free one); who connects early waits for the server."""
+    """Return a listening socket (port 0: any free one); early connections wait for the server."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named so that asyncio sends at once: head and body of an answer are two
     # pieces, and the second would wait 40 ms for the first to be acknowledged.
@@ -63,7 +63,7 @@ class _Server(uvicorn.Server):
 def server_of(
     app: Callable[..., Any], settings: Settings, *, ready: Callable[[], None]
 ) -> uvicorn.Server:
-    """Return what serves `app` without an access log, which would say who answered when."""
+    """Return a server of `app` without an access log, which would tell the times of answers."""
 
     class Protocol(DeadlineProtocol):
         open_connections = OpenConnections(
@@ -89,7 +89,7 @@ def server_of(
 
 
 def keep_loaded() -> None:
-    """Leave what this process has loaded so far out of every later search for garbage.
+    """Leave all objects loaded so far out of every later search for garbage.
 
     It stays to the end, and a search through all of it would let requests wait for 0.1 seconds.
     What requests leave is searched for as often as usual: bodies may be large.
@@ -105,7 +105,7 @@ def serve(
     ready: Callable[[], None],
     settings: Settings | None = None,
 ) -> None:
-    """Serve until Ctrl-C or a termination signal, then answer what is under way for some time."""
+    """Serve until Ctrl-C or a termination signal; then finish open requests for some time."""
     settings = settings or Settings("")
     configure(settings.log_format)
     server = server_of(app, settings, ready=ready)

@@ -25,7 +25,7 @@ CHECK = "settings"
 
 
 def settings_findings(settings: Settings) -> Iterator[CheckResult]:
-    """Yield what is wrong with settings, or that nothing is."""
+    """Yield the dangers in settings, or one finding that there are none."""
     found = [*_secrecy(settings), *_limits(settings), *_places(settings)]
     yield from found or [ok(CHECK, "nothing dangerous in them.")]
 
@@ -91,7 +91,7 @@ def _places(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _key(settings: Settings) -> Iterator[CheckResult]:
-    """Yield where a database's key lies beside what it locks, or where others may read it."""
+    """Yield a database's key in the folder of the database, or one that others may read."""
     folder = None if settings.sqlite_file is None else settings.sqlite_file.parent.resolve()
     if settings.database_key is None or folder is None:
         return

@@ -127,7 +127,7 @@ class Workers:
         self._workers[number] = _Worker(self._settings, self._bound, self._limits, number)
 
     def _watch(self) -> None:
-        """Wait a moment, and replace whoever died."""
+        """Wait a moment, and replace dead workers."""
         wait([worker.process.sentinel for worker in self._workers.values()], _GLANCE_SECONDS)
         now = time.monotonic()
         for number, worker in list(self._workers.items()):
@@ -167,7 +167,7 @@ class Workers:
 
 @contextlib.contextmanager
 def _folder_of_counts(settings: Settings) -> Iterator[None]:
-    """Give the processes a folder in which each tells the others what it counted."""
+    """Give the processes a folder in which each tells the others its counts."""
     if settings.metrics == "off":
         yield
         return
@@ -183,7 +183,7 @@ def _folder_of_counts(settings: Settings) -> Iterator[None]:
 
 
 def _factory(settings: Settings) -> Callable[..., Any]:
-    """Return what makes the application: of a survey server, or of a helper."""
+    """Return the function that makes the application: of a survey server, or of a helper."""
     if settings.helper:
         from masquerade.server.helper_app import create_helper_app
 

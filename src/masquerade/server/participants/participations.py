@@ -350,7 +350,7 @@ class Participations:
     def withdraw(
         self, connection: Connection, who: Pseudonyms, participation: str
     ) -> Participation:
-        """Delete the reports, unless the survey is closed; what they cost stays spent."""
+        """Delete the reports, unless the survey is closed; their cost stays spent."""
         row, frozen = self._mine(connection, who, participation)
         if row.state != WITHDRAWN:
             self._require(row, SUBMITTED)
@@ -360,7 +360,7 @@ class Participations:
 
     @writes
     def abandon(self, connection: Connection, who: Pseudonyms, participation: str) -> Participation:
-        """Give up; what was reserved is given back where no question was shown yet."""
+        """Give up; the reservation is given back where no question was shown yet."""
         row, frozen = self._mine(connection, who, participation)
         if row.state in (EXPIRED, ABANDONED):
             return _at(row, frozen, row.state)
@@ -384,7 +384,7 @@ class Participations:
         return ABANDONED
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:
-        """Delete the reports of a participation, whose survey is locked."""
+        """Delete the reports of a participation; the caller has locked the survey's row."""
         leave(connection, row.survey, row.level)
         self._split_reports.forget(connection, row)
         _step(connection, row, state=WITHDRAWN, reports=None, commitment=None)
@@ -450,7 +450,7 @@ class Participations:
 
 
 def _require_sealed(sealed: str | None, commitment: str) -> None:
-    """Raise where reports are not those whose commitment was sealed."""
+    """Raise where reports do not have the commitment that was sealed."""
     if sealed is None or not secrets.compare_digest(sealed, commitment):
         raise CommitmentMismatch("these are not the reports that were sealed.")
 

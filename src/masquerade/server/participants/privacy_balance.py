@@ -1,4 +1,4 @@
-"""The privacy account of a participant: what is left, and what each response cost."""
+"""The privacy account of a participant: the remaining budget and the cost of each response."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Amount = float | Annotated[str, Field(pattern="^inf$")]
 
 @dataclass(frozen=True, slots=True)
 class CapAmounts:
-    """The caps on what all responses of a person may cost together."""
+    """The caps on the joint cost of all responses of a person."""
 
     epsilon: Amount
     delta: float
@@ -69,7 +69,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyAccount:
-    """The privacy account of a person: its balance and what was paid for."""
+    """The privacy account of a person: its balance and its paid responses."""
 
     balance: Balance
     paid: Sequence[Entry]  # what was committed, oldest first
@@ -82,7 +82,7 @@ class PrivacyAccount:
         return _spent(balance.caps, balance.spent_epsilon, balance.spent_unbounded, costs)
 
     def battery(self) -> Battery:
-        """Return what is left."""
+        """Return the percentage left, beside the spent amounts and their caps."""
         spent, caps = self.spent(), self.balance.caps
         return Battery(
             percent_left=self.balance.percent_left,
@@ -94,7 +94,7 @@ class PrivacyAccount:
         )
 
     def bill(self, key: str, level: OfferedLevel) -> Bill:
-        """Return what the response under `key` cost, and all together."""
+        """Return the cost of the response under `key`, and of all responses together."""
         # Only asked for where the questions were paid, so there is one.
         mine = next(entry.charge for entry in self.paid if entry.charge.key == key)
         spent, guarantee = self.spent(), level.guarantee()
@@ -128,7 +128,7 @@ def attempt_of(row: Row[Any], who: Pseudonyms, account: PrivacyAccount) -> int:
 
 
 def price(level: OfferedLevel, survey: str) -> Price:
-    """Return what a response at a level costs."""
+    """Return the cost of a response at a level."""
     guarantee, cost = level.guarantee(), level.cost(survey)
     return Price(
         rho=cost.rho.to_json(),

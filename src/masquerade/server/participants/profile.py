@@ -91,7 +91,7 @@ class Profiles:
         )
 
     def statement(self, account: PrivacyAccount) -> tuple[str, ...]:
-        """Return what a person has spent and has left, in sentences."""
+        """Return a person's spent and remaining budget, in sentences."""
         return statement(account.balance, account.paid)
 
     @reads
@@ -228,7 +228,7 @@ class Profiles:
 
     @writes
     def leave(self, connection: Connection, who: Pseudonyms) -> Departure:
-        """Delete a person's reports of open surveys and end what they have begun.
+        """Delete a person's reports of open surveys and end their unfinished participations.
 
         The ledger stays under its keyed name, so that a return does not begin with a new budget.
         """

@@ -64,12 +64,12 @@ class HelperClient:
         self._private = private
 
     def identity(self) -> dict[str, Any]:
-        """Return who the helper is, and its key."""
+        """Return the helper's operator, address and key."""
         # Before the key is compared, nobody there is given the token.
         return self._object(self._ask("GET", "/identity", known=False))
 
     def require_known(self) -> None:
-        """Ask about a task that no helper has, which only a leader whose token is known may.
+        """Ask about a task that no helper has, which only a leader with a known token may.
 
         Raises `OperationError` (the helper does not know the token) or `ServerUnavailable`.
         """

@@ -1,4 +1,4 @@
-"""A task in plain words, for the operator who has to approve or refuse it."""
+"""A task in plain words, for the operator's decision to approve or refuse it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def task_view(
     *,
     copies: Sequence[NearCopy] = (),
 ) -> dict[str, Any]:
-    """Return what the operator reads of a task: questions, people, noise, guarantee, counts.
+    """Return the operator's view of a task: questions, people, noise, guarantee, counts.
 
     `leaders` gives the name of each leader by its id; `copies` are nearly equal surveys that
     were approved before.
@@ -95,7 +95,7 @@ def task_view(
 
 
 def _noise(survey: Survey, block: int) -> str:
-    """Return by how much what is published of a block is off, in words: one standard deviation."""
+    """Return one standard deviation of the noise in a published block, in words."""
     # The noise of both parties, as people who read the result see it.
     deviation = math.sqrt(float(survey.split_noise.published_variance(block)))
     parts = [*survey.encoding.parts.values()]
@@ -104,12 +104,12 @@ def _noise(survey: Survey, block: int) -> str:
 
 
 def _counted(survey: Survey, place: int) -> str:
-    """Return what is added up of a question, in words."""
+    """Return the sums that are made of a question, in words."""
     return survey.encoding.of(survey.questions[place].id).in_words()
 
 
 def _condition(survey: Survey, place: int) -> str | None:
-    """Return who is asked a question, in words; None where everybody is."""
+    """Return the condition under which a question is asked, in words; None where it always is."""
     condition = survey.conditions[place] if survey.conditions else None
     if condition is None:
         return None
@@ -133,5 +133,5 @@ def task_address(task: str) -> str:
 
 
 def answers_in_words(question: Question) -> str:
-    """Return what can be answered to a question."""
+    """Return the possible answers to a question, in words."""
     return f"{question.choices}, or {NOT_SAID}" if question.allow_skip else question.choices

@@ -1,4 +1,4 @@
-"""What a leader asks a helper to approve, and whether its operator may be asked."""
+"""Proposals of leaders to a helper, and the checks before its operator is asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a leader asks a helper to approve."""
+    """A survey that a leader asks a helper to approve, with its keys and times."""
 
     text: str  # the survey's canonical text
     token: str  # of the survey

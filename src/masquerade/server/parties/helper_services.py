@@ -1,4 +1,4 @@
-"""All services of a helper over one database, composed once; who runs it, who may ask for what."""
+"""All services of a helper over one database: its operator, its leaders and its tasks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LONGEST_OPERATOR = 200
 
 @dataclass(frozen=True, slots=True)
 class HelperIdentity:
-    """Who runs a helper, in words for participants, and the address by which it is reached."""
+    """The operator of a helper, in words for participants, and the helper's public address."""
 
     operator: str
     address: str
 
 
 def stored_identity(connection: Connection) -> HelperIdentity | None:
-    """Return what a helper was last started as; None before the first start."""
+    """Return the operator and address of a helper's last start; None before the first."""
     query = select(SETTING.c.key, SETTING.c.value).where(SETTING.c.key.in_((_OPERATOR, _ADDRESS)))
     found = {row.key: row.value for row in connection.execute(query)}
     return HelperIdentity(found[_OPERATOR], found[_ADDRESS]) if len(found) == 2 else None
@@ -46,7 +46,7 @@ def stored_identity(connection: Connection) -> HelperIdentity | None:
 def settle_identity(
     connection: Connection, operator: str | None, address: str | None, *, change: bool = False
 ) -> HelperIdentity:
-    """Keep who runs a helper and where it is, and return it; what is not given stays as it was.
+    """Store the operator and the address of a helper, and return both; None leaves one as it was.
 
     `change`: whether it may change although surveys are approved: these cannot be answered any
     more.
@@ -160,7 +160,7 @@ class HelperAccess:
         return token if self._transactions.write(work) else None
 
     def leader_of(self, token: str) -> str | None:
-        """Return the id of the leader whose token this is; None where it is nobody's."""
+        """Return the id of the leader with this token; None where there is none."""
         # Looked up by its hash: how long that takes tells nothing of a token.
         query = select(HELPER_LEADER.c.id).where(HELPER_LEADER.c.token == _digest(token))
         return self._transactions.read(lambda c: c.scalar(query))
@@ -307,7 +307,7 @@ class HelperServices:
         )
 
     def close(self) -> None:
-        """Finish what waits and close all connections."""
+        """Finish the waiting transactions and close all connections."""
         self.transactions.close()
 
 

@@ -61,7 +61,7 @@ class HelperSecrets:
     seed: bytes  # of the verification key; the leader has it too
 
     def text(self) -> str:
-        """Return what is sealed and kept."""
+        """Return the secrets as a text, to be sealed and stored."""
         return json.dumps([int(self.key.kem), self.key.seed.hex(), self.seed.hex()])
 
     @classmethod
@@ -117,7 +117,7 @@ class HelperTasks:
         self._known: dict[str, HelperTask] = {}
 
     def identity(self) -> dict[str, str]:
-        """Return what everybody may know of the helper."""
+        """Return the public facts of the helper: operator, address, key."""
         return {
             "operator": self.operator,
             "address": self.address,
@@ -217,7 +217,7 @@ class HelperTasks:
         return self._transactions.read(lambda c: _counts(c, task))
 
     def copies(self, task: HelperTask) -> list[NearCopy]:
-        """Return what was approved under other links and asks nearly the same, until decided."""
+        """Return nearly equal approved surveys of other tokens; none once it is decided."""
         if task.state != PROPOSED:
             return []
         others = {
@@ -252,7 +252,7 @@ class HelperTasks:
 
     @reads
     def standing(self, connection: Connection, task: str) -> dict[str, Any]:
-        """Return what the leader is told of a task; the seed once it is approved."""
+        """Return the leader's view of a task; with the seed once it is approved."""
         found = self.read(connection, task)
         count, refused = _counts(connection, found)
         approved = found.state == APPROVED
@@ -269,7 +269,7 @@ class HelperTasks:
         }
 
     def approval(self, task: str) -> dict[str, Any]:
-        """Return what participants' devices may ask the helper itself: what it approved.
+        """Return the helper's signed approval of a task, for participants' devices.
 
         Raises `NotFound` (there is no such task, or its answers are not added up: it was not
         approved, or it has stopped, ended or expired, or its leader's token was revoked).
@@ -346,7 +346,7 @@ class HelperTasks:
         return self.read(connection, task)
 
     def _give_way(self, connection: Connection, task: HelperTask) -> None:
-        """End what was approved for the same survey before: one token has one sum and one page.
+        """End earlier approved tasks of the same survey: one token has one sum and one page.
 
         With two tasks its leader could send some people to one and the rest to the other, and have
         sums of groups that nobody declared.
@@ -378,7 +378,7 @@ class HelperTasks:
 
     @writes
     def expire(self, connection: Connection) -> int:
-        """Forget keys and shares of tasks whose time is over; return how many there were."""
+        """Forget keys and shares of expired tasks; return the number of these tasks."""
         count = 0
         for row in connection.execute(
             select(HELPER_TASK).where(HELPER_TASK.c.state.in_((PROPOSED, APPROVED)))

@@ -1,4 +1,4 @@
-"""The leader's half of adding up: whose turn it is, how far each survey is, and what came of it."""
+"""The leader's half of adding up: turns, progress of each survey, and results."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from masquerade.surveys.split_task import SplitTask
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A job whose reports are checked, with this party's states of them."""
+    """A job of reports under check, with this party's states of them."""
 
     number: int
     body: bytes

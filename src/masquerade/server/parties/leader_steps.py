@@ -112,7 +112,7 @@ class LeaderSteps:
         return False
 
     def end_mismatch(self, task: str, error: AggregationRefused) -> None:
-        """Wait some days for the helper to find what it lacks; then end the task."""
+        """Wait some days for the helper to find its missing reports; then end the task."""
         since = self._days_since(self._row(task).day)
         if since < MISMATCH_DAYS:
             raise error
@@ -301,7 +301,7 @@ def end_leader_task(
 
 
 def fail_restored(connection: Connection, *, day: str) -> int:
-    """End the tasks of a restored backup whose noise was not drawn yet; return how many.
+    """End tasks of a restored backup that had no noise drawn yet; return their number.
 
     Since the backup was made the sum may have been shown with other noise. Together with a helper
     that keeps none of its promises, a second sum over the same answers would cost people twice.

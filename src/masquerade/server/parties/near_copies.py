@@ -1,4 +1,4 @@
-"""Surveys that ask nearly what was approved before, and how they differ, for a helper's operator.
+"""Surveys nearly equal to approved ones, and the differences, for a helper's operator.
 
 Whoever answers one of two such surveys is in its sum alone: a leader that opens several can ask
 groups of people apart. A space, an invisible letter or another minimum makes another survey for a
@@ -47,7 +47,7 @@ def _questions(survey: Survey) -> dict[str, str]:
 
 
 def _differences(new: Any, old: Any, at: str = "") -> Iterator[str]:
-    """Yield what differs in two JSON texts of surveys, in words."""
+    """Yield the differences of two JSON texts of surveys, in words."""
     if new == old:
         return
     if isinstance(new, dict) and isinstance(old, dict):

@@ -48,14 +48,14 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class LeaderSecrets:
-    """The secrets of one task at the leader, who is the collector too."""
+    """The secrets of one task at the leader, as leader and as collector."""
 
     leader: HpkeKey
     collector: HpkeKey
     seed: bytes  # of the verification key; empty until the helper has approved
 
     def text(self) -> str:
-        """Return what is sealed and kept."""
+        """Return the secrets as a text, to be sealed and stored."""
         keys = [[int(key.kem), key.seed.hex()] for key in (self.leader, self.collector)]
         return json.dumps([*keys, self.seed.hex()])
 
@@ -175,7 +175,7 @@ class Proposals:
         return self._transactions.read(lambda c: c.scalar(query)) is not None
 
     def _helper(self, team: str, survey: Survey) -> tuple[Row[Any], HelperClient]:
-        """Return the row of the helper that a survey names, and what asks it."""
+        """Return the row and a client of the helper that a survey names."""
         terms = survey.two_parties
         if terms is None:
             raise ParameterError("this survey is not between two parties; no helper is asked.")
@@ -197,7 +197,7 @@ class Proposals:
         closes: str | None,
         again: bool,
     ) -> bool:
-        """Return whether a proposal need not be made anew, after a look at what came of it."""
+        """Return whether a proposal still stands; for an undecided one the helper is asked."""
         if row is None:
             return False
         end = _end(row)
@@ -242,7 +242,7 @@ class Proposals:
         body: dict[str, Any],
         keys: LeaderSecrets,
     ) -> None:
-        """Keep a task that the helper made of a proposal, once it is what was asked for."""
+        """Store a task that the helper made of a proposal, once it agrees with the proposal."""
         split = _task_of(answer)
         split.check(survey)
         terms = split.terms
@@ -278,7 +278,7 @@ class Proposals:
         self._transactions.write(work)
 
     def _look(self, row: Row[Any], survey: Survey, helper: Row[Any], client: HelperClient) -> bool:
-        """Keep what the helper has decided meanwhile; return whether it still has the task."""
+        """Store the helper's present decision on a task; return whether it still has the task."""
         try:
             answer = client.standing(row.id)
         except NotFound:

@@ -54,14 +54,14 @@ class SplitReports:
         return split, LeaderSecrets.of(sealed)
 
     def require_task(self, connection: Connection, survey: str) -> None:
-        """Refuse a survey whose task has ended, so that its answers could not be added up.
+        """Refuse a survey with an ended task, because its answers could not be added up.
 
         Raises `WrongState`.
         """
         _bound(connection, survey)
 
     def keep(self, connection: Connection, row: Row[Any], data: bytes) -> None:
-        """Keep the sealed report of a participation whose survey is held, if its form is right.
+        """Store the sealed report of a participation, if its form is right; the survey is held.
 
         A damaged one is refused, so that it is sent again. Whether the answers are possible shows
         only when both parties check, which each does once for a nonce: not here.

@@ -54,7 +54,7 @@ class Helpers:
         self._private = private
 
     def add(self, team: str, *, address: str, token: str, fingerprint: str) -> Helper:
-        """Keep a helper, or another token of one, after asking it who it is.
+        """Store a helper, or another token of one, after a check of its identity.
 
         `token`, `fingerprint`: as the helper's operator gave them, and not over the network of this
         server.

@@ -120,7 +120,7 @@ class ResultCache:
         return result_table(self.result(record))
 
     def codebook(self, record: SurveyRecord) -> Codebook:
-        """Return what one has to know to make sense of a survey's reports."""
+        """Return the codebook of a survey's reports: questions, masks and counts by level."""
         from masquerade.results import Codebook
 
         _require_finished(record)

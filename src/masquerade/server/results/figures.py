@@ -34,7 +34,7 @@ class Axis:
         return cls(low, high if high > low else low + 1)
 
     def at(self, value: float) -> str:
-        """Return where a value stands; what lies outside stands at the nearer end.
+        """Return the place of a value on the axis; one outside stands at the nearer end.
 
         Examples
         --------
@@ -103,7 +103,7 @@ class Row:
 
     @property
     def missed(self) -> bool:
-        """Whether what is known of made-up people lies outside the interval."""
+        """Whether the known value of made-up people lies outside the interval."""
         if self.known is None or self.low is None or self.high is None:
             return False
         return not self.low <= self.known <= self.high

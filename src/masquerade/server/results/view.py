@@ -70,7 +70,7 @@ class ErrorPart:
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """The sources of an estimate's error, and what would make it smaller, in words."""
+    """The sources of an estimate's error and the ways to reduce it, in words."""
 
     interval: str
     forecast: str
@@ -116,7 +116,7 @@ class EstimatorView:
 
     @property
     def among(self) -> str:
-        """Whose shares the headline is of, where not of all."""
+        """The group that the headline's shares are of, where it is not everybody."""
         return "of those who answered" if self.answered else ""
 
 
@@ -194,14 +194,14 @@ class ResultView:
 
     @property
     def doubtful(self) -> list[str]:
-        """Questions whose reports honest devices do not send."""
+        """Questions with reports that honest devices do not send."""
         from masquerade.results.methods import quoted
 
         return [quoted(one.short) for one in self.questions if one.doubt]
 
 
 def result_view(survey: Survey, result: SurveyResult) -> ResultView:
-    """Return what a page of results shows of a `ResultCache.result`."""
+    """Return the contents of a page of results for a `ResultCache.result`."""
     from masquerade.results import bibliography, methods_text
 
     by_id = {question.id: question for question in survey.questions}
@@ -380,7 +380,7 @@ def _certainty(
     result: SurveyResult,
     estimator: str,
 ) -> Certainty:
-    """Return where the error comes from, and what would make it smaller."""
+    """Return the sources of a figure's error and the ways to reduce it."""
     from masquerade.results import outlook
 
     sure = Certainty(
@@ -416,7 +416,7 @@ def _certainty(
 
 
 def _of_answered(found: QuestionResult, shares: Figures) -> list[Row]:
-    """Return each answer with its share of those who answered, where some did not."""
+    """Return each answer with its share among actual answers, where some people skipped."""
     some = [
         (option, option.of_answered) for option in found.options if option.of_answered is not None
     ]
@@ -468,7 +468,7 @@ def _levels_of_options(found: QuestionResult, shares: Figures) -> list[OptionLev
 
 
 def _narrower(found: QuestionResult) -> str:
-    """Return in words what would make a wide interval a quarter of the range."""
+    """Return the number of people that narrows an interval to a quarter of the range, in words."""
     needed = found.precision
     masked = {name: people for name, people in needed.by_level.items() if name != CLEAR}
     best = min(masked, key=masked.__getitem__, default=None)

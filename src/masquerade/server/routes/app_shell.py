@@ -140,7 +140,7 @@ def _response(
 
 
 def _web_manifest(build: AppBuild) -> dict[str, object]:
-    """Return what a phone needs to install the app."""
+    """Return the web manifest, with which a phone installs the app."""
     return {
         "id": "/me",
         "name": "Masquerade",

@@ -26,7 +26,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 def audited(phrase: str | None) -> Callable[[Handler], Handler]:
-    """Say on a handler what the audit log tells of it; None: nothing, as it changes nothing."""
+    """Register the audit log's phrase for a handler; None for one that changes nothing."""
 
     def register(handler: Handler) -> Handler:
         PHRASES[handler] = phrase
@@ -51,7 +51,7 @@ class AuditTrail:
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and log what it did."""
+        """Pass the request on and log its action, if it was not refused."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -82,7 +82,7 @@ class AuditTrail:
 
 
 def action_of(method: str, route: str, handler: Any) -> str | None:
-    """Return what is written of a request that was answered; None where nothing is.
+    """Return the audit log's phrase for an answered request; None where it has none.
 
     A change whose handler has no words is logged by its method and address.
     """

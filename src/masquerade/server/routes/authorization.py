@@ -1,4 +1,4 @@
-"""Authorization: every route of a surveyor asks here first who may do what."""
+"""Authorization: the check of each surveyor's request against roles and rights."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SOMETIMES: dict[str, Any] = {"security": [{}, {"token": []}, {"session": []}]}
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever makes a request, and what they may do."""
+    """The author of a request, with team, role and rights."""
 
     request: Request
     account: Account
@@ -93,7 +93,7 @@ Dependency = Callable[..., Coroutine[Any, Any, Actor]]
 
 
 def require(*rights: str) -> Dependency:
-    """Return the dependency that lets through who has all of `rights`; none: every member.
+    """Return a dependency that lets through members with all of `rights`; none: every member.
 
     It raises `Unauthenticated` (pages: sign in first) and `Forbidden`.
     """
@@ -105,7 +105,7 @@ def require(*rights: str) -> Dependency:
 
 
 async def admit(request: Request, *rights: str) -> Actor:
-    """Return who makes a request, if they have all of `rights`; see `require`."""
+    """Return the author of a request, if they have all of `rights`; see `require`."""
     actor = await run_in_threadpool(actor_of, request)
     if actor is None:
         raise Unauthenticated("sign in first, or send a token: Authorization: Bearer mq_….")
@@ -135,7 +135,7 @@ Member = Annotated[Actor, Depends(_in_person)]
 
 
 def actor_of(request: Request) -> Actor | None:
-    """Return who makes a request, whatever it is; None for a stranger."""
+    """Return the author of a request of any kind; None for a stranger."""
     services: Services = request.app.state.services
     authorization = request.headers.get("authorization", "")
     secret = session_secret(request, https=is_https(request))
@@ -166,7 +166,7 @@ def actor_of(request: Request) -> Actor | None:
 
 
 def base_address(request: Request) -> str:
-    """Return what links to this server begin with."""
+    """Return the beginning of links to this server."""
     public: str | None = request.app.state.settings.public_url
     # Behind a proxy only the setting knows the address that people type.
     return public or str(request.base_url).rstrip("/")

@@ -40,7 +40,7 @@ class CodeList(FormBody):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A code, and what checking it off came to."""
+    """A code, and the outcome of checking it off."""
 
     code: str
     verdict: str

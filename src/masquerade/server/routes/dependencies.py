@@ -54,7 +54,7 @@ InMetrics = Annotated[Metrics, Depends(_metrics)]
 async def _participant(
     services: InServices, secret: Annotated[str | None, Security(_SCHEME)]
 ) -> Pseudonyms:
-    """Return whose request it is."""
+    """Return the pseudonyms of the participant behind a request."""
     # One form alone: the same secret in capitals would be another person.
     if secret is None or len(secret) != 32 or not set(secret) <= set("0123456789abcdef"):
         raise Unauthenticated(
@@ -83,7 +83,7 @@ _REFUSED = {
 
 
 def answers(model: type, *refused: int, status: int = 200) -> dict[int | str, Any]:
-    """Return what a route's OpenAPI operation says of its answers, which are padded.
+    """Return the part of a route's OpenAPI operation on its answers, which are padded.
 
     `model` is the dataclass of the answer where all goes well, with `status` where something new
     was made and 200 for the same once more; `refused` are statuses of problems, beside those that

@@ -43,7 +43,7 @@ class FormBody(StrictBody):
 
     @classmethod
     def of_form(cls, fields: FormData) -> Self:
-        """Return the body that fields stand for; what is not in them has its default.
+        """Return the body that fields stand for; missing fields have their defaults.
 
         Raises `ParameterError` (a field is wrong in a way that the page of the form can say).
         """

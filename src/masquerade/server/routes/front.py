@@ -1,4 +1,4 @@
-"""The first page of a server; that of the demonstration, whose visitors own its made-up surveys."""
+"""The first page of a server, and the demonstration, open to everybody as its owner."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _second_survey(request: Request) -> SecondSurvey | None:
 
 
 def _second(request: Request) -> dict[str, Any]:
-    """Return what the page shows of the survey between two parties."""
+    """Return the page's values for the survey between two parties."""
     second = _second_survey(request)
     record = None if second is None else second.record()
     services = request.app.state.services

@@ -106,7 +106,7 @@ TaskId = Annotated[str, Depends(_task)]
 
 
 async def _own_task(services: InHelper, leader: AskedBy, task: TaskId) -> str:
-    """Return the id of a task that the leader who asks has proposed."""
+    """Return the id of a task, if it was proposed by the leader behind the request."""
     await run_in_threadpool(services.tasks.require_leader, task, leader)
     return task
 
@@ -307,7 +307,7 @@ def _overview(
 
 
 def _require_own_form(services: HelperServices, request: Request, csrf: str) -> str:
-    """Return the secret of the operator's session; refuse what its own page did not send."""
+    """Return the secret of the operator's session; refuse a form from another page."""
     secret = _operator(services, request)
     if secret is None:
         raise Unauthenticated("open the one-time link of this helper first; its log prints one.")

@@ -1,4 +1,4 @@
-"""The routes of a person's own account: what is left and spent, caps, export, leaving."""
+"""The routes of a person's own account: budget, spending, caps, export, leaving."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LEDGER_STAYS = (
 
 
 class NewCaps(Body):
-    """Caps to lower, or to raise; what is left out stays."""
+    """Caps to lower, or to raise; missing ones stay."""
 
     epsilon: Annotated[float, Field(ge=0, le=LARGEST_CAP)] | None = None
     delta: Annotated[float, Field(ge=0, le=0.01)] | None = None
@@ -63,7 +63,7 @@ class Participated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnInvitation(Invitation):
-    """An invitation with what its reader has begun."""
+    """An invitation with its reader's participation."""
 
     participation: Participated | None
 
@@ -154,7 +154,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Leaving(Departure):
-    """The counts of the responses of somebody who left."""
+    """The counts of a person's responses as they leave."""
 
     explanation: list[str]
 

@@ -64,7 +64,7 @@ class Seal(Body):
 
 
 class SealOpening(Body):
-    """What opens a seal, and what the answers were masked or split for."""
+    """The salt of a seal, with the level and the survey of the answers."""
 
     salt: Hex128
     level: LevelName
@@ -72,7 +72,7 @@ class SealOpening(Body):
 
 
 class Sending(SealOpening):
-    """All that a device sends: masked reports, and what they were masked for."""
+    """All data that a device sends: masked reports, and the level and survey they are for."""
 
     # The first wrong report is enough: a body has room for thousands.
     reports: Annotated[list[Report], Field(max_length=200), FailFast()]
@@ -83,7 +83,7 @@ _BASE64 = r"^([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
 class SplitSending(SealOpening):
-    """A report in two sealed shares, and what it was split for."""
+    """A report in two sealed shares, with the level and the survey it is for."""
 
     # In base64; 4.7 kB hold 30 questions of 7 answers.
     report: Annotated[str, Field(max_length=200_000, pattern=_BASE64)]
@@ -110,7 +110,7 @@ class LevelOffer:
 
 @dataclass(frozen=True, slots=True)
 class RewardOffer:
-    """The reward of a survey: a completion code, and what it is worth at each level."""
+    """The reward of a survey: a completion code, with its amount at each level."""
 
     kind: Literal["codes"]
     currency: str

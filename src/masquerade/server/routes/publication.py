@@ -97,7 +97,7 @@ def _kept(request: Request, page: Response) -> Response:
 
 
 def summary(record: SurveyRecord) -> dict[str, Any]:
-    """Return what pages say of a survey; without right answers and counts."""
+    """Return a survey's facts for pages, without right answers and counts."""
     survey = record.survey
     return {
         "token": record.token,

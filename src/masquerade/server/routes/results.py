@@ -91,7 +91,7 @@ def reports(actor: Taker, token: Token, kind: Kind) -> Response:
 
 @routes.get("/codebook")
 def codebook(actor: Taker, token: Token) -> Response:
-    """Return questions, codes and mechanisms: what makes sense of the reports."""
+    """Return the codebook of the reports: questions, codes and mechanisms."""
     survey = actor.survey(token)
     text = json.dumps(actor.services.results.codebook_json(survey), ensure_ascii=False, indent=1)
     return _file(text, "application/json", f"codebook-{survey.token}.json")

@@ -68,13 +68,13 @@ def sign_in_address(request: Request) -> str:
 
 
 def count_attempt(request: Request, login: str) -> None:
-    """Count an attempt to show who one is; too many raise `TooManyAttempts`."""
+    """Count an attempt to sign in; too many raise `TooManyAttempts`."""
     attempts: Attempts = request.app.state.attempts
     attempts.take(login=login, address=request.client.host if request.client else "")
 
 
 def recognise(request: Request, login: str, password: str, code: str) -> Account | None:
-    """Return whose login, password and code these are; see `Accounts.recognise`."""
+    """Return the account of a login, password and code; see `Accounts.recognise`."""
     count_attempt(request, login)
     services: Services = request.app.state.services
     return services.accounts.recognise(login, password, code)
@@ -98,7 +98,7 @@ def begin_session(
 
 
 def passkey_site(request: Request) -> Site:
-    """Return what passkeys are bound to."""
+    """Return the host and origin that passkeys are bound to."""
     parts = urlsplit(base_address(request))
     return Site(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
 

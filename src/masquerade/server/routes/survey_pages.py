@@ -223,7 +223,7 @@ def _approval(actor: Actor, token: str, review: Review) -> dict[str, Any] | None
 
 
 def _introduction(draft: Draft, review: Review) -> dict[str, Any] | None:
-    """Return what people see before they begin; None where the draft is not finished."""
+    """Return people's first view of a survey; None where the draft is not finished."""
     if review.survey is None:
         return None
     hash_ = review.survey.content_hash()

@@ -60,13 +60,13 @@ class New(StrictBody):
 
 
 class Closing(FormBody):
-    """The days of grace in which people can finish what they have begun."""
+    """The days of grace in which people can finish begun responses."""
 
     grace_days: Annotated[int, Field(ge=0, le=30)] = 1
 
     @classmethod
     def of_form(cls, fields: FormData) -> Self:
-        """Return what a form said: no day of grace where it says nothing."""
+        """Return the values of a form; an empty field is no day of grace."""
         return cls.model_validate({"grace_days": fields.get("grace_days") or 0}, strict=False)
 
 
@@ -96,7 +96,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftResponse(Verdict):
-    """A draft with what is missing in it, and its forecast where it is finished."""
+    """A draft with its faults, and its forecast where it is finished."""
 
     token: str
     state: str

@@ -52,7 +52,7 @@ def remove(actor: Owner, helper: HelperId) -> None:
 @surveys.post("/helper", summary="Ask the helper to approve a draft, or look what it decided")
 @audited("asked the helper to approve a survey")
 def ask(request: Request, actor: Writer, token: str, again: bool = False) -> dict[str, Any]:
-    """`again` proposes once more what the helper refused."""
+    """Propose the survey to its helper; with `again` also one that the helper refused."""
     drafts = actor.services.drafts
     draft = drafts.draft(token, team=actor.team.id)
     survey, figures = drafts.review(draft.document).require()

@@ -47,7 +47,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The review of a document: what it opens as, or why it cannot be opened."""
+    """The review of a document: its survey, or the issues that keep it from being opened."""
 
     survey: Survey | None  # None where it is not finished
     forecast: dict[str, Any] | None  # what that can be expected to tell and to cost
@@ -160,7 +160,7 @@ class Drafts:
         connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
 
     def review(self, document: Document) -> Review:
-        """Return the survey that a document opens as, its forecast, and what is wrong with it.
+        """Return the survey that a document opens as, its forecast, and its issues.
 
         It is judged by the usual caps; whoever has spent some of theirs can afford less.
         """
@@ -207,7 +207,7 @@ class Drafts:
         version: int | None = None,
         quotas: Mapping[str, int] | None = None,
     ) -> SurveyRecord:
-        """Open a draft with the reward of its plan: what it asks cannot change from here on.
+        """Open a draft with the reward of its plan; its questions cannot change from here on.
 
         Without `version` the present one is opened, and without `quotas` those of the plan.
         """

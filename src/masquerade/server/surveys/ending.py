@@ -45,13 +45,13 @@ class SurveyEndings:
         self._ledger_of = partial(Ledger, clock=today, caps=caps)
 
     def end(self, connection: Connection, token: str) -> None:
-        """Expire what is reserved for a survey, in the transaction that ends or closes it."""
+        """Expire a survey's reservations, in the transaction that ends or closes it."""
         # The caller has changed the survey's row: nobody begins it, nor do its quotas change.
         self._expire(connection, PARTICIPATION.c.survey == token)
         self._announce(connection, token)
 
     def end_due(self, connection: Connection, *, until: str) -> None:
-        """Close surveys whose last day is over; open ones take what was begun `until` a day."""
+        """Close surveys after their last day; open ones take begun responses `until` a day."""
         # ISO dates compare as texts.
         day = self._today()
         past = SURVEY.c.closes < day
@@ -86,7 +86,7 @@ class SurveyEndings:
         return list(self._transactions.read(lambda c: c.scalars(query).all()))
 
     def free(self, places: list[str]) -> None:
-        """Let places be taken by others; what was set aside for privacy lapses with the day."""
+        """Let places be taken by others; their privacy reservations lapse with the day."""
         condition = PARTICIPATION.c.id.in_(places)
         self._transactions.write(lambda c: self.expire(c, condition))
 
@@ -115,7 +115,7 @@ class SurveyEndings:
             enqueue(connection, row.team, RESULTS_READY, survey=token, day=row.closed)
 
     def release_reservations(self, token: str) -> None:
-        """Give back to people what they reserved for a survey that is over, after its commit.
+        """Give people's reservations for an ended survey back, after its commit.
 
         The first hundreds here, so that closing answers soon; the rest within a minute or two.
         """
@@ -124,7 +124,7 @@ class SurveyEndings:
         self._transactions.rewrite()
 
     def release_of_closed(self) -> int:
-        """Give back what is still reserved for surveys that are over; return how many."""
+        """Give the reservations of ended surveys back; return their number."""
         return self.release(LedgerTables.reservations_of_closed)
 
     def release(

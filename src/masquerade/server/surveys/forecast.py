@@ -1,4 +1,4 @@
-"""Forecasts: what the plan of a draft can be expected to tell, and what it costs.
+"""Forecasts: the expected precision of a draft's plan, and its cost.
 
 Whom to ask is decided by privacy levels and prices alone. Reports of one person to two surveys
 cannot be brought together here, so what somebody reported before plays no part.
@@ -27,7 +27,7 @@ PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
 
 
 def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any]:
-    """Return how many people a plan asks for, what they cost, and what they will tell.
+    """Return the number of people of a plan, their cost, and the expected precision.
 
     `caps` are those of a person who has taken part in nothing yet.
     """
@@ -71,7 +71,7 @@ def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any
 def plan_review(
     document: Document, survey: Survey, *, caps: Caps
 ) -> tuple[dict[str, Any], list[Issue]]:
-    """Return the forecast of a document's plan, and what keeps everybody from its survey."""
+    """Return the forecast of a document's plan, and the barriers that leave nobody to answer."""
     figures = forecast(document, survey, caps=caps)
     return figures, barriers(survey, figures, caps=caps)
 
@@ -208,7 +208,7 @@ def affordable(offered: OfferedLevel, caps: Caps) -> bool:
 
 
 def barriers(survey: Survey, figures: Mapping[str, Any], *, caps: Caps) -> list[Issue]:
-    """Return what keeps everybody from a survey that could be opened: where, and what to do."""
+    """Return the barriers that leave nobody to answer a survey: places and remedies."""
     if not any(affordable(level, caps) for level in survey.levels):
         masked = [level for level in survey.levels if level.name != CLEAR]
         if not masked:

@@ -95,7 +95,7 @@ class Lifecycle:
         return self._transactions.read(lambda c: self._surveys.read_all(c, team=team))
 
     def frozen(self, token: str) -> tuple[FrozenSurvey, str]:
-        """Return what never changes of a survey, and its state, without counting responses."""
+        """Return the fixed part of a survey, and its state, without counting responses."""
         # One transaction: text and state are of one moment.
         return self._transactions.read(
             lambda c: (self._surveys.frozen(c, token), self._surveys.state(c, token))
@@ -113,7 +113,7 @@ class Lifecycle:
         reward: Reward | None = None,
         token: str | None = None,
     ) -> SurveyRecord:
-        """Open a survey that has no draft; what it asks cannot change from here on."""
+        """Open a survey that has no draft; its questions cannot change from here on."""
         record = self._surveys.insert(
             connection,
             survey,
@@ -127,7 +127,7 @@ class Lifecycle:
         return self._surveys.read(connection, record.token)
 
     def close(self, record: SurveyRecord, *, grace_days: int = 0) -> SurveyRecord:
-        """Let nobody begin a survey any more, and end it once what was begun is finished.
+        """Let nobody begin a survey any more, and end it once begun responses are finished.
 
         Who was shown the questions can finish until `grace_days` after this one; 0 ends it now.
         """
@@ -145,7 +145,7 @@ class Lifecycle:
         return self._end(record, values, "only an open one can be closed")
 
     def cancel(self, record: SurveyRecord) -> SurveyRecord:
-        """End a survey without results; what people were charged stays charged."""
+        """End a survey without results; people's charges stay."""
         values = {"state": CANCELLED, "closed": self._today(), "closes": None}
         # Releases reservations; what was shown to people stays paid for.
         return self._end(record, lambda _: values, "only an open one can be cancelled")
@@ -193,7 +193,7 @@ class Lifecycle:
             )
 
     def set_quotas(self, record: SurveyRecord, quotas: Mapping[str, int] | None) -> None:
-        """Set how many people may take part at each level; None: all. Who has begun may go on."""
+        """Set the number of places at each level; None: no limit. Begun responses go on."""
         if quotas is not None:
             check_quotas(quotas, (level.name for level in record.survey.levels))
         new = None if quotas is None else dict(quotas)

@@ -1,4 +1,4 @@
-"""Quotas: how many people a survey takes at each level, and those who have begun it, counted.
+"""Quotas: the places of a survey at each level, and exact counts of people that begin it.
 
 A count changes in the transaction of what it counts, so that it is exact however many compete, and
 taking part costs the same whether ten have come or a million.
@@ -50,7 +50,7 @@ def check_quotas(quotas: Mapping[str, Any], levels: Iterable[str]) -> None:
 
 
 def begin(connection: Connection, survey: str, level: str, *, most: int) -> None:
-    """Count somebody who begins a survey at a level; `QuotaFull` where as many have as it takes."""
+    """Count a person at a level as they begin a survey; `QuotaFull` where all places are taken."""
     values = {"one": survey, "at": level, "most": most}
     # No row, or none that is below the limit: either way nothing was counted.
     if connection.execute(_BEGIN, values).rowcount != 1:
@@ -61,7 +61,7 @@ def begin(connection: Connection, survey: str, level: str, *, most: int) -> None
 
 
 def leave(connection: Connection, survey: str, level: str, how_many: int = 1) -> None:
-    """Count those who leave, where there is a count; the caller has locked the survey's row."""
+    """Count people out as they leave, where there is a count; the survey's row is locked."""
     connection.execute(_LEAVE, {"one": survey, "at": level, "how_many": how_many})
 
 
@@ -76,7 +76,7 @@ def count_anew(connection: Connection, survey: str, quotas: Mapping[str, Any] | 
 
 
 def wrong_counts(connection: Connection) -> list[str]:
-    """Return the surveys whose counts are not what counting one by one comes to."""
+    """Return the surveys with stored counts that differ from counting one by one."""
     stored: dict[str, dict[str, int]] = {}
     for row in connection.execute(select(QUOTA).order_by(QUOTA.c.survey)):
         stored.setdefault(row.survey, {})[row.level] = row.begun

@@ -42,7 +42,7 @@ class Reward:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> Reward | None:
-        """Return what `to_json` described."""
+        """Return the reward that `to_json` described."""
         return None if data is None else cls(data["currency"], data["prices"])
 
     def to_json(self) -> dict[str, Any]:
@@ -50,18 +50,18 @@ class Reward:
         return {"currency": self.currency, "prices": dict(self.prices)}
 
     def offer(self) -> dict[str, Any]:
-        """Return what an invitation says of it."""
+        """Return the reward as an invitation shows it."""
         amounts = dict(self.prices) if any(self.prices.values()) else {}
         return {"kind": "codes", "currency": self.currency, "amounts": amounts}
 
     def amount(self, level: str) -> int:
-        """Return what the code of a person at a level is worth."""
+        """Return the amount of the code of a person at a level."""
         return self.prices.get(level, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionCode:
-    """A completion code, what it is worth, and whether it was checked off."""
+    """A completion code, its amount, and whether it was checked off."""
 
     code: str
     amount: int
@@ -115,7 +115,7 @@ class CompletionCodes:
         self._transactions = transactions
 
     def of_survey(self, survey: str, *, over: bool) -> Codes:
-        """Return what a surveyor may see of a survey's codes; which, once it is over."""
+        """Return counts of a survey's codes for its surveyor; with the codes once it is over."""
         query = select(CODE).where(CODE.c.survey == survey)
         # By the code itself, which is random: the order says nothing about who came when.
         rows = self._transactions.read(lambda c: c.execute(query.order_by(CODE.c.code)).all())

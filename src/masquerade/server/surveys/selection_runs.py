@@ -258,7 +258,7 @@ def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:
 
 
 def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, Any]]:
-    """Return the waves that were applied, in their order, and what came of each.
+    """Return the applied waves in their order, each with the answers that it brought.
 
     Besides the run: ``asked`` people; ``came_before``, how many answered before it; ``came``, how
     many until the next wave; ``over``, whether there is one.

@@ -1,4 +1,4 @@
-"""Survey records: opened once, closed once, never changed in between; what an invitation says."""
+"""Survey records: opened once, closed once, never changed in between; their invitations."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class FrozenSurvey:
 
     @cached_property
     def approval(self) -> dict[str, str] | None:
-        """What shows a device that the helper agreed; all of it is public."""
+        """The proof for devices that the helper agreed; all of it is public."""
         if self.split is None:
             return None
         return {
@@ -107,13 +107,13 @@ class FrozenSurvey:
 
     @cached_property
     def hash(self) -> str:
-        """The hash of the text, in today's form whatever release opened the survey."""
+        """The hash of the text in today's form, also for surveys of earlier releases."""
         # Of the text that is sent now, not the hash in the row: devices compare these two.
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def invitation(frozen: FrozenSurvey, *, state: str) -> dict[str, Any]:
-    """Return what everybody may know of a survey."""
+    """Return the public facts of a survey, with its state."""
     return {**_fixed(frozen), "state": state}
 
 
@@ -139,7 +139,7 @@ def introduction(
     reward: Reward | None = None,
     approval: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what everybody may know of a survey whatever its state, open or to be opened."""
+    """Return the public facts of a survey without its state, opened or to be opened."""
     return {
         "token": token,
         "title": survey.title,
@@ -163,7 +163,7 @@ def introduction(
 
 
 def _parties(survey: Survey, approval: dict[str, str] | None) -> dict[str, Any] | None:
-    """Return who the two parties are, and what shows that the helper agreed; None for masks."""
+    """Return the two parties and the helper's approval; None for masks."""
     terms = survey.two_parties
     if terms is None:
         return None
@@ -218,7 +218,7 @@ class Surveys:
         self._frozen: dict[str, FrozenSurvey] = {}
 
     def frozen(self, connection: Connection, token: str) -> FrozenSurvey:
-        """Return what never changes of a survey; `NotFound` where there is none of this token."""
+        """Return the fixed part of a survey; `NotFound` where there is none of this token."""
         # Never removed: what is cached cannot change, and no lock is needed, as two threads would
         # store equal values.
         frozen = self._frozen.get(token)
@@ -232,7 +232,7 @@ class Surveys:
     def state_and_quotas(
         self, connection: Connection, token: str, *, lock: bool = False
     ) -> tuple[str, dict[str, int] | None]:
-        """Return what can change of a survey; with `lock` it stays until the transaction ends."""
+        """Return state and quotas of a survey; with `lock` they stay until the transaction ends."""
         query = _STATE_LOCKED if lock else _STATE
         row = connection.execute(query, {"one": token}).one()
         return row.state, row.seats

@@ -1,4 +1,4 @@
-"""The log of what webhooks are told: each event that happened, whether it has arrived, what waits.
+"""The log of messages to webhooks: each event, with its state and its attempts.
 
 A message says that something happened to a survey. It carries no report, no count of people and no
 name of a participant.
@@ -79,7 +79,7 @@ def record(
     survey: str | None,
     facts: dict[str, str],
 ) -> None:
-    """Have one webhook told of an event, unless it was told of what it is `about` before."""
+    """Enqueue an event for one webhook, unless one is there already for the same `about`."""
     id_ = secrets.token_hex(16)
     row = {
         "id": id_,
@@ -98,7 +98,7 @@ def record(
 def log(
     connection: Connection, team: str, *, webhook: str | None = None, limit: int = 100
 ) -> list[Delivery]:
-    """Return what a team's webhooks, or one of them, were told: what waits first, then newest."""
+    """Return the messages to a team's webhooks, or to one: waiting ones first, then newest."""
     query = (
         select(DELIVERY)
         .join(WEBHOOK, WEBHOOK.c.id == DELIVERY.c.webhook)
@@ -113,7 +113,7 @@ def log(
 
 
 def forget_old(connection: Connection, today: str) -> None:
-    """Delete what was told more than 30 days ago."""
+    """Delete messages that are more than 30 days old and do not wait."""
     before = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
     old = (DELIVERY.c.day < before) & (DELIVERY.c.state != WAITING)
     connection.execute(delete(DELIVERY).where(old))

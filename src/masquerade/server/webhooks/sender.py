@@ -1,4 +1,4 @@
-"""Sending what webhooks are to be told: signed, to public addresses, again until it arrives.
+"""Sending messages to webhooks: signed, to public addresses, again until they arrive.
 
 When to try again is remembered in this process only: no time finer than a day is kept. After a
 restart whatever waits is tried at once.
@@ -38,7 +38,7 @@ Send = Callable[[Target, str, bytes, Mapping[str, str]], int]
 
 
 def signature(secret: str, body: bytes, *, seconds: int) -> str:
-    """Return the header that shows who sent a message, and when.
+    """Return the header that proves a message's sender and time.
 
     `secret`: of the webhook.
     `body`: as it is sent.
@@ -88,7 +88,7 @@ class Sender:
         self._ending.set()
 
     def deliver(self) -> int:
-        """Try whatever is due once; return how many messages arrived."""
+        """Try each message that is due once; return the number that arrived."""
         arrived = 0
         for row in self._transactions.read(self._waiting):
             if self._ending.is_set():
@@ -128,7 +128,7 @@ class Sender:
         return good
 
     def _attempt(self, row: Any) -> tuple[bool, str]:
-        """Return whether a message arrived, and what came of it in a few words."""
+        """Return whether a message arrived, and the outcome in a few words."""
         import httpx  # see `exchange`
 
         try:

@@ -37,7 +37,7 @@ class Webhook:
 
 
 class Webhooks:
-    """The webhooks of all teams, and what they were told.
+    """The webhooks of all teams, and the log of their messages.
 
     `today`: gives the ISO date.
     `private`: whether addresses of this computer and its network are allowed.
@@ -90,7 +90,7 @@ class Webhooks:
 
     @writes
     def remove(self, connection: Connection, team: str, webhook: str) -> None:
-        """Remove a webhook with what it was told.
+        """Remove a webhook with its messages.
 
         Raises `NotFound`.
         """
@@ -117,7 +117,7 @@ class Webhooks:
     def log(
         self, connection: Connection, team: str, *, webhook: str | None = None
     ) -> list[Delivery]:
-        """Return what a team's webhooks, or one of them, were told lately.
+        """Return the latest messages to a team's webhooks, or to one of them.
 
         Raises `NotFound` (there is no such webhook of this team).
         """
@@ -126,7 +126,7 @@ class Webhooks:
         return log(connection, team, webhook=webhook)
 
     def forget_old(self) -> None:
-        """Delete what was told more than 30 days ago."""
+        """Delete messages that are more than 30 days old and do not wait."""
         self._transactions.write(lambda c: forget_old(c, self._today()))
 
 
