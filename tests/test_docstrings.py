@@ -12,9 +12,8 @@ import masquerade
 SOURCE = Path(masquerade.__file__).parent
 RIDDLE = re.compile(r"\b(?:what|who|whose|whom|whatever|whoever)\b", re.IGNORECASE)
 
-#: The largest share of first lines that may be relative clauses: the aim is 0.01. A change that
-#: rewrites some lowers it.
-LARGEST_SHARE = 0.05
+#: The largest share of first lines with such a word.
+LARGEST_SHARE = 0.01
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 

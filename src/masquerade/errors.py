@@ -342,7 +342,7 @@ class InvalidDocument(SurveyError, ValueError):
 
 
 class StaleVersion(SurveyError):
-    """A draft was changed since it was read, or the request does not say what it was read as."""
+    """A draft was changed since it was read, or the request does not state the version it read."""
 
     slug = "stale-version"
     status = 412
@@ -359,14 +359,14 @@ class QuotaFull(SurveyError):
 
 
 class Unauthenticated(SurveyError):
-    """A request does not say, in the form that is expected, whose it is."""
+    """A request does not name its author in the expected form."""
 
     slug = "unauthenticated"
     status = 401
 
 
 class Forbidden(SurveyError):
-    """Somebody's role, or their token, does not allow what they ask for."""
+    """Somebody's role, or their token, does not allow their request."""
 
     slug = "forbidden"
     status = 403
@@ -443,7 +443,7 @@ class SurveyHashMismatch(SurveyError):
 
 
 class CommitmentMismatch(SurveyError):
-    """Reports, or another commitment, do not fit what was sealed."""
+    """Reports, or another commitment, do not fit the sealed commitment."""
 
     slug = "commitment-mismatch"
     status = 409
@@ -464,7 +464,7 @@ class ConfirmationNeeded(SurveyError):
 
 
 class AggregationRefused(SurveyError):
-    """One of two parties refuses what the other asks for.
+    """One of two parties refuses a request of the other.
 
     Attributes
     ----------
@@ -482,4 +482,4 @@ class AggregationRefused(SurveyError):
 
 
 class BrokenPromise(SurveyError):
-    """A server's questions or masks are not what it promised; nothing was answered."""
+    """A server's questions or masks are not the promised ones; nothing was answered."""

@@ -78,7 +78,7 @@ def answers_allowed(pair: Pair, caps: Caps) -> Allowed:
 
 
 def what_a_cap_buys(caps: Caps, *, options: tuple[int, ...] = (2, 5, 10)) -> dict[str, Allowed]:
-    """Return what `caps` allow at each level: ratings from 1 to 5, and choices of each size.
+    """Return the answers that `caps` allow at each level: ratings from 1 to 5, choices by size.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from masquerade.exact.number import exact, finite, in_range
 
 @runtime_checkable
 class Auditable(Protocol):
-    """Anything that masks one answer and claims an epsilon: what a class of your own needs.
+    """Anything that masks one answer and claims an epsilon: the interface of your own classes.
 
     Optional: ``claimed_delta``; ``name``; and ``distribution(answer)``, a mapping from every report
     to its probability, with which the audit is exact. Give probabilities as fractions.
@@ -65,7 +65,7 @@ class Auditable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Randomizer:
-    """A function that masks answers, and what is claimed of it, to audit.
+    """A function that masks answers, and the claimed epsilon, to audit.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class OfAuditable(Subject):
         return Drawn.of(reports[:, None] if reports.ndim == 1 else reports)
 
     def form(self, vector: Vector, rng: np.random.Generator) -> str | None:
-        """Return type and shape of what one call for one report gives, or the error it raises."""
+        """Return type and shape of the result of a call for one report, or the error it raises."""
         try:
             raw = self._own.sample(self._inputs[int(vector[0])], 1, rng)
         except Exception as error:  # what a person's device would raise, tells
@@ -181,7 +181,7 @@ class OfAuditable(Subject):
         return of_table(table, inputs=self._inputs, reports=reports)
 
     def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[Any]]]:
-        """Return what should be drawn, and what was; see `Subject.laws`."""
+        """Return the claimed law and the drawn reports; see `Subject.laws`."""
         if not self._rows:
             return []
         row = self._rows[int(vector[0])]

@@ -76,7 +76,7 @@ def tests_of_calls(
     calls: int,
     whole: Whole,
 ) -> list[Question]:
-    """Return tests of whether reports depend on other reports, on calls, and on what was before.
+    """Return tests of whether reports depend on other reports, on calls, and on earlier ones.
 
     `answers`: places of at least 2 answers to draw for. `batch`: reports of a large call. `calls`:
     how many small calls, of two reports each. `whole`: see `coarse_codes`.

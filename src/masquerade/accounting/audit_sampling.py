@@ -89,7 +89,7 @@ def look_at_reports(
     false_alarm: float,
     refuted: bool = False,
 ) -> Look:
-    """Return what reports say of a claim.
+    """Return the evidence of drawn reports on a claim.
 
     `companion`: the same mechanism with more answers of a person, whose reports must follow its own
     probabilities too. `samples`: reports of each answer, fewer where there are many answers.
@@ -220,7 +220,7 @@ class _Looking:
         self._found.not_looked_at.append(f"reports of answer {name}: drawing them fails ({what})")
 
     def _compare_losses(self, drawn: Sequence[Drawn]) -> None:
-        """Compare all pairs of answers, in all views of their reports, with what is claimed."""
+        """Compare all pairs of answers, in all views of their reports, with the claim."""
         found, claim = self._found, self._subject.claim
         # apart[a, b]: in how many places two vectors of answers differ
         apart = differences(self._answers)
@@ -262,7 +262,7 @@ class _Looking:
             found.user = found.event
 
     def _named(self, best: SampledLoss) -> SampledLoss:
-        """Return a loss whose witness has the answers in words."""
+        """Return a loss with the answers of its witness in words."""
         worst = best.worst
         if worst is None or not all(isinstance(place, int) for place in worst.answers):
             return best
@@ -396,7 +396,7 @@ class _Looking:
                 break
 
     def _gaps(self) -> list[str]:
-        """Return what reports cannot show, in this number."""
+        """Return the cases that this number of reports cannot show."""
         subject, found = self._subject, self._found
         gaps = []
         left = subject.inputs - subject.compared

@@ -77,7 +77,7 @@ class OfSets(Subject):
         return replace(all_bits, event=one.user)
 
     def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[np.int64]]]:
-        """Return what should be drawn, and what was: each bit, and rows where they are few."""
+        """Return claimed laws and drawn reports: of each bit, and of rows where they are few."""
         mechanism = self._mechanism
         flip = float(mechanism.bit.flip_probability)
         found: list[tuple[Law, NDArray[np.int64]]] = []

@@ -103,7 +103,7 @@ class Subject(ABC):
 
     @abstractmethod
     def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[Any]]]:
-        """Return what should be drawn, in one or more ways, and what was."""
+        """Return pairs of a claimed law and drawn reports, in one or more ways."""
 
     def form(self, vector: Vector, rng: np.random.Generator) -> str | None:
         """Return the outward form of one call for one report; None where that is fixed."""
@@ -127,7 +127,7 @@ class Answers(NamedTuple):
 
 
 class OfMechanism(Subject):
-    """A mechanism through its public face; `rng` chooses what to compare beyond `MOST_INPUTS`."""
+    """A mechanism through its public face; `rng` chooses the inputs beyond `MOST_INPUTS`."""
 
     def __init__(
         self, mechanism: Mechanism, answers: int, rng: np.random.Generator | None = None
@@ -214,7 +214,7 @@ class OfMechanism(Subject):
         return of_lattice(law, answers=answers, claimed=claim.user)
 
     def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[Any]]]:
-        """Return what should be drawn, and what was; see `Subject.laws`.
+        """Return pairs of a claimed law and drawn reports; see `Subject.laws`.
 
         Each report by itself; where answers share a private flip probability also in how many
         places reports differ, and all reports together where these are not too many.

@@ -1,4 +1,4 @@
-"""Views of reports: the ways in which two answers could be told apart by what was drawn.
+"""Views of reports: the ways in which drawn reports could tell two answers apart.
 
 What kinds of reports a view counts is decided by the first half of the reports alone, so that the
 second half can be tested as if the kinds had been fixed beforehand.

@@ -34,7 +34,7 @@ def audit(
     rng: np.random.Generator,
     false_alarm: float = DEFAULT_FALSE_ALARM,
 ) -> AuditReport:
-    """Return what can be proved of a mechanism, beside what it claims.
+    """Return proven bounds on the loss of a mechanism, beside its claim.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class Balance(NamedTuple):
 
     @property
     def spent(self) -> bool:
-        """Whether anything was spent, of whatever is counted."""
+        """Whether anything was spent, of any counted amount."""
         return bool(
             self.spent_epsilon or self.spent_unbounded or self.spent_divergence or self.spent_clear
         )
@@ -144,7 +144,7 @@ class Balance(NamedTuple):
 
 
 def admitted(balance: Balance, cost: Cost) -> bool:
-    """Return whether `cost` fits what is left; see `Caps`."""
+    """Return whether the remaining budget admits `cost`; see `Caps`."""
     (
         caps,
         _,
@@ -326,7 +326,7 @@ _NAMED = 5  # surveys in the message
 def refusal(
     cost: Cost, balance: Balance, paid: Sequence[Entry]
 ) -> InsufficientBudget | ClearDisclosureRefused:
-    """Return the error of a response that does not fit what is left beside what was `paid`."""
+    """Return the error for a response that exceeds the budget left beside the `paid` ones."""
     caps = balance.caps
     if cost.clear > balance.residual_clear:
         return ClearDisclosureRefused(

@@ -25,7 +25,7 @@ TWO_PARTIES = "two-parties:"
 
 
 def pairs_of(mechanisms: Iterable[Mechanism]) -> Counter[Pair]:
-    """Return the worst pairs of a response whose answers are masked by `mechanisms`.
+    """Return the worst pairs of a response with its answers masked by `mechanisms`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _number(digits: str, text: str) -> int:
 
 
 def compose(mechanisms: Sequence[Mechanism]) -> Guarantee:
-    """Return the promise to a person who answers one question by each of `mechanisms`.
+    """Return the promise to a person for one answer by each of `mechanisms`.
 
     Answers whose mechanisms have the same text form are masked together: a two-layer mechanism
     draws one flip probability for all of them, and their joint loss is counted exactly. Different
@@ -176,7 +176,7 @@ class Spent(Result):
 
 
 def spent(charges: Iterable[Pair], delta: Fraction) -> Spent:
-    """Return what the reports that were sent cost together.
+    """Return the joint cost of sent reports.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _bounds(counts: tuple[tuple[Pair, int], ...], delta: Fraction) -> tuple[tupl
 
 
 def spent_together(accounts: Mapping[str, Iterable[Pair]], delta: Fraction) -> Spent:
-    """Return what a person with several accounts has spent on all of them.
+    """Return the joint spending of a person on several accounts.
 
     The accounts speak of the same person's answers with separate masks, so that their charges
     compose like those of one account: the result is never the largest of the accounts, and not
@@ -261,7 +261,7 @@ def _rho_event(part: Guarantee) -> Micro:
 def compose_linked(
     mechanisms: Sequence[Mechanism], linked: Sequence[Sequence[int]] = ()
 ) -> Guarantee:
-    """Return the promise to a person who answers one question by each of `mechanisms`.
+    """Return the promise to a person for one answer by each of `mechanisms`, some of them linked.
 
     Parameters
     ----------

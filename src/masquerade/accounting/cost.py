@@ -1,4 +1,4 @@
-"""The cost of one response, the same for everybody who gives it."""
+"""The cost of one response, the same for all respondents."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Cost:
         return [RhoPair(self._most_rho())]
 
     def _pairs(self) -> dict[Pair, int]:
-        """Return the pairs of the mechanisms, unless they say less than what is charged."""
+        """Return the pairs of the mechanisms, unless they state less than the charged loss."""
         pairs = dict(_masked_pairs(self.mechanisms))
         loss = sum((pair.loss * count for pair, count in pairs.items()), no_loss())
         enough = loss.pure >= self.loss.pure and all(map(ge, loss.orders, self.loss.orders))
@@ -173,7 +173,7 @@ class Cost:
 
     @classmethod
     def of(cls, survey: str, mechanisms: Iterable[Mechanism | str]) -> Cost:
-        """Return the cost of a response whose answers are masked by `mechanisms`.
+        """Return the cost of a response with its answers masked by `mechanisms`.
 
         A mechanism that bounds nothing, such as a flip probability of 0, sends answers in clear.
 

@@ -28,7 +28,7 @@ def log_ratio(one: Floats, other: Floats) -> Floats:
 
 
 def delta_at(epsilon: float, probability: Floats, loss: Floats) -> float:
-    """Return ``sum of P (1 - e**(epsilon - loss))+``, what P lacks to 1 added.
+    """Return ``sum of P (1 - e**(epsilon - loss))+``, plus the part of 1 missing in P.
 
     `probability` (n,): P of each report. `loss` (n,): ln (P / Q) of each report.
     """
@@ -158,7 +158,7 @@ def of_table_at(
 
 
 def beyond_rounding(found: float | None, delta: Fraction) -> tuple[str, ...]:
-    """Return what is not proven where delta at the claimed epsilon is not below the claimed one."""
+    """Return the gap in a proof where delta at the claimed epsilon exceeds the claimed delta."""
     if found is None or found <= float(delta):
         return ()
     return ("the last digits: floats leave open whether delta is a little above the claimed one",)

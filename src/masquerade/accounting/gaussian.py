@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: what Gaussian noise costs, alone and added up, exactly.
+"""Gaussian differential privacy: the cost of Gaussian noise, alone and added up, exactly.
 
 ``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e**epsilon Phi(-mu/2 - epsilon/mu)`` (Balle and Wang,
 2018), and mechanisms of strengths mu_i together have ``sqrt(sum of mu_i**2)`` (Dong, Roth and Su,

@@ -54,14 +54,14 @@ class LatticeLaw:
         return one, other
 
     def gaps(self) -> tuple[str, ...]:
-        """Return what cannot be said because not all answers are compared."""
+        """Return the gaps that are left because not all answers are compared."""
         known = sum(not math.isnan(value) for value in self.inputs)
         if known == self.points:
             return ()
         return (f"probability() of {self.points - known} of {self.points} answers",)
 
     def telling_pairs(self, table: Floats) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
-        """Return the pairs of answers among which the largest loss is, and what that leaves open.
+        """Return the pairs of answers that hold the largest loss, and the gaps that this leaves.
 
         Where noise does not depend on the answer and is log-concave, a larger distance loses more
         at every delta, so that the ends are enough. Both are looked up in the table, in which

@@ -155,7 +155,7 @@ masquerade select.
         return self._finish(person, key, "commit")
 
     def release(self, person: str, key: str) -> Entry:
-        """Give a reservation back, for a survey whose questions the person never saw.
+        """Give a reservation back, for a survey with questions that the person never saw.
 
         Raises
         ------
@@ -177,7 +177,7 @@ masquerade select.
         return released
 
     def lower_caps(self, person: str, caps: Caps) -> Entry:
-        """Lower the caps of a person, at any time; what is reserved stays reserved.
+        """Lower the caps of a person, at any time; reservations stay.
 
         Raises
         ------
@@ -214,7 +214,7 @@ masquerade select.
         return spent_by(balance or self._fresh, paid)
 
     def explain(self, person: str) -> tuple[str, ...]:
-        """Return what a person has spent and has left, in sentences."""
+        """Return a person's spent and remaining budget, in sentences."""
         stored, paid = self._storage.read_paid(person)
         return statement(stored or self._fresh, paid)
 
@@ -407,7 +407,7 @@ def _require_same(latest: Entry, cost: Cost) -> None:
 def charge_all(
     ledger: Ledger, costs: Sequence[tuple[str, Cost]], *, result: str, name: str
 ) -> Iterator[None]:
-    """Charge everybody, all or nobody, for what is drawn inside.
+    """Charge everybody, all or nobody, for the draws inside.
 
     The costs are set aside before anything is drawn and final before anything is returned; where
     drawing fails they are given back, for then nothing was seen. A name used twice is charged

@@ -1,4 +1,4 @@
-"""Privacy loss distributions: the exact composition of masks whose worst case is one known pair.
+"""Privacy loss distributions: the exact composition of masks with one known worst pair.
 
 The loss of a report is the log ratio of its probabilities in two neighbouring worlds. Losses of
 separate reports add, so that the distribution of the sum is a convolution, and delta at any

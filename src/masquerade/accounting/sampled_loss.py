@@ -1,4 +1,4 @@
-"""A lower confidence bound on epsilon from reports alone, whatever the mechanism says of itself."""
+"""A lower confidence bound on epsilon from reports alone, without trust in the mechanism."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SampledLoss:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two answers (or vectors of answers) whose reports are compared."""
+    """Reports of two answers (or vectors of answers), for comparison."""
 
     words: tuple[str, str]  # (str, str)
     # one, other: array, shape (n,). Reports of each: numbers or texts.
@@ -111,7 +111,7 @@ class _Half:
 
 
 def _halves(pair: Pair) -> tuple[_Half, _Half]:
-    """Return counts in both halves; what the kinds are is decided by the first."""
+    """Return counts in both halves, by kinds of reports that the first half fixes."""
     # one half chooses, the other is counted: an event picked from its own counts proves nothing
     cut, cut_other = len(pair.one) // 2, len(pair.other) // 2
     first = np.concatenate([pair.one[:cut], pair.other[:cut_other]])
@@ -221,7 +221,7 @@ def _choose(a: Integers, b: Integers, delta: float, alpha: float) -> Integers:
 def _bound(
     one: Integers, other: Integers, kinds: Integers, delta: float, alpha: float
 ) -> tuple[float, str]:
-    """Return what counts of some kinds of reports prove, and these counts in words."""
+    """Return the loss that counts of some kinds of reports prove, and these counts in words."""
     k, n = int(one[kinds].sum()), int(one.sum())
     k_other, n_other = int(other[kinds].sum()), int(other.sum())
     low, high = _lowest(k, n, alpha), _highest(k_other, n_other, alpha)

@@ -43,7 +43,7 @@ class Storage(Protocol):
     """
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
-        """Keep what `decide` returns and return its entry, nobody else changing this person.
+        """Store and return the entry of `decide`, while nobody else changes this person.
 
         Where it returns None, return the latest entry of the key, which is then there. Where it
         raises, keep nothing.
@@ -59,11 +59,11 @@ class Storage(Protocol):
         ...
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
-        """Return a person's balance and what they committed, oldest first, of one moment."""
+        """Return a person's balance and commits, oldest first, of one moment."""
         ...
 
     def persons(self) -> Iterable[str]:
-        """Return everybody who has entries."""
+        """Return the names of all persons with entries."""
         ...
 
     def reservations(self, before: str) -> Iterable[tuple[str, str]]:
@@ -84,7 +84,7 @@ class MemoryStorage:
         self._accounts: dict[str, _Account] = {}
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
-        """Keep what `decide` returns; see `Storage.change`."""
+        """Store the entry and balance that `decide` returns; see `Storage.change`."""
         account = self._accounts.get(person)
         if account is None:
             # two threads may both make one; setdefault keeps a single one, and with it one lock
@@ -115,12 +115,12 @@ class MemoryStorage:
             return account.balance, tuple(account.entries)
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
-        """Return a person's balance and what they committed, oldest first, of one moment."""
+        """Return a person's balance and commits, oldest first, of one moment."""
         balance, entries = self.read(person)
         return balance, tuple(entry for entry in entries if entry.charge.kind in PAID)
 
     def persons(self) -> list[str]:
-        """Return everybody who has entries."""
+        """Return the names of all persons with entries."""
         # a copy of the items, for others may add accounts meanwhile
         return [p for p, account in list(self._accounts.items()) if account.balance is not None]
 

@@ -70,7 +70,7 @@ class Explanation(Result):
 
 
 def highest_belief(loss: Micro, *, prior: float = 0.5) -> float:
-    """Return the largest probability an observer who held `prior` can hold after a report.
+    """Return an observer's largest possible probability after a report, from their `prior`.
 
     The odds grow by at most ``e**epsilon`` (Bayes), whatever else the observer knows.
 
@@ -91,7 +91,7 @@ def highest_belief(loss: Micro, *, prior: float = 0.5) -> float:
 
 
 def power_in_words(loss: Loss) -> str:
-    """Return how many of 100 people could be told by what they send, in words.
+    """Return how many of 100 people could be told by their reports, in words.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def power_in_words(loss: Loss) -> str:
 
 
 def risk_in_words(loss: Loss, *, prior: Fraction = Fraction(1, 100)) -> str:
-    """Return what somebody who suspects you can come to think, in words.
+    """Return the highest probability that a suspicion can reach after a report, in words.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def risk_in_words(loss: Loss, *, prior: Fraction = Fraction(1, 100)) -> str:
 
 
 def explain(guarantee: Guarantee, *, after: str = AFTER) -> Explanation:
-    """Return what `guarantee` means, in odds.
+    """Return the meaning of `guarantee`, in odds.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ _MOST_OF_NOISE, _FINE = 1.2816, 1e6
 
 
 def spent_by(balance: Balance, entries: Sequence[Entry]) -> Spent:
-    """Return what a person's committed responses come to; see `Ledger.spent`."""
+    """Return the joint cost of a person's committed responses; see `Ledger.spent`."""
     paid = [entry.charge.cost for entry in entries if entry.charge.kind in PAID]
     found = spent([pair for cost in paid for pair in cost.charges()], balance.caps.delta)
     # The sum that the chain holds: each response was rounded once there, and not each answer.

@@ -1,4 +1,4 @@
-"""Answers split between two parties who see only sums.
+"""Answers split between two parties that see only sums.
 
 On the device a response becomes one vector of small whole numbers (`Encoding`), which `Prio3`
 splits into two shares with a proof that it is well-formed. Each party checks every share with the

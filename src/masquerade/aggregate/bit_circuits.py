@@ -29,7 +29,7 @@ from masquerade.errors import ParameterError
 
 
 class BitCircuit(Circuit[Measurement, Result]):
-    """A circuit whose measurement is a vector of `bits`, with linear checks and maybe squares.
+    """A circuit over a vector of `bits`, with linear checks and maybe sums of squares.
 
     `chunk`: bits that one call of the gadget checks. `squared`: for each sum of squares that a
     check needs, how many numbers are squared.
@@ -57,10 +57,10 @@ class BitCircuit(Circuit[Measurement, Result]):
 
     @abstractmethod
     def checks(self, encoded: Sequence[int], squares: Sequence[int], shares: int) -> Elements:
-        """Return what has to be 0 besides: affine in the bits and in the sums of squares."""
+        """Return further values that must be 0: affine in the bits and in the sums of squares."""
 
     def squared(self, encoded: Sequence[int], shares: int) -> list[Elements]:
-        """Return the numbers whose squares are summed, one list for each sum."""
+        """Return the numbers to be squared and summed, one list for each sum."""
         return []
 
     def wires(self, encoded: Sequence[int], joint: Sequence[int], shares: int) -> list[Wires]:
@@ -165,7 +165,7 @@ class SumVec(BitCircuit[Sequence[int], list[int]]):
         return [bit for value in measurement for bit in bits_of(value, self.largest)]
 
     def checks(self, encoded: Sequence[int], squares: Sequence[int], shares: int) -> Elements:
-        """Return nothing: whatever the bits are, they stand for a number in the range."""
+        """Return no check: any bits stand for numbers in the range."""
         return []
 
     def truncate(self, encoded: Sequence[int]) -> Elements:

@@ -1,4 +1,4 @@
-"""Validity circuits: what makes a measurement well-formed, as sums and a few products.
+"""Validity circuits: the conditions of a well-formed measurement, in sums and few products.
 
 VDAF draft 20, section 7.3.2. A circuit here says two things: the inputs ("wires") of every call of
 its gadgets, and its outputs given the gadgets' outputs. Both are affine in the measurement, so that
@@ -181,7 +181,7 @@ class Circuit(ABC, Generic[Measurement, Result]):
 
     @abstractmethod
     def truncate(self, encoded: Sequence[int]) -> Elements:
-        """Return what is added up, from an encoded measurement or a share of one."""
+        """Return the elements to be added up, from an encoded measurement or a share of one."""
 
     @abstractmethod
     def decode(self, output: Sequence[int], count: int) -> Result:
@@ -229,7 +229,7 @@ class Circuit(ABC, Generic[Measurement, Result]):
 
     @property
     def verifier_length(self) -> int:
-        """Elements of what the parties exchange to check a proof."""
+        """Number of elements that a party sends to check a proof."""
         return 1 + sum(gadget.arity + 1 for gadget in self.gadgets)
 
 

@@ -200,7 +200,7 @@ class Task:
 
     @classmethod
     def decode(cls, data: bytes) -> Task:
-        """Return the task whose configuration these bytes encode."""
+        """Return the task of an encoded configuration."""
         return cls(TaskConfiguration.decode(data))
 
     @cached_property
@@ -210,7 +210,7 @@ class Task:
 
     @property
     def context(self) -> bytes:
-        """What binds every share and proof to the task."""
+        """The bytes that bind every share and proof to the task."""
         return DRAFT + self.id
 
     @cached_property
@@ -233,14 +233,14 @@ class Task:
         helper: HpkeConfig,
         coins: Coins | None = None,
     ) -> Report:
-        """Return a sealed report of what the circuit takes (DAP section 4.4.2)."""
+        """Return a sealed report of a measurement of the circuit (DAP section 4.4.2)."""
         split = self.vdaf.shard(measurement, context=self.context, coins=coins)
         return self.seal(split, leader=leader, helper=helper)
 
     def seal(
         self, split: SplitReport | SimulatedSplitReport, *, leader: HpkeConfig, helper: HpkeConfig
     ) -> Report:
-        """Return a report whose shares are encrypted, each to its party."""
+        """Return a report with each share encrypted to its party."""
         metadata = ReportMetadata(split.nonce, self.time)
         aad = self._share_aad(metadata, split.public_share)
         sealed = [
@@ -282,7 +282,7 @@ class Task:
         return share.payload
 
     def require_sizes(self, report: Report, leader_share: bytes, *, helper: HpkeConfig) -> None:
-        """Refuse a report whose parts are not as long as circuit and encryption make them.
+        """Refuse a report with parts of other lengths than circuit and encryption give.
 
         `leader_share` is opened, the helper's is not. No number is read: each party does that in
         its one check of the nonce. Longer parts would make jobs that the helper refuses as a whole.

@@ -193,7 +193,7 @@ Url = Annotated[bytes, Opaque(2, least=1)]
 
 
 class Role(IntEnum):
-    """Who sends or receives."""
+    """The role of a sender or receiver."""
 
     COLLECTOR = 0
     CLIENT = 1
@@ -238,7 +238,7 @@ class Interval(Message):
 
 @dataclass(frozen=True, slots=True)
 class HpkeConfig(Message):
-    """A public key and what it is used with."""
+    """A public key and its algorithms."""
 
     id: U8
     kem_id: U16
@@ -274,7 +274,7 @@ class TaskConfiguration(Message):
 
 @dataclass(frozen=True, slots=True)
 class ReportMetadata(Message):
-    """What everybody may know of a report."""
+    """The public part of a report: its id, its time and extensions."""
 
     report_id: Bytes16
     time: U64
@@ -387,7 +387,7 @@ class CollectionJobReq(Message):
 
 @dataclass(frozen=True, slots=True)
 class AggregateShareReq(Message):
-    """The leader's request for the helper's sum, with what both have to agree on (4.6.3)."""
+    """The leader's request for the helper's sum, with the facts to agree on (4.6.3)."""
 
     collection_job_req: CollectionJobReq
     batch_selector: BatchSelector

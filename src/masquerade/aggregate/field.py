@@ -1,4 +1,4 @@
-"""Finite fields of prime order whose multiplicative group has a large power of two.
+"""Finite fields of prime order, with large powers of two in their multiplicative groups.
 
 VDAF draft 20, section 6.1 ("Finite Fields"). Elements are plain Python integers from 0 to the
 modulus less 1: sums of products are reduced once, which is faster than any class of elements.
@@ -51,7 +51,7 @@ class Field:
             )
 
     def inverse(self, value: int) -> int:
-        """Return the number whose product with `value` is 1."""
+        """Return the multiplicative inverse of `value`."""
         return _inverse(value, self.modulus)
 
     def centred(self, value: int) -> int:

@@ -38,7 +38,7 @@ class Kem(IntEnum):
 
 
 class HpkeKey:
-    """A party's private key, from 32 bytes: whoever has them reads what was encrypted to the party.
+    """A party's private key, from 32 bytes, which open all that was encrypted to the party.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class HpkeKey:
         return cls(kem, os.urandom(SEED_SIZE))
 
     def open(self, enc: bytes, payload: bytes, *, info: bytes, aad: bytes) -> bytes:
-        """Return what was sealed to this key (RFC 9180, section 6.1, ``OpenBase``).
+        """Return the plain text of a message to this key (RFC 9180, section 6.1, ``OpenBase``).
 
         Raises `InvalidReport` where key, `info` or `aad` were others, or it was changed since.
         """

@@ -1,4 +1,4 @@
-"""Noise that each party adds to its own sums, so that what both show together protects everybody.
+"""Noise that each party adds to its own sums, so that both sums together protect everybody.
 
 The noise is a whole number, exact, and drawn by each party by itself: one honest party is enough.
 """
@@ -43,7 +43,7 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class NoiseTerms:
-    """What the noise of one party promises: the worst pair of each block of sums.
+    """The terms of one party's noise: the worst pair of each block of sums.
 
     Its text form is ``two-parties:D/m/v;...`` with a part for each block: D is the largest squared
     change of the block, m that of one sum of it, v the parameter of the noise on each sum, all in
@@ -85,7 +85,7 @@ class NoiseTerms:
         return sum((pair.loss for pair in self.pairs), no_loss())
 
     def guarantee(self, *, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
-        """Return the promise to a person who answers the survey.
+        """Return the promise to a person for their whole response to the survey.
 
         One changed answer is stated at the cost of the whole response, which bounds it: it may
         decide over other questions and stand in cross tables.
@@ -189,7 +189,7 @@ class SumNoise:
 
     @property
     def terms(self) -> NoiseTerms:
-        """What the noise promises, whatever the blocks are of."""
+        """The terms of the noise: sensitivities and variance of each block."""
         return NoiseTerms(
             tuple(
                 NoisePair(block.sensitivity_squared, block.largest_change_squared, variance)
@@ -203,7 +203,7 @@ class SumNoise:
         return 2 * self.variances[block]
 
     def add(self, aggregate_share: Sequence[int], *, coins: Coins | None = None) -> Elements:
-        """Return one party's aggregate share with its noise: what it may show.
+        """Return one party's aggregate share with its noise, which it may show.
 
         Draw it once for a survey and keep what came of it: a second draw would halve the noise.
 
@@ -226,7 +226,7 @@ class SumNoise:
         return self._with_noise(aggregate_share, SimulatedCoins(rng))
 
     def guarantee(self, *, delta: NumberLike = DEFAULT_DELTA) -> Guarantee:
-        """Return the promise to a person who answers the survey; see `NoiseTerms.guarantee`."""
+        """Return the promise to a person for their whole response; see `NoiseTerms.guarantee`."""
         return self.terms.guarantee(delta=delta)
 
     def _with_noise(self, share: Sequence[int], source: WordSource) -> Elements:

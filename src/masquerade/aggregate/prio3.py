@@ -189,7 +189,7 @@ class Prio3(Generic[Measurement, Result]):
         public_share: bytes,
         input_share: bytes,
     ) -> tuple[VerifyState, bytes]:
-        """Return what a party keeps of a report, and its verifier share (section 7.2.2).
+        """Return a party's state of a report, and its verifier share (section 7.2.2).
 
         Parameters
         ----------

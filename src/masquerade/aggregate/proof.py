@@ -1,4 +1,4 @@
-"""Fully linear proofs: that a measurement is well-formed, checked by parties who hold shares of it.
+"""Fully linear proofs of well-formed measurements, checked by parties with shares of them.
 
 VDAF draft 20, sections 7.3.3 to 7.3.5. The draft's reference computes with polynomials; here every
 polynomial is only ever evaluated at one point, from its values, so each check is a sum of products
@@ -59,7 +59,7 @@ def query(
     joint: Sequence[int],
     shares: int,
 ) -> Elements:
-    """Return one party's share of what decides whether a proof holds (section 7.3.4).
+    """Return one party's share of the values that decide on a proof (section 7.3.4).
 
     `query_rand` comes from the verification key; whoever proves does not know it. Raises
     `InvalidReport` where a point of the check is a root of unity, which would show an input.

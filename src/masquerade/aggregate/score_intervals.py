@@ -1,4 +1,4 @@
-"""Ratios of noisy sums, each with an interval for who answered and for the noise.
+"""Ratios of noisy sums, each with an interval for the sampling of people and for the noise.
 
 An interval has every value at which what was seen would be no surprise, by the variance that it has
 at that value (a score interval): near the ends of the possible range an interval by the variance at
@@ -47,7 +47,7 @@ class SumEstimate(Result):
 
     @property
     def standard_error(self) -> float:
-        """Standard error by who answered and by noise together."""
+        """Standard error by sampling of people and by noise together."""
         return math.hypot(self.sampling_error, self.noise_error)
 
 

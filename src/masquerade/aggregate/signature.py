@@ -20,7 +20,7 @@ _APPROVAL = b"masquerade helper approves task\x00"
 
 
 def fingerprint_of(public_key: bytes) -> str:
-    """Return what people compare of a public key: 128 bits of its SHA-256, in hexadecimal.
+    """Return the fingerprint of a public key: 128 bits of its SHA-256, in hexadecimal.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Block(ABC):
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """Elements of what is added up."""
+        """Number of elements that the block adds to the sums."""
 
     @property
     @abstractmethod
@@ -82,14 +82,14 @@ class Block(ABC):
 
     @abstractmethod
     def check(self, encoded: Sequence[int], square: int, one: int) -> int:
-        """Return what has to be 0, given a share of the constant 1; not reduced."""
+        """Return a value that must be 0, given a share of the constant 1; not reduced."""
 
     def truncate(self, encoded: Sequence[int]) -> Elements:
-        """Return what is added up; not reduced."""
+        """Return the elements to be added up; not reduced."""
         return list(encoded[: self.outputs])
 
     def numbers(self, encoded: Sequence[int], one: int) -> Elements:
-        """Return the numbers whose squares the check needs; not reduced."""
+        """Return the numbers that the check needs squared; not reduced."""
         return []
 
     def decode(self, sums: Sequence[int], count: int) -> list[int]:
@@ -124,7 +124,7 @@ class One(Block):
 
     @property
     def outputs(self) -> int:
-        """Elements of what is added up."""
+        """Number of options, each counted by one element."""
         return self.options
 
     @property
@@ -175,7 +175,7 @@ class Some(Block):
 
     @property
     def outputs(self) -> int:
-        """Elements of what is added up."""
+        """Number of options, each counted by one element."""
         return self.options
 
     @property
@@ -293,7 +293,7 @@ class Vector(Block):
 
     @property
     def outputs(self) -> int:
-        """Elements of what is added up."""
+        """Number of coordinates, each summed by one element."""
         return self.length
 
     @property
@@ -331,7 +331,7 @@ class Vector(Block):
         return bits + (bits_of(squares, self.largest**2) if self.ball else [])
 
     def check(self, encoded: Sequence[int], square: int, one: int) -> int:
-        """Return how far the sum of squares is from what is said."""
+        """Return the difference between the sum of squares and the one that the bits state."""
         bits = encoded[self.length * self._each :]
         said: int = sum(map(mul, bits, bit_weights(self.largest**2)))
         # the bits stand for at most largest**2, whatever they are: so equality is the ball
@@ -429,7 +429,7 @@ class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
         ]
 
     def truncate(self, encoded: Sequence[int]) -> Elements:
-        """Return what is added up, block by block."""
+        """Return the elements to be added up, block by block."""
         modulus = self.field.modulus
         parts = self._parts(encoded)
         return [value % modulus for block, part in parts for value in block.truncate(part)]

@@ -148,7 +148,7 @@ def withdraw(
     home: Home = None,
     json: AsJson = False,
 ) -> None:
-    """Take back what you sent to a survey, as long as the survey is open. Its cost stays spent.
+    """Take back your response to a survey, as long as the survey is open. Its cost stays spent.
 
     Example: masquerade withdraw https://example.org/s/5a5a5a5a5a5a5a5a
     """
@@ -184,7 +184,7 @@ def me(
     home: Home = None,
     json: AsJson = False,
 ) -> None:
-    """Show what you have spent on a server and on all servers, what is left, and your caps.
+    """Show your spending on a server and on all servers, the remaining budget, and your caps.
 
     The figures come from the ledger on this computer. The server has a ledger of its own, which
     --on-server shows.

@@ -1,4 +1,4 @@
-"""``masquerade helper``: the second party of surveys whose answers are split between two."""
+"""``masquerade helper``: the second party of surveys with answers split between two."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
 
 @helper.command("show")
 def show_task(context: typer.Context, task: Task, as_json: AsJson = False) -> None:
-    """Print what a survey asks, counts and promises, as the operator's page shows it.
+    """Print questions, sums and promises of a survey, as the operator's page shows them.
 
     Example: masquerade helper show 5a5a5a5a5a5a
     """
@@ -308,7 +308,7 @@ def _view(services: HelperServices, task: HelperTask) -> dict[str, Any]:
 
 
 def _sentences(view: dict[str, Any]) -> Iterator[str]:
-    """Yield what the operator's page says of a task, line by line."""
+    """Yield the text of the operator's page on a task, line by line."""
     yield f"{view['title']} ({view['state']})"
     if view["description"]:
         yield view["description"]
@@ -367,7 +367,7 @@ def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
 
 
 def _asked_operator() -> str:
-    """Return who runs the helper, as somebody types it: participants read it."""
+    """Ask for the name of the helper's operator and return it: participants read it."""
     from masquerade.errors import OperationError
 
     if not sys.stdin.isatty():
@@ -379,7 +379,7 @@ def _asked_operator() -> str:
 
 
 def _identity(settings: Settings) -> HelperIdentity | None:
-    """Return what the helper was last started as."""
+    """Return the operator and address of the helper's last start; None before the first."""
     from masquerade.server.db.engine import connect, migrate
     from masquerade.server.parties.helper_services import stored_identity
 

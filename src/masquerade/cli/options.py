@@ -109,7 +109,7 @@ def grouped(
 
 
 def completion(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return what completes a name for the shell; the names are looked up when they are needed."""
+    """Return a shell completion of names, which are looked up at the time of need."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]

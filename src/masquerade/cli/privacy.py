@@ -1,4 +1,4 @@
-"""``masquerade privacy`` and ``masquerade audit``: what a mechanism promises, and tests of it."""
+"""``masquerade privacy`` and ``masquerade audit``: promises of mechanisms, and tests of them."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def results(
 
 
 def _changed(codebook: Codebook, estimator: str | None, pool: str | None) -> Codebook:
-    """Return the codebook with what the command line says instead."""
+    """Return the codebook with the values of the command line in place of its own."""
     from dataclasses import replace
 
     if estimator is not None:

@@ -1,4 +1,4 @@
-"""``masquerade select`` and ``masquerade plan``: whom to ask, and how many."""
+"""``masquerade select`` and ``masquerade plan``: people to invite, and sample sizes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def select(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Choose whom to invite to a survey, within a budget and fairly.
+    """Choose the people to invite to a survey, within a budget and fairly.
 
     It reads levels and costs, never an answer. With --policy precision, each privacy
     level gets a quota of people, if there are so many and they can be paid: 8 people, or a

@@ -12,14 +12,14 @@ from masquerade.cli.terminal import show
 
 simulate = typer.Typer(
     no_args_is_help=True,
-    help="Make up workers or voters, to try methods on data whose truth is known.",
+    help="Make up workers or voters, to try methods on data with known truth.",
     pretty_exceptions_enable=False,
 )
 
 
 @simulate.callback()
 def _simulate() -> None:
-    """Make up workers or voters, to try methods on data whose truth is known."""
+    """Make up workers or voters, to try methods on data with known truth."""
 
 
 @simulate.command()
@@ -52,7 +52,7 @@ def crowd(
     ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Make up workers of different accuracy who label tasks with known true labels.
+    """Make up workers of different accuracy and their labels of tasks with known true labels.
 
     Example: masquerade simulate crowd --out claims.csv --truth-out truth.csv
     """
@@ -129,7 +129,7 @@ def comparisons(
     ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Make up voters with known weights who choose between two alternatives at a time.
+    """Make up voters with known weights and their choices between two alternatives at a time.
 
     Example: masquerade simulate comparisons --out choices.csv --voters 50
     """

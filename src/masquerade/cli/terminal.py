@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def note(text: str) -> None:
-    """Say on standard error what is worth a second look."""
+    """Write a note on standard error, for a second look."""
     sys.stderr.write(f"note: {text}\n")
 
 
@@ -66,7 +66,7 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 def complain(error: Exception) -> None:
-    """Say on standard error what went wrong."""
+    """Write the type and the message of an error on standard error."""
     sys.stderr.write(f"{type(error).__name__}: {plain(error)}\n")
 
 
@@ -117,7 +117,7 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
 
 
 def _finite(value: Any) -> Any:
-    """Return a result that JSON can hold: what is infinite as a text, what is no number as null."""
+    """Return a result that JSON can hold: infinite numbers as texts, NaN as null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     if isinstance(value, Mapping):
@@ -140,7 +140,7 @@ def _text(value: Any) -> str:
 
 
 def disk_trouble(error: BaseException) -> str | None:
-    """Return what is wrong with the disk, where that is why something ended; else None."""
+    """Return the fault of the disk that ended something, in words; None for another cause."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _DISK_ERRORS:

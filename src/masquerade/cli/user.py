@@ -1,4 +1,4 @@
-"""``masquerade user``: accounts of surveyors, for whoever runs the server."""
+"""``masquerade user``: accounts of surveyors, for the operator of the server."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _services(data_dir: Path | None, config: Path | None) -> Iterator[Services]:
 
 
 def _log(services: Services, account: Account, action: str, *, team: str | None = None) -> None:
-    """Write into the audit logs of a team, or of all of an account's, what was done here."""
+    """Write an action into the audit logs of a team, or of all teams of an account."""
     for one in _teams_of(services, account) if team is None else [team]:
         services.audit_log.add(one, account="", login=_HERE, action=action, object=account.id)
 

@@ -144,7 +144,7 @@ class Connection:
     def _answer(
         self, method: str, path: str, headers: dict[str, str], content: bytes | None
     ) -> _Answer:
-        """Return what a server answers, which is read no further than a real one sends."""
+        """Return a server's answer; raise where it is longer than that of a real server."""
         read = bytearray()
         with self._http.stream(method, path, headers=headers, content=content) as answer:
             for chunk in answer.iter_bytes():

@@ -38,7 +38,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A participant's secret. Whoever holds it is that person, so it is not printed.
+    """A participant's secret. Its holder can act as that person, so it is not printed.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Identity:
         return words_of(self.secret)
 
     def secret_at(self, server: str) -> str:
-        """Return what a server at an address sees of it, 32 hexadecimal digits."""
+        """Return the secret for the server at an address, 32 hexadecimal digits."""
         if not self.secret.startswith("w"):
             return self.secret
         text = f"masquerade account {origin_of(server)}".encode()

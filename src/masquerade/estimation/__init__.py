@@ -1,4 +1,4 @@
-"""The one core for what is estimated of a survey: figures, intervals, tests.
+"""The one core of all estimates of a survey: figures, intervals, tests.
 
 Whatever is printed of people's answers comes from one likelihood, that of the reports: answers
 enter as the *worth* of a report, half a person is added at the far end, and the ratio is cut at a

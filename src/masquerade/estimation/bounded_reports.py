@@ -1,4 +1,4 @@
-"""Noisy numbers with bounded influence: what a liar can add to a mean, at next to no cost."""
+"""Noisy numbers with bounded influence: a cap on a liar's effect, at next to no cost."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class RatioCurve:
         return np.maximum(figures.curve.before(np.zeros(len(ratio))) - least, 0.0)
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
-        """Return the ends of the values in the range whose W is at most a cut."""
+        """Return the ends of the values in the range with W at most a cut."""
         known = np.isfinite(self.estimate)
         middle = np.clip(np.where(known, self.estimate, self.low), self.low, self.high)
 
@@ -170,7 +170,7 @@ def ratios(
 
 @dataclass(frozen=True, eq=False)
 class RatioDifferenceCurve:
-    """The curve of differences of two ratios of the same people, whose masks may hide the groups.
+    """The curve of differences of two ratios of the same people, in groups that masks may hide.
 
     With p the estimated shares of the groups, ``(part1 - r whole1) / p1 - (part2 - (r - x) whole2)
     / p2`` is 0 where the ratios differ by x, and to first order whatever r is: so r is the most
@@ -198,7 +198,7 @@ class RatioDifferenceCurve:
         return height[0], (height[1] - height[0]) / step
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
-        """Return the ends of the values in the range whose W is at most a cut."""
+        """Return the ends of the values in the range with W at most a cut."""
         middle = np.clip(np.nan_to_num(self.estimate), self.low, self.high)
         low, high = interval_around(self._raw, middle, self.low, self.high, cut)
         return np.where(self.known, low, self.low), np.where(self.known, high, self.high)

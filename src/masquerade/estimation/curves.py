@@ -43,7 +43,7 @@ class Curve(Protocol):
         ...
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
-        """Return the ends of the values in the range whose W is at most a cut."""
+        """Return the ends of the values in the range with W at most a cut."""
         ...
 
 
@@ -89,7 +89,7 @@ class SumCurve:
         )
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
-        """Return the ends of the values in the range whose W is at most a cut."""
+        """Return the ends of the values in the range with W at most a cut."""
         target = cut + self._base
         spread = self._spread
         mean = self._mean
@@ -245,7 +245,7 @@ class LevelCurve:
         return np.maximum(height[:, 0] - self.least, 0.0), slope[:, 0]
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
-        """Return the ends of the values in the range whose W is at most a cut."""
+        """Return the ends of the values in the range with W at most a cut."""
         start = np.stack([self._start, self._start], axis=-1)
         target = (cut + self.least)[:, None]
 
@@ -291,7 +291,7 @@ class LevelCurve:
         return height.sum(axis=-1), 2 * slope.sum(axis=-1)
 
     def _figures(self, centre: Floats) -> tuple[Floats, Floats]:
-        """Return the levels' own figures of least W whose weighted mean is the centre.
+        """Return the levels' own figures of least W that have the centre as their weighted mean.
 
         Also the multiplier of that condition: half of W's slope where nothing is at a bound.
         """
@@ -340,7 +340,7 @@ class LevelCurve:
 def straightened(
     x: Floats, change: Floats, wanted: Floats, mean: Floats, top: Floats, active: Flags
 ) -> tuple[Floats, Floats]:
-    """Return how far x is from what is wanted, nearly linear in the logarithm of the slope.
+    """Return the distance of x from a target, nearly linear in the logarithm of the slope.
 
     A figure rises like the slope above the mean, and like less than its inverse below the top, so
     the logit of its place between the two is nearly straight. `change` is the derivative of x.

@@ -105,7 +105,7 @@ class DifferenceCurve:
         return found, slopes
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
-        """Return the ends of the values in the range whose W is at most a cut."""
+        """Return the ends of the values in the range with W at most a cut."""
         ends = [_ends(place, height, cut) for place, height in self._tables]
         low, high = np.array(ends).T
         inside = np.clip(self.estimate, self.low, self.high)

@@ -94,7 +94,7 @@ def check_confidence(confidence: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """People at one or several levels of protection who answered the same question.
+    """Respondents to one question, at one or several levels of protection.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Crowd:
         pool: Sequence[float] | None = None,
         bound: float = WITHIN,
     ) -> Crowd:
-        """Return a crowd of the people who answered, or of a pool of known sizes.
+        """Return a crowd of all respondents, or of a pool of known sizes.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class Crowd:
 
     @property
     def n(self) -> float:
-        """Number of people who answered."""
+        """Number of respondents."""
         return sum(one.n for one in self.groups)
 
     @property

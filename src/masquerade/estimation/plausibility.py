@@ -1,4 +1,4 @@
-"""Plausibility of reports: are they such as honest devices send, whatever people's answers are.
+"""Plausibility of reports: tests of whether honest devices could send them.
 
 A mask is known exactly, so it is known how far reports spread, how many of them lie how far out and
 how often each category is reported at the least. Reports that are none of that come from devices

@@ -69,7 +69,7 @@ class Reports(Protocol):
         ...
 
     def worths(self, scores: Floats) -> Worths:
-        """Return the worths for figures whose scores of each answer are the rows of a table."""
+        """Return the worths for figures, given as rows of scores of each answer."""
         ...
 
     def shares(self) -> Worths:

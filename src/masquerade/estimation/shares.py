@@ -22,7 +22,7 @@ from masquerade.mechanisms import CategoricalMechanism
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares(Result):
-    """Estimated shares of people who hold each answer to one question.
+    """Estimated shares of the answers to one question.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Shares(Result):
     _options: int
 
     def to_arrow(self) -> pa.Table:
-        """Return a row for each option: its code, its estimated share and what was reported."""
+        """Return a row for each option: its code, its estimated share and its reported share."""
         return share_table(self.estimates, self.reported)
 
     def mean(self, scores: Sequence[float]) -> Estimate:
@@ -155,7 +155,7 @@ def estimate_shares(
 def _by_label(
     counts: Any, mechanism: CategoricalMechanism, options: Sequence[Any] | None
 ) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return counts in the order of codes, of whatever is labelled by its labels."""
+    """Return labelled or plain counts in the order of codes."""
     if not callable(getattr(counts, "items", None)):
         return np.asarray(counts)
     labels = list(range(mechanism.symbols)) if options is None else list(options)

@@ -1,4 +1,4 @@
-"""Half of a curve: the likelihood ratio of reports for a figure above what they say themselves.
+"""Half of a curve: the likelihood ratio of reports for figures above their own.
 
 A *group* is people whose reports went through one channel. Each report has a *worth*, so that the
 mean worth is an unbiased estimate of a linear figure of the answers. The curve of the group,

@@ -125,7 +125,7 @@ def epsilon_of_orders(loss: Loss, delta: Fraction) -> Micro:
 
 
 def rho_of_epsilon(epsilon: Micro, *, delta: NumberLike = DEFAULT_DELTA) -> Micro:
-    """Return the largest rho, in millionths, whose `epsilon_of_rho` is at most `epsilon`.
+    """Return the largest rho, in millionths, with an `epsilon_of_rho` of at most `epsilon`.
 
     Parameters
     ----------

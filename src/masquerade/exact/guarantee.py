@@ -1,4 +1,4 @@
-"""The promise of a mechanism or of a result: whom it protects, from whom, and how much."""
+"""The promise of a mechanism or of a result: protected people, observers, and amounts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATUSES = ("proven", "none")
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """A differential-privacy promise: whom it protects, from whom, and how much.
+    """A differential-privacy promise: protected people, observers, and amounts.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Guarantee:
 
     @classmethod
     def none(cls, *reasons: str, unit: str = "worker") -> Guarantee:
-        """Return the guarantee of what promises nothing, and why it does not."""
+        """Return a guarantee that promises nothing, with the reasons."""
         nothing = (INFINITE_LOSS, INFINITE_LOSS, INFINITE_LOSS)
         return cls(*nothing, 1, reasons, delta=Fraction(1), unit=unit, status="none")
 
@@ -122,7 +122,7 @@ class Guarantee:
 
 
 def question_of_loss(epsilon: float, *, name: str = "epsilon", of: str = "") -> str | None:
-    """Return what to ask back where hardly anything is protected, or nothing is said; else None.
+    """Return a question back on an epsilon that is 0 or protects hardly anything; else None.
 
     `of`: what the loss is of, such as " for one answer".
 

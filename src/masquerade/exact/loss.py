@@ -215,7 +215,7 @@ def stability(steps: Iterable[Step]) -> int:
 
 
 def no_loss(*, relation: str = REPLACE, unit: str = "person") -> Loss:
-    """Return the loss of what says nothing."""
+    """Return the loss of a report that tells nothing."""
     return Loss(relation, unit, 0, (0,) * len(ORDERS), 0)
 
 
@@ -226,7 +226,7 @@ def in_clear(*, relation: str = REPLACE, unit: str = "person") -> Loss:
 
 @lru_cache(maxsize=4096)
 def pure_loss(epsilon: Micro, *, relation: str = REPLACE, unit: str = "person") -> Loss:
-    """Return the loss of whatever is known to be epsilon-private, and no more than that.
+    """Return the loss of a mechanism of which only a pure epsilon is known.
 
     Two-option randomized response is its worst case (Kairouz, Oh and Viswanath, 2015), so that
     ``D_a = ln((e**(a epsilon) + e**((1-a) epsilon)) / (e**epsilon + 1)) / (a - 1)``.
@@ -386,7 +386,7 @@ def noise(
 
 
 def rho_loss(rho: Fraction, *, relation: str = REPLACE, unit: str = "person") -> Loss:
-    """Return the loss of what is known by zero-concentrated loss alone: ``D_a = a rho``.
+    """Return the loss of a mechanism known by zero-concentrated loss alone: ``D_a = a rho``.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def finite(value: NumberLike, name: str) -> Fraction:
 
 
 def positive(value: NumberLike, name: str) -> Fraction:
-    """Return `value` as a fraction; refuse what is not above 0, and infinity."""
+    """Return `value` as a fraction; refuse 0, negative numbers and infinity."""
     number = finite(value, name)
     in_range(number, name, above=0)
     return number

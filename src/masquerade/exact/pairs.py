@@ -1,4 +1,4 @@
-"""Worst pairs: what one report of a mechanism tells two answers apart by, at most.
+"""Worst pairs: the two distributions of a report that tell two answers apart most.
 
 A mechanism names the pairs behind its reports (`masquerade.mechanisms.Mechanism.pairs`). Each pair
 knows its `Loss`, and where its two distributions are known, the points of its privacy loss.
@@ -50,7 +50,7 @@ class Pair(ABC):
     @property
     @abstractmethod
     def loss(self) -> Loss:
-        """What one report of the pair loses, for a person whose answers change."""
+        """The loss of one report of the pair, where a person's answers change."""
 
     @property
     def rho(self) -> Fraction | float:
@@ -202,7 +202,7 @@ class NoisePair(Pair):
 
 @dataclass(frozen=True, slots=True)
 class KnownPair(Pair):
-    """Whatever is known by its pure epsilon alone: at worst a response of two options.
+    """A pair known by its pure epsilon alone: at worst a response of two options.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class KnownPair(Pair):
 
 @dataclass(frozen=True, slots=True)
 class RhoPair(Pair):
-    """Whatever is known by zero-concentrated loss alone.
+    """A pair known by its zero-concentrated loss alone.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def rho_together(pairs: Mapping[Pair, int]) -> Micro:
 
 
 def rho_of_pure(epsilon: Micro) -> Fraction | float:
-    """Return the zero-concentrated loss of whatever is epsilon-private, in whole millionths.
+    """Return the zero-concentrated loss of an epsilon-private mechanism, in whole millionths.
 
     ``epsilon tanh(epsilon / 2)``, which randomized response with two options attains: D_a / a of it
     falls with a (with ``t = a - 1/2`` it is a difference quotient of ``ln cosh(epsilon sqrt(s))``

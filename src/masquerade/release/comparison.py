@@ -1,4 +1,4 @@
-"""Errors of a release against the claims themselves: for whoever holds them, never published.
+"""Errors of a release against the claims themselves: for their holder, never published.
 
 No measure smooths its reference: what noise does to an answer shows.
 """

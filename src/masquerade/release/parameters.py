@@ -141,7 +141,7 @@ class ReleaseParameters:
 
     @property
     def hidden(self) -> bool:
-        """Whether it is hidden who took part."""
+        """Whether the participation of users is hidden."""
         return self.listed is not None
 
     @property
@@ -154,7 +154,7 @@ class ReleaseParameters:
 
     @property
     def neighbours(self) -> str:
-        """What two neighbouring tables differ in, in words."""
+        """The difference between two neighbouring tables, in words."""
         if self.per_user is None:
             if self.hidden:
                 return "all that one user said of one listed object is added or removed"
@@ -165,7 +165,7 @@ class ReleaseParameters:
         return f"all values of one user, about {objects}, are replaced, about the same objects"
 
     def guarantee(self) -> Guarantee:
-        """Return the promise of a release to everybody who sees it; it depends on no claim."""
+        """Return the promise of a release to its readers; it depends on no claim."""
         loss = Micro.of_amount(self.exact_epsilon)
         return Guarantee(
             loss,
@@ -179,7 +179,7 @@ class ReleaseParameters:
         )
 
     def public(self) -> tuple[str, ...]:
-        """Return what is taken for public."""
+        """Return the facts that are taken for public, in words."""
         told = [f"the range of values, {self.public_domain}"]
         if self.hidden:
             told.append("the list of objects and the number of claims expected about each")
@@ -194,7 +194,7 @@ class ReleaseParameters:
         return tuple(told)
 
     def charged(self, objects: int) -> Micro:
-        """Return what a user pays whose claims about so many objects are used.
+        """Return the charge of a user for the use of their claims about so many objects.
 
         A ledger asks what it costs that the person's answers were others. Where neighbours are with
         and without, that is a removal and an addition: twice epsilon.

@@ -26,7 +26,7 @@ _JITTER = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
-    """What a release is computed from: noisy soft counts, and public numbers.
+    """The inputs of a release: noisy soft counts, and public numbers.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ NO_SAMPLE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release(Result):
-    """What is published about claims.
+    """A release: the published rows, summary and shares of claims.
 
     Attributes
     ----------

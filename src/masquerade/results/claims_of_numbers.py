@@ -16,7 +16,7 @@ from masquerade.surveys.codebook import Codebook
 
 
 def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[str, Any]:
-    """Return what people reported to numbers and ratings.
+    """Return people's reports of numbers and ratings.
 
     An object is a question, a user a person. Reports are as they were sent, noise and all: a
     release of them has the spread of the masks. Where a level sends answers as they are, `level`

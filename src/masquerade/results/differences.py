@@ -313,7 +313,7 @@ def _figure(result: SurveyResult, question: str, option: str | None) -> tuple[fl
 
 
 def _worth(question: Question, option: str | None) -> tuple[Floats, Floats]:
-    """Return what each answer is worth in a figure, and which answers count in it (0 or 1)."""
+    """Return the value of each answer in a figure, and whether it counts in it (0 or 1)."""
     labels = labels_of(question)
     if option is not None:
         code = _code(question, option)

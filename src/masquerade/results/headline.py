@@ -34,7 +34,7 @@ _SPREAD = 0.25  # standard deviation of answers without a mask, in widths of the
 
 
 def headline_kind(figure: Figure | None, n: int, *, width: float) -> str:
-    """Return what may stand in large figures.
+    """Return the kind of headline that the figure allows.
 
     ``"few"``: nothing, there are fewer than 20 responses; ``"nothing"``: nothing is known;
     ``"interval"``: it is wider than a quarter of the `width` of the range, so it stands for the
@@ -144,7 +144,7 @@ def outward_interval(low: float, high: float, *, digits: int) -> tuple[float, fl
 def headline_figure(
     options: Sequence[OptionFigures], mean: MeanFigures | None
 ) -> tuple[Figure | None, str | None]:
-    """Return the figure that a headline is of, and the option whose share it is."""
+    """Return the figure of a headline, and the option that has this share."""
     if mean is not None:
         return mean.mean, None
     # Where some were not asked or did not answer: of those who answered.

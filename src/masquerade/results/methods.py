@@ -173,7 +173,7 @@ def methods_text(result: SurveyResult) -> str:
 
 
 def bibliography(result: SurveyResult) -> str:
-    """Return the BibTeX entries of what `methods_text` names, and of the program.
+    """Return the BibTeX entries of the works in `methods_text`, and of the program.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from masquerade.truth import Estimate, Heterogeneity, Plausibility
 
 @dataclass(frozen=True, slots=True)
 class Figure(JsonValue):
-    """A number of a result with its interval and errors; what is not known is None.
+    """A number of a result with its interval and errors; unknown ones are None.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class Headline(JsonValue):
 
 @dataclass(frozen=True, slots=True)
 class PeopleNeeded(JsonValue):
-    """Number of people who would bring the headline's interval to a quarter of the range."""
+    """Number of people that would bring the headline's interval to a quarter of the range."""
 
     people: int | None
     by_level: Mapping[str, int]
@@ -240,7 +240,7 @@ class QuestionResult(JsonValue):
 
     @property
     def asked_of_some(self) -> bool:
-        """Whether some were not asked or did not answer, so that shares are of those who did."""
+        """Whether some were not asked or did not answer, so that shares are of the others."""
         return any(option.of_answered is not None for option in self.options)
 
     def option(self, label: str) -> OptionFigures:

@@ -92,7 +92,7 @@ def _pool(reports: SurveyReports, names: Sequence[str]) -> Floats | None:
 def _values(
     sent: Integers, shares: Sequence[tuple[LevelShares, list[float]]], level: int
 ) -> Floats:
-    """Return what each report of one level adds to each pair's share."""
+    """Return the addend of each report of one level to each pair's share."""
     # columns[pair][person]: what the report is worth, unbiased
     columns = []
     for column, (found, scores) in zip(sent.T, shares, strict=True):

@@ -28,7 +28,7 @@ _TICKED = 1  # the second answer of an option's own question: not ticked, ticked
 
 @dataclass(frozen=True)
 class OptionShares:
-    """Shares of people who tick each option, "no answer" last where there is one.
+    """Shares of people with each option ticked, "no answer" last where there is one.
 
     `groups`: for each option, how many people at each level report it unticked and ticked, and the
     mask of one bit.
@@ -78,7 +78,7 @@ class OptionShares:
         return np.array([float(one.reported[_TICKED]) for one in self._shares])
 
     def estimates(self, estimator: str, *, simultaneous: bool = False) -> tuple[Estimate, ...]:
-        """Return the share of people who tick each option; see `LevelShares.estimates`."""
+        """Return the share of people with each option ticked; see `LevelShares.estimates`."""
         used = self._together if simultaneous else self._shares
         return tuple(one.estimates(estimator)[_TICKED] for one in used)
 

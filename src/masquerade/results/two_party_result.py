@@ -210,7 +210,7 @@ def _top_probability(
 
 
 def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str, Any]:
-    """Return what one has to know to make sense of the sums of a survey, as a JSON object."""
+    """Return the codebook of the sums of a survey, as a JSON object."""
     noise, encoding = survey.split_noise, survey.encoding
     guarantee = survey.levels[0].guarantee()
     names = [question.id for question in survey.questions]

@@ -47,7 +47,7 @@ class PrintedGuarantee(JsonValue):
 
 @dataclass(frozen=True, slots=True)
 class LevelSummary(JsonValue):
-    """A level of a survey: who chose it, what it guarantees, what it costs."""
+    """A level of a survey: its responses, its guarantee, its cost."""
 
     name: str
     responses: int | None

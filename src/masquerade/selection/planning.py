@@ -170,7 +170,7 @@ class Precision:
     def participants(
         self, margin: float, *, confidence: float = 0.95, population: int | None = None
     ) -> int:
-        """Return the least number of participants whose interval is plus or minus `margin`."""
+        """Return the least number of participants for an interval of plus or minus `margin`."""
         if not margin < self.width / 2:
             hint = " (shares lie between 0 and 1; five points are 0.05)" if self.width == 1 else ""
             raise ParameterError(

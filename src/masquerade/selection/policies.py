@@ -99,7 +99,7 @@ def _until_precise(pool: Pool, chosen: Integers, target: float) -> Integers:
 
 
 def while_it_lasts(order: Integers, cost: Floats, budget: float) -> Integers:
-    """Return, in order, whoever can still be paid when their turn comes."""
+    """Return, in order, the people that can still be paid when their turn comes."""
     batches = []
     left = budget
     while order.size:

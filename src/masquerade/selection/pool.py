@@ -94,7 +94,7 @@ class Pool(Result):
 
     @property
     def admissible(self) -> Flags:
-        """The people whose ledger has room for the survey, as flags."""
+        """Flags of the people with room in their ledgers for the survey."""
         flags: Flags = self.privacy_share <= 1
         return flags
 
@@ -104,7 +104,7 @@ class Pool(Result):
         return np.asarray(1 / (self.within + self.bias_variance + self.noise_variance))
 
     def score(self, *, budget: float, alpha: float) -> Floats:
-        """Return what asking each person takes of money and of privacy, at least 1e-9.
+        """Return the score of each person: cost in money and in privacy, at least 1e-9.
 
         ``(1 - alpha) cost / budget + alpha privacy share``; Kandappu et al. (2014), eq. (7), with
         the budget that was given at the start, and the larger of a person's ledger shares.

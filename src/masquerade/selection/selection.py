@@ -72,12 +72,12 @@ class Selection(Result):
     inputs: str
 
     def to_arrow(self) -> pa.Table:
-        """Return who is asked, in the order of choice: ``person``, ``score``, ``precision``."""
+        """Return the people asked, in the order of choice: ``person``, ``score``, ``precision``."""
         columns = {"person": self.people, "score": self.score, "precision": self.precision}
         return pa.table(columns)
 
     def explain(self, person: str) -> str:
-        """Return a sentence for somebody who was chosen or not."""
+        """Return the reason why a person was chosen or not, in a sentence to them."""
         if person not in self.people:
             return (
                 f"You were not invited: with a budget of {self.budget:g}, others came first by the "
@@ -192,7 +192,7 @@ def next_wave(
     alpha: float = 0.0,
     quotas: bool = True,
 ) -> Selection:
-    """Return whom to invite next, by the policy ``"precision"``.
+    """Return the people to invite next, by the policy ``"precision"``.
 
     Which people came, and at which level, may steer the next wave; what they reported may not, for
     stopping where reports please would bias the result. Money is held when a person begins, so

@@ -21,7 +21,7 @@ _BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u034f"
 
 
 def composed(data: Any) -> Any:
-    """Return JSON whose texts are all in the form NFC."""
+    """Return JSON with all texts in the form NFC."""
     if isinstance(data, str):
         return unicodedata.normalize("NFC", data)
     if isinstance(data, dict):
@@ -30,7 +30,7 @@ def composed(data: Any) -> Any:
 
 
 def wrong_character(text: str, *, lines: bool = False) -> str | None:
-    """Return what no text may hold, in words; None where there is nothing.
+    """Return the fault of the first forbidden character, in words; None where there is none.
 
     `lines`: whether line breaks are allowed.
 
@@ -65,7 +65,7 @@ def _joins(text: str, place: int) -> bool:
 
 
 def skeleton(text: str) -> str:
-    """Return a text without what hardly shows: case, spaces, widths and invisible characters.
+    """Return a text without differences that hardly show: case, spaces, widths, hidden characters.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def skeleton(text: str) -> str:
 
 
 def wrong_texts(data: Any, pointer: str = "") -> list[tuple[str, str]]:
-    """Return each text in JSON that holds what none may, by its pointer.
+    """Return the pointers of texts in JSON with forbidden characters, each with its fault.
 
     Line breaks are allowed in descriptions.
     """

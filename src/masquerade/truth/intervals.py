@@ -1,4 +1,4 @@
-"""Intervals of what a method for categories learns: reliabilities, and shares of truths."""
+"""Intervals of the results of methods for categories: reliabilities, and shares of truths."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
 
 
 def _prior(fit: CategoricalEstimator) -> AccuracyPrior:
-    """Return what a method takes workers' accuracies for beforehand."""
+    """Return a method's prior of workers' accuracies."""
     given = getattr(fit, "accuracy_prior", None)
     if given is not None:
         return AccuracyPrior.beta(*given)

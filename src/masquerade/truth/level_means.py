@@ -264,7 +264,7 @@ def people_variance(n: Floats, spread: Floats, masks: Floats, *, width: float) -
 def _bounded(
     worth: Floats, mechanism: CategoricalMechanism | DiscreteGaussian
 ) -> tuple[Floats, float]:
-    """Return what each report counts, and the variance that its mask adds to that."""
+    """Return the counted value of each report, and the variance that its mask adds to that."""
     if (gaussian := mechanism.as_gaussian) is not None:
         bounded = BoundedReport.of(gaussian, len(worth))
         return bounded.values(worth), bounded.variance

@@ -1,4 +1,4 @@
-"""One number from people who chose different privacy levels: three ways to weigh the levels.
+"""One number from people at different privacy levels: three ways to weigh the levels.
 
 People choose their level, and may choose it for what they think. Which weights are right depends on
 that, and the reports alone rarely tell. So all three estimates are computed, and which one counts
@@ -127,7 +127,7 @@ class Heterogeneity(Result):
 
     @property
     def differ(self) -> bool:
-        """Whether to warn; it is so in one of ten surveys whose levels do not differ."""
+        """Whether to warn; it is so in one of ten surveys with levels that do not differ."""
         return self.probability < DIFFER_BELOW
 
     @classmethod

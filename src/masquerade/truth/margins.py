@@ -28,7 +28,7 @@ _SPREAD = 0.25  # standard deviation of answers, in widths of the range
 
 @dataclass(frozen=True, slots=True)
 class ReportVariance(Result):
-    """Variance of what one report adds to an unbiased estimate.
+    """Variance of one report's part of an unbiased estimate.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Rare labels: those of whose votes most are errors, found by a crowd of one coin.
+"""Rare labels: those with mostly wrong votes, found by a crowd of one coin.
 
 Where a label is the truth of few tasks, most votes for it are errors of workers who are otherwise
 right: plain votes overstate it. One hit probability for the whole crowd, and one share for each
@@ -307,7 +307,7 @@ def low_rates(options: pa.Array, expected: Floats | None) -> tuple[Remark, ...]:
 
 
 def rare_remarks(options: pa.Array, discount: tuple[float, ...], t: float) -> tuple[Remark, ...]:
-    """Return the remark ``RARE_LABEL`` on each label whose votes are mostly errors."""
+    """Return the remark ``RARE_LABEL`` on each label with mostly wrong votes."""
     held_out = "" if np.isnan(t) else f" (held-out claims: t = {t:.1f})"
     return tuple(
         Remark(

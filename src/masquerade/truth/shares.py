@@ -1,4 +1,4 @@
-"""Likeliest shares of people who hold each answer, from masked reports."""
+"""Likeliest shares of the answers of people, from masked reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of people who hold each answer, where people chose different privacy levels."""
+"""Shares of the answers of people at different privacy levels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BOOTSTRAP_SEED = 20141
 
 @dataclass(frozen=True, eq=False)
 class LevelShares(Result):
-    """Estimated shares of people who hold each answer, over all levels.
+    """Estimated shares of the answers to one question, over all levels.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class LevelShares(Result):
     _held: Floats
 
     def to_arrow(self) -> pa.Table:
-        """Return a row for each option: its code, its share over all levels, what was reported."""
+        """Return a row for each option: its code, its share over all levels, its reported share."""
         return share_table(self.estimates(), self.reported)
 
     @property
@@ -78,7 +78,7 @@ class LevelShares(Result):
 
     @property
     def reported(self) -> Floats:
-        """Raw share of each report: what one would publish without knowing the masks."""
+        """Raw share of each report, to publish only in ignorance of the masks."""
         share: Floats = self.counts.sum(axis=0) / self.counts.sum()
         return share
 
@@ -186,7 +186,7 @@ class LevelShares(Result):
         )
 
     def score_values(self, scores: Sequence[float]) -> Floats | None:
-        """Return what each report adds to the mean of `scores`, ``value[level, report]``.
+        """Return each report's addend to the mean of `scores`, ``value[level, report]``.
 
         The mean of these values over the people of a level is the level's mean: exactly where
         everybody answered, else linearised around the mean of all who did. None where nobody seems
@@ -316,7 +316,7 @@ def level_shares(
 
 
 def _remaining(variance: Floats, n: Floats, pool: Floats | None) -> Floats:
-    """Return the variance of a mean of n people, of whom the pool has no more than it has."""
+    """Return the variance of a mean of n people from a finite pool."""
     mean: Floats = variance / np.maximum(n, 1)
     if pool is None:
         return mean

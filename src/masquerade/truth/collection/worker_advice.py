@@ -33,7 +33,7 @@ _CROWDED = 4  # reports of a task, from which on a label of two is nearly alone
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is odd about a worker, and how improbable that would be by chance."""
+    """An oddity of a worker, and its probability by chance."""
 
     worker: int
     code: str
@@ -45,7 +45,7 @@ class Advice:
 def worker_advice(
     fit: CategoricalEstimator, *, mechanism: AnyMechanism = None, significance: float = 0.01
 ) -> pa.Table:
-    """Return whose answers are odd, and the evidence; what to do is for people to decide.
+    """Return workers with odd answers, and the evidence; people decide on the consequence.
 
     Workers are compared with what the others say of the same tasks, whatever their labels are.
 
@@ -144,7 +144,7 @@ def advice_table(claims: Claims, found: list[Advice]) -> pa.Table:
 
 @dataclass(frozen=True, eq=False)
 class _Reports:
-    """Reports with what is known of each from the others' on the same task."""
+    """Reports, each with the evidence of the others' reports on the same task."""
 
     claims: Claims
     crowd: Floats  # the crowd's confusion of each report, ``[report, truth, label]`` by `place`
