@@ -1,1 +1,1 @@
-"""The audit log: actions of surveyors on surveys, accounts and teams, by day."""
+"""The audit log: surveyors' actions, with their objects and days."""

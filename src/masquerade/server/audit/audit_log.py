@@ -1,4 +1,4 @@
-"""The audit log: actions of surveyors on surveys, accounts and teams, by day.
+"""The audit log: surveyors' actions, with their objects and days.
 
 Entries are only ever added, and each holds the hash of the one before, so that a change or a gap
 shows. Nothing in it is about participants.

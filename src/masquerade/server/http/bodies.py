@@ -19,7 +19,7 @@ _MOST_UNKNOWN = 20
 
 
 class StrictBody(BaseModel):
-    """A body that may have no unknown fields; where it has many, one error names them all."""
+    """A body that may have no unknown fields; where it has many, one error counts them all."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

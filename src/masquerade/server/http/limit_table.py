@@ -1,4 +1,4 @@
-"""A table of askers' recent requests, in memory that the processes of a server share.
+"""A table of askers' request rates, in memory that the processes of a server share.
 
 Each asker has one number, the moment at which their allowance will be whole again (the generic cell
 rate algorithm): a request moves it on by its share of the window, and is refused where that would

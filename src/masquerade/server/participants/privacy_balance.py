@@ -82,7 +82,7 @@ class PrivacyAccount:
         return _spent(balance.caps, balance.spent_epsilon, balance.spent_unbounded, costs)
 
     def battery(self) -> Battery:
-        """Return the percentage left, beside the spent amounts and their caps."""
+        """Return the percentage left, with the spent amounts and the cap on epsilon."""
         spent, caps = self.spent(), self.balance.caps
         return Battery(
             percent_left=self.balance.percent_left,
