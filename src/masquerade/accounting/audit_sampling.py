@@ -120,7 +120,7 @@ class _Looking:
         self._length = len(self._answers[0].vector)
 
     def look(self, refuted: bool) -> Look:
-        """Return all that was found."""
+        """Return the findings of all tests on drawn reports."""
         found, subject, samples = self._found, self._subject, self._samples
         many = len(self._answers)
         # A limit on all reports together: many answers have fewer each.

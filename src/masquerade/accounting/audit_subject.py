@@ -114,7 +114,7 @@ class Subject(ABC):
         return None
 
     def together(self, answers: int) -> Subject | None:
-        """Return the same with more answers of a person; None where it masks one at a time."""
+        """Return the mechanism with more answers of a person; None where it masks one at a time."""
         return None
 
 

@@ -139,7 +139,7 @@ class Cost:
 
     @property
     def rho(self) -> Micro:
-        """Zero-concentrated loss of the protected answers that is known, for tables of it."""
+        """Known zero-concentrated loss of the protected answers, for tables of costs."""
         if self.earlier is not None and self.earlier.rho is not None:
             return self.earlier.rho
         pairs = self._pairs()

@@ -65,7 +65,7 @@ _GARBAGE_THRESHOLDS = (50_000, 20, 20)
 
 
 def command_line(only: str | None = None) -> typer.Typer:
-    """Return the command with all that it can do, or with one of its commands alone.
+    """Return the command line with all its commands, or with one of them alone.
 
     Parameters
     ----------

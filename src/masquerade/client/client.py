@@ -203,7 +203,7 @@ class Client:
         return part
 
     def participation(self, survey: str) -> Participation:
-        """Return the participations of this device; nothing is asked of the server.
+        """Return the participation in a survey begun on this device; no server is asked.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class Client:
         return Participation(self._connection, self._records, self.device, token)
 
     def participations(self) -> list[Participation]:
-        """Return all that was begun here."""
+        """Return all participations that were begun on this device."""
         return [self.participation(survey) for survey in self._records.surveys()]
 
     def me(self) -> dict[str, Any]:

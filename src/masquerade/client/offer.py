@@ -157,7 +157,7 @@ class Offer:
 
 
 def read_survey(text: str) -> Survey:
-    """Return the survey of the text that a server sent, or that was kept of it."""
+    """Return the survey of a text from a server, or from a stored record of one."""
     try:
         return Survey.from_text(text)
     except ParameterError as error:

@@ -54,7 +54,7 @@ class Pair(ABC):
 
     @property
     def rho(self) -> Fraction | float:
-        """Zero-concentrated loss that the pair is known by; infinite where it is in clear."""
+        """Known zero-concentrated loss of the pair; infinite for an answer in clear."""
         return rho_of_pure(self.loss.epsilon)
 
     def points(self) -> Points | None:

@@ -1,4 +1,4 @@
-"""Battles as counts: how often each pair ended how, which is all that a fit reads."""
+"""Battles as counts: the outcomes of each pair, which are the only input of a fit."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def release(
     name: str = "release",
     coins: Coins | None = None,
 ) -> Release:
-    """Measure claims once with the operating system's randomness, and return all that follows.
+    """Measure claims once with the operating system's randomness, and return the release.
 
     Parameters
     ----------

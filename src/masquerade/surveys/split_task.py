@@ -1,4 +1,4 @@
-"""The task of a survey between two parties: all that device, leader and helper have to agree on."""
+"""The task of a survey between two parties: the terms that device, leader and helper agree on."""
 
 from __future__ import annotations
 

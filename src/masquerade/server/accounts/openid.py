@@ -151,7 +151,7 @@ class Identities:
         return Begun(address, self._signer().dumps([state, nonce, verifier, account, next]))
 
     def ticket(self, signed: str, state: str) -> Ticket:
-        """Return the request of a sign-in, where the browser that returns is the one that left."""
+        """Return the request of a sign-in, if the same browser returns within the time allowed."""
         try:
             found = Ticket(*self._signer().loads(signed, max_age=TICKET_SECONDS))
         except BadSignature as error:

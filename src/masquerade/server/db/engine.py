@@ -169,7 +169,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _require_readable(cursor: Any) -> None:
-    """Raise where a file is encrypted with another key than the one that was given, or with one."""
+    """Raise where a database cannot be read: another key, a missing key or an unneeded one."""
     try:
         # PRAGMA key itself never fails: the first page is decrypted when it is first read.
         cursor.execute("SELECT count(*) FROM sqlite_master").fetchall()

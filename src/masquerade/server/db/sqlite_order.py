@@ -107,7 +107,7 @@ class SqliteOrder:
         return LOOK_SECONDS
 
     def attempt(self) -> bool:
-        """Rewrite where it is time to; return whether nothing is left to do."""
+        """Rewrite the file if a rewriting is due; return whether nothing is left to do."""
         if not (self._by_itself or self._asked) or not self._due():
             return True
         if self._clock() < self._next:

@@ -21,7 +21,7 @@ _FEWEST: Final = 16
 
 
 class Connection(Protocol):
-    """A connection, as much of it as is needed to end it."""
+    """The part of a connection that can end it."""
 
     def silent(self) -> bool:
         """Return whether nothing is being answered: the other end has said nothing whole."""

@@ -135,7 +135,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def _answered(self) -> bool:
-        """Return whether no request is being answered; then all that comes is of a further one."""
+        """Return whether no answer is under way; further bytes then belong to the next request."""
         return self.cycle is None or self.cycle.response_complete
 
     def _forget_arriving(self) -> None:

@@ -225,7 +225,7 @@ _SEAL: Final = re.compile(
 
 
 class ArchiveReader:
-    """Reads a backup and checks all that it says."""
+    """Reads a backup and checks its form and its digest."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = gzip.GzipFile(fileobj=file, mode="rb")

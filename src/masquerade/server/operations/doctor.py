@@ -1,4 +1,4 @@
-"""Looking for everything that is wrong with a server, without changing anything."""
+"""Examination of a server for faults, without any change."""
 
 from __future__ import annotations
 

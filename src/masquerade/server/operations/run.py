@@ -48,7 +48,7 @@ def address(bound: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Tells when it is ready."""
+    """A server that calls a function once it has started."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)

@@ -37,7 +37,7 @@ _CONTEXT = multiprocessing.get_context("spawn")
 
 
 class _Worker:
-    """One process, and when it began."""
+    """A worker process, with its number and its start."""
 
     def __init__(
         self, settings: Settings, bound: socket.socket, limits: LimitTable, number: int

@@ -32,7 +32,7 @@ class Proposal:
     collector_key: HpkeConfig
 
     def digest(self, leader: str) -> str:
-        """Return the SHA-256 of all of it: the same of the same leader gives the same task."""
+        """Return the SHA-256 of leader and proposal; equal proposals of a leader give one task."""
         keys = [self.leader_key.encode().hex(), self.collector_key.encode().hex()]
         facts = [self.text, self.token, self.leader, self.people, self.opening, self.expires]
         return hashlib.sha256(json.dumps([leader, *facts, *keys]).encode()).hexdigest()

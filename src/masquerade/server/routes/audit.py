@@ -103,7 +103,7 @@ _A_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Whether a team's log still holds, and where it ends."""
+    """The check of the chain of a team's log: result, length and last hash."""
 
     holds: bool
     reason: str | None = None

@@ -142,7 +142,7 @@ class Parties:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
-    """An invitation to a survey: all that everybody may know of it."""
+    """An invitation to a survey: its public facts."""
 
     token: str
     title: str

@@ -85,7 +85,7 @@ def _published(services: Services, token: str) -> SurveyRecord:
 
 
 def _kept(request: Request, page: Response) -> Response:
-    """Return a page that can be kept, or say that the one that was kept is still right."""
+    """Return a page for caches, or status 304 where the cached one is still right."""
     digest = hashlib.sha256(__version__.encode() + bytes(page.body)).hexdigest()[:32]
     headers = {"ETag": f'"{digest}"', "Cache-Control": f"public, max-age={KEPT_SECONDS}"}
     named = request.headers.get("if-none-match", "")

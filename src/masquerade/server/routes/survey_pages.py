@@ -214,7 +214,7 @@ def _draft_page(
 
 
 def _approval(actor: Actor, token: str, review: Review) -> dict[str, Any] | None:
-    """Return how the helper stands to a draft; None where it needs none."""
+    """Return the state of the helper's approval of a draft; None where it needs none."""
     if review.survey is None or review.survey.two_parties is None:
         return None
     proposals = actor.services.proposals

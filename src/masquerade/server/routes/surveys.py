@@ -80,7 +80,7 @@ class SurveyPage:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something that keeps a draft from being opened, and where it is."""
+    """A fault that keeps a draft from being opened, with its place."""
 
     pointer: str
     detail: str

@@ -221,7 +221,7 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
 def survey_or_issues(
     document: Document, *, allow_clear: bool, today: str
 ) -> tuple[Survey | None, list[Issue]]:
-    """Return the survey that a document opens as, or None with all that keeps it from that."""
+    """Return the survey that a document opens as, or None with the issues that keep it closed."""
     questions, conditions, issues = _read_questions(document.questions)
     if not document.title.strip():
         issues.append(("/title", "Give the survey a title."))

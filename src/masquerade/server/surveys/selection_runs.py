@@ -148,7 +148,7 @@ def _decision(
     selection: SelectionRequest,
     caps: Caps,
 ) -> dict[str, Any]:
-    """Return the decision of a run, and all that it was decided by."""
+    """Return the decision of a run, with the figures behind it."""
     from masquerade.selection import quotas_by_level, quotas_of_wave, worth_by_level
 
     plan = document.plan

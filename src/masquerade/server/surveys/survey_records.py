@@ -319,7 +319,7 @@ class Surveys:
         return connection.execute(update(SURVEY).where(condition).values(**values)).rowcount == 1
 
     def set_quotas(self, connection: Connection, token: str, quotas: dict[str, int] | None) -> bool:
-        """Say how many an open survey takes at each level; return whether it was open."""
+        """Set the quotas of an open survey and count anew; return whether it was open."""
         # The change locks the survey's row, so nobody comes or goes while they are counted.
         done = self.step(connection, token, states=(OPEN,), seats=quotas)
         if done:
