@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.results.made_up_reports import compute, define, made_up, masked, reports_of, rows_of
+from tests.results.made_up_reports import (
+    define,
+    made_up,
+    masked,
+    masks,
+    reports_of,
+    rows_of,
+)
 
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.results import cross_table
@@ -22,26 +29,44 @@ def test_the_table_is_found_through_the_masks() -> None:
     reports = reports_of(definition, rows)
     found = cross_table(reports, "a", "b")
     assert found.n == 4000
-    assert (np.abs(found.share - TRUTH) < 6 * found.error).all()
-    assert found.share.sum() == pytest.approx(1)
-    result = compute(definition, rows)
-    for axis, question in ((1, 0), (0, 1)):
-        margin = [
-            option["estimators"]["respondent"]["value"]
-            for option in result["questions"][question]["options"]
-        ]
-        assert found.share.sum(axis=axis) == pytest.approx(margin)
+    for cell, truth in zip(found.estimates, TRUTH.ravel(), strict=True):
+        assert abs(cell.value - truth) < 6 * cell.standard_error
+        assert cell.low <= cell.shown <= cell.high
+    assert found.independence.probability < 0.05
     assert found.reported.sum() == 4000
 
 
 def test_without_masks_it_is_the_table_of_answers() -> None:
-    """Answers in clear give the shares themselves, with the error of a sample."""
+    """Answers in clear give the shares themselves, with the error of a sample; no cell is sure."""
     definition = define(*TWO, levels=("none",))
     rows = rows_of([(0, 0)] * 60 + [(1, 2)] * 40, level="none")
     found = cross_table(reports_of(definition, rows), "a", "b")
-    assert found.share[0, 0] == pytest.approx(0.6)
-    assert found.error[0, 0] == pytest.approx(np.sqrt(0.6 * 0.4 / 100))
-    assert found.share[0, 1] == pytest.approx(0)
+    assert found.estimates[0].value == pytest.approx(0.6)
+    assert found.estimates[0].standard_error == pytest.approx(np.sqrt(0.6 * 0.4 / 100), rel=0.02)
+    assert (found.estimates[1].value, found.estimates[1].low) == pytest.approx((0, 0))
+    assert found.estimates[1].high > 0.02
+    assert found.independence.probability < 1e-6
+
+
+def test_a_bound_on_levels_makes_cells_sharper() -> None:
+    """At mixed levels a cell is narrower than where each level may be anything (seed 9)."""
+    rng = np.random.default_rng(9)
+    definition = define(*TWO, levels=("high", "medium", "low"))
+    flat = np.repeat([[0, 0], [1, 1]], 3000, axis=0)
+    rows = []
+    for level in definition.levels:
+        report = flat.copy()
+        for column, mask in enumerate(masks(definition, level.name)):
+            flipped = rng.random(len(flat)) > float(mask.keep_probability)
+            other = rng.integers(1, mask.symbols, size=len(flat))
+            report[flipped, column] = (report[flipped, column] + other[flipped]) % mask.symbols
+        names = [f"{level.name}{n:05}" for n in range(len(flat))]
+        rows += [(name, level.name, one) for name, one in zip(names, report.tolist(), strict=True)]
+    mixed = cross_table(reports_of(definition, rows), "a", "b").estimates[0]
+    free = define(*TWO, levels=("high", "medium", "low"), estimator="respondent")
+    wide = cross_table(reports_of(free, rows), "a", "b").estimates[0]
+    assert mixed.high - mixed.low < 0.95 * (wide.high - wide.low)
+    assert mixed.low <= 0.5 <= mixed.high
 
 
 def test_small_cells_are_not_shown() -> None:
@@ -60,7 +85,7 @@ def test_what_cannot_be_crossed_is_refused() -> None:
     definition = define(*TWO, Number("n", "?", 0, 9, "h"), Rating("r", "?"))
     reports = reports_of(definition, made_up(definition, 30))
     for first, second, message in (
-        ("a", "n", "masks numbers"),
+        ("a", "n", "masked one by one"),
         ("a", "z", "none of the survey's"),
         ("a", "a", "with itself"),
     ):
@@ -69,5 +94,5 @@ def test_what_cannot_be_crossed_is_refused() -> None:
     with pytest.raises(EmptyTable):
         cross_table(reports_of(definition, []), "a", "b")
     once = define(*TWO, masking="per-person")
-    with pytest.raises(ParameterError, match="one flip probability"):
+    with pytest.raises(ParameterError, match="masked one by one"):
         cross_table(reports_of(once, made_up(once, 30)), "a", "b")

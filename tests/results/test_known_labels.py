@@ -142,7 +142,7 @@ def log_odds(definition: Survey, reports: list[list[int]], level: str) -> np.nda
     """Return the log odds of the first label of each item."""
     odds = []
     for row in labels_module.label_result(reports_of(definition, rows_of(reports, level=level))):
-        chance = min(row.probability, 1 - 1e-12)
+        chance = min(row.probability or 0.0, 1 - 1e-12)
         sign = 1 if row.label == LABELS[0] else -1
         odds.append(sign * math.log(chance / (1 - chance)))
     return np.array(odds)

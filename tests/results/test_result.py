@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 from tests.results.made_up_reports import (
     EVERY_KIND,
-    assert_is,
     compute,
     define,
     label_survey,
@@ -24,8 +23,9 @@ from tests.results.made_up_reports import (
 )
 
 from masquerade.errors import ParameterError
-from masquerade.estimation import estimate_shares
+from masquerade.estimation import OWN, WITHIN, Counts, Crowd
 from masquerade.results import SurveyResult, result_bytes, result_table, survey_result
+from masquerade.results.question_reports import BOUNDS
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.surveys import Choice, Comparison, Rating, ShowIf
 from masquerade.surveys import survey as server_definition
@@ -33,15 +33,11 @@ from masquerade.surveys.codebook import Codebook
 from masquerade.surveys.question import NO_ANSWER
 from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
-from masquerade.truth import (
-    ESTIMATORS,
-    level_shares,
-)
 
 
 @pytest.mark.parametrize("masking", ["per-answer", "per-person"])
-def test_one_level_is_the_librarys_estimate(masking: str) -> None:
-    """At a fixed level every share is what the library gives for the counts, by every estimator."""
+def test_one_level_is_the_cores_figures(masking: str) -> None:
+    """At a fixed level every share and mean is what the core gives for the counts."""
     definition = define(masking=masking)
     rows = made_up(definition, 60)
     result = compute(definition, rows)
@@ -49,75 +45,52 @@ def test_one_level_is_the_librarys_estimate(masking: str) -> None:
     guarantee = definition.levels[0].guarantee()
     assert result["guarantee_per_participant"] == guarantee.to_json()
     assert result["ledger"]["epsilon_user_each"] == guarantee.epsilon_user.to_json()
-    assert result["level"] == "medium"
-    assert result["ledger"]["clear_disclosures"] == 0
     assert result["labels"] == result["ranking"] == []
     for place, question in enumerate(definition.questions):
         sent = [reports[place] for _, _, reports in rows]
         mechanism = masks(definition)[place]
-        shares = estimate_shares([sent.count(c) for c in range(mechanism.symbols)], mechanism)
+        count = [sent.count(code) for code in range(mechanism.symbols)]
+        crowd = Crowd.of([Counts.of(count, mechanism)])
         found = result["questions"][place]
-        assert [option["label"] for option in found["options"]] == list(question.labels)
-        assert found["heterogeneity"] is None
-        assert found["by_level"] == []
-        for option, estimate, raw in zip(
-            found["options"], shares.estimates, shares.reported, strict=True
+        assert (found["heterogeneity"], found["by_level"]) == (None, [])
+        for option, estimate in zip(found["options"], crowd.shares().estimates(), strict=True):
+            for key in ("value", "low", "high", "standard_error"):
+                assert option[key] == pytest.approx(getattr(estimate, key))
+        if question.scores is not None:
+            [mean] = crowd.mean(list(question.scores)).estimates()
+            assert found["mean"]["value"] == pytest.approx(mean.value)
+            assert (found["mean"]["low"], found["mean"]["high"]) == pytest.approx(
+                (mean.low, mean.high)
+            )
+
+
+@pytest.mark.parametrize(("estimator", "bound"), [("eb", WITHIN), ("respondent", OWN)])
+def test_several_levels_are_the_cores_figures(estimator: str, bound: float) -> None:
+    """Levels are put together with the bound that was fixed; each stands alone beside them."""
+    definition = define(levels=("high", "medium", "low"), estimator=estimator)
+    rows = made_up(definition, 150)
+    result = compute(definition, rows)
+    for place, question in enumerate(result["questions"]):
+        groups = []
+        for level in definition.levels:
+            mechanism = masks(definition, level.name)[place]
+            mine = [reports[place] for _, name, reports in rows if name == level.name]
+            count = [mine.count(code) for code in range(mechanism.symbols)]
+            groups.append(Counts.of(count, mechanism))
+        for option, estimate in zip(
+            question["options"], Crowd.of(groups, bound=bound).shares().estimates(), strict=True
         ):
-            assert_is(option, estimate)
-            for estimator in ESTIMATORS:
-                assert_is(option["estimators"][estimator], estimate)
-            assert option["reported_share"] == raw
-            assert option["known_share"] is None
-        assert sum(o["top_probability"] for o in found["options"]) == pytest.approx(1)
-        assert sum(o["likeliest_share"] for o in found["options"]) == pytest.approx(1)
-        if question.scores is None:
-            assert found["mean"] is None
-        else:
-            values = [option["value"] for option in found["options"]]
-            expected = sum(s * v for s, v in zip(question.scores, values, strict=True))
-            assert found["mean"]["value"] == pytest.approx(expected)
+            assert (option["low"], option["high"]) == pytest.approx((estimate.low, estimate.high))
+        assert [part["level"] for part in question["by_level"]] == ["high", "medium", "low"]
+        for part, group in zip(question["by_level"], groups, strict=True):
+            alone = Crowd.of([group]).shares().estimates()
+            for option, estimate in zip(part["options"], alone, strict=True):
+                assert option["low"] == pytest.approx(estimate.low)
 
 
-def test_several_levels_are_the_librarys_estimates() -> None:
-    """Each estimator's figures are `level_shares`'; the headline is the definition's."""
-    for estimator in (None, "respondent", "ivw"):
-        more = {} if estimator is None else {"estimator": estimator}
-        definition = define(levels=("high", "medium", "low"), **more)
-        rows = made_up(definition, 150)
-        result = compute(definition, rows)
-        headline = estimator or "eb"
-        assert (result["level"], result["estimator"]) == (None, headline)
-        assert sum(level["responses"] for level in result["levels"]) == 150
-        for place, question in enumerate(result["questions"]):
-            groups = {}
-            for level in definition.levels:
-                mechanism = masks(definition, level.name)[place]
-                mine = [reports[place] for _, name, reports in rows if name == level.name]
-                groups[level.name] = (
-                    [mine.count(c) for c in range(mechanism.symbols)],
-                    mechanism,
-                )
-            shares = level_shares(groups)
-            for code, option in enumerate(question["options"]):
-                for name in ESTIMATORS:
-                    assert_is(option["estimators"][name], shares.estimates(name)[code])
-                assert_is(option, shares.estimates(headline)[code])
-                wide = shares.estimates(headline, simultaneous=True)[code]
-                assert option["simultaneous_low"] == wide.low
-                assert option["simultaneous_high"] == wide.high
-                assert_is(option["sensitivity"], shares.sensitivity()[code])
-            test = question["heterogeneity"]
-            assert test["probability"] == shares.heterogeneity.probability
-            assert [part["level"] for part in question["by_level"]] == ["high", "medium", "low"]
-            for part in question["by_level"]:
-                alone = estimate_shares(*groups[part["level"]])
-                for option, estimate in zip(part["options"], alone.estimates, strict=True):
-                    assert_is(option, estimate)
-
-
-def test_the_servers_estimators_are_the_librarys() -> None:
+def test_the_servers_estimators_are_the_results() -> None:
     """A definition can name exactly the estimators that there are."""
-    assert set(server_definition.ESTIMATORS) == set(ESTIMATORS)
+    assert set(server_definition.ESTIMATORS) == set(BOUNDS)
 
 
 def test_an_older_definition_reads() -> None:
@@ -221,6 +194,7 @@ def test_one_response_gives_a_result() -> None:
         level = definition.levels[0].name
         result = compute(definition, rows_of([(0,) * len(definition.questions)], level=level))
         for question in result["questions"]:
+            assert question["headline"]["kind"] == "few"
             assert all(option["high"] - option["low"] > 0.5 for option in question["options"])
 
 
@@ -275,20 +249,13 @@ def test_comparisons_are_ranked() -> None:
 
 
 def test_a_pool_counts_levels_as_in_the_pool() -> None:
-    """With a pool the weights are the pool's, and a pool that cannot be is refused."""
-    definition = define(Choice("c", "?", ("A", "B")), levels=("high", "low"))
-    rows = rows_of([(0,)] * 30, level="high") + rows_of([(1,)] * 30, level="low")
-    result = compute(definition, rows, pool={"high": 300, "low": 100})
-    [found] = result["questions"]
-    part = {part["level"]: part["options"][0]["value"] for part in found["by_level"]}
-    respondent = found["options"][0]["estimators"]["respondent"]["value"]
-    assert respondent == pytest.approx(0.75 * part["high"] + 0.25 * part["low"])
-    assert [level["pool"] for level in result["levels"]] == [300, 100]
-    missing = compute(definition, rows[:30], pool={"high": 300, "low": 100})
-    assert missing["questions"][0]["n"] == 30
-    for wrong in ({"high": 300}, {"high": 29, "low": 100}):
-        with pytest.raises(ParameterError, match="pool"):
-            compute(definition, rows, pool=wrong)
+    """Levels weigh as in the pool, whoever answered (unbiased estimates of own levels)."""
+    definition = define(levels=("high", "low"), estimator="respondent")
+    rows = made_up(definition, 100)
+    pool = {"high": 300, "low": 100}
+    found = compute(definition, rows, pool=pool)["questions"][0]
+    own = [part["options"][0]["value"] for part in found["by_level"]]
+    assert found["options"][0]["value"] == pytest.approx(0.75 * own[0] + 0.25 * own[1])
 
 
 def test_guarantees_know_what_hides_questions() -> None:

@@ -11,9 +11,17 @@ import typer
 from masquerade.cli.options import AsJson, choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from masquerade.results import Codebook, QuestionResult, SurveyResult
+    from rich.console import Console
+
+    from masquerade.results import (
+        Codebook,
+        Difference,
+        QuestionResult,
+        SurveyReports,
+        SurveyResult,
+    )
 
 _MEAN = "mean"
 
@@ -38,10 +46,9 @@ def results(
         str | None,
         choice(
             *("eb", "respondent", "ivw"),
-            help="How the levels are combined. eb: each level is moved towards all levels, the "
-            "more the noisier it is. respondent: each level counts by its share of the "
-            "people. ivw: each level counts by its precision. Default: the estimator that "
-            "the survey fixed before it was opened.",
+            help="How far people at one level may differ from everybody: eb, by 15 points of "
+            "100; respondent, by any; ivw, not at all. Default: what the survey fixed before it "
+            "was opened.",
         ),
     ] = None,
     pool: Annotated[
@@ -49,6 +56,22 @@ def results(
         typer.Option(
             help="How many people were asked at each level, whether they answered or not, such "
             "as high=300,low=200. Default: as the codebook says."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Id of a question. Compares the groups of people who answer it in different "
+            "ways, for every other question.",
+            metavar="QUESTION",
+        ),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of reports of another survey or wave with the same questions (.parquet). "
+            "Gives the differences, this survey minus the other.",
+            metavar="OTHER",
         ),
     ] = None,
     out: Annotated[
@@ -80,6 +103,9 @@ def results(
     if codebook is not None or reports.suffix == ".parquet":
         known = _changed(read_codebook(codebook or reports), estimator, pool)
     found = read_reports(reports, codebook=known)
+    if by is not None or against is not None:
+        _compare(found, by, against, json=json)
+        return
     result = survey_result(found)
     text = result_bytes(result)
     if out is not None and out != STANDARD:
@@ -90,6 +116,59 @@ def results(
         sys.stdout.write(text.decode() + "\n")
     else:
         _show(result)
+
+
+def _compare(reports: SurveyReports, by: str | None, against: Path | None, *, json: bool) -> None:
+    """Print the groups of a question, or the differences to another survey."""
+    from json import dumps
+
+    from masquerade.results import all_differences, group_comparisons, read_reports
+
+    groups = () if by is None else group_comparisons(reports, by=by)
+    waves = () if against is None else all_differences(reports, read_reports(against))
+    if json:
+        content = {
+            "groups": [one.to_dict() for one in groups],
+            "differences": [one.to_dict() for one in waves],
+        }
+        sys.stdout.write(dumps(content, ensure_ascii=False) + "\n")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for one in groups:
+        share = one.option is not None
+        name = f"{one.question}: {one.option}" if share else f"{one.question}: {_MEAN}"
+        view = Table("group", "estimate", "from", "to", title=_plain(name), title_justify="left")
+        for row in one.groups:
+            figure = row.figure
+            view.add_row(
+                _plain(row.group),
+                *(_number(x, share=share) for x in (figure.shown, figure.low, figure.high)),
+            )
+        console.print(view)
+        _print_differences(console, one.differences)
+    _print_differences(console, waves)
+
+
+def _print_differences(console: Console, rows: Sequence[Difference]) -> None:
+    for row in rows:
+        share = row.option is not None
+        name = row.question if row.option is None else f"{row.question}, {row.option}"
+        low, high = (_number(end, share=share, signed=True) for end in (row.low, row.high))
+        sure = "differ" if row.probability < 1 - row.confidence else "may be alike"
+        console.print(
+            f"{_plain(name)}: {_plain(row.first_group)} minus {_plain(row.second_group)} between "
+            f"{low} and {high}; they {sure} (p = {row.probability:.3f})"
+        )
+
+
+def _number(value: float | None, *, share: bool, signed: bool = False) -> str:
+    if value is None:
+        return "–"
+    sign = "+" if signed else ""
+    return f"{value:{sign}.1%}" if share else f"{value:{sign}.3f}"
 
 
 def _changed(codebook: Codebook, estimator: str | None, pool: str | None) -> Codebook:
@@ -140,7 +219,7 @@ def _show(result: SurveyResult) -> None:
         if test is not None and test.differ:
             console.print(
                 "[bold red]People at different levels answer differently[/bold red] "
-                f"(p = {test.probability:.3f}): read all three estimators."
+                f"(p = {test.probability:.3f}): compare the levels."
             )
     labels = [(one.item, str(one.label)) for one in result.labels]
     ranking = [(one.item, f"{one.strength:.3f}") for one in result.ranking]
@@ -161,45 +240,32 @@ def _rows(question: QuestionResult) -> Iterator[tuple[str, ...]]:
     from masquerade.results.headline import outward_interval, whole_percents
     from masquerade.surveys.kinds import kinds
 
-    shares = [option.share.shown or 0.0 for option in question.options]
+    shares = [o.share.shown for o in question.options if o.share.shown is not None]
     # Shares of options that can be ticked together are no parts of a whole.
     parts = kinds()[question.kind].parts_of_whole
-    percents = whole_percents(shares, digits=1) if parts else [100 * one for one in shares]
-    for option, percent in zip(question.options, percents, strict=True):
+    percents = iter(whole_percents(shares, digits=1) if parts else [100 * one for one in shares])
+    for option in question.options:
         share = option.share
+        point = "–" if share.shown is None else f"{next(percents):.1f}%"
         ends = outward_interval(share.low or 0.0, share.high or 0.0, digits=3)
         rest = (*ends, option.reported_share, share.value or 0.0)
-        yield _plain(option.label), f"{percent:.1f}%", *(f"{number:.1%}" for number in rest)
+        yield _plain(option.label), point, *(f"{number:.1%}" for number in rest)
     mean = None if question.mean is None else question.mean.mean
     if mean is not None and mean.value is not None:
         ends = outward_interval(mean.low or 0.0, mean.high or 0.0, digits=3)
-        numbers = (mean.shown or 0.0, *ends)
-        yield _MEAN, *(f"{number:.3f}" for number in numbers), "", f"{mean.value:.3f}"
+        numbers = tuple(f"{end:.3f}" for end in ends)
+        yield _MEAN, _number(mean.shown, share=False), *numbers, "", f"{mean.value:.3f}"
 
 
 def _headline(question: QuestionResult) -> str:
-    """Return the headline of a question in one line."""
-    from masquerade.results.headline import outward_interval
+    """Return the headline of a question, and what would make it sharper."""
+    from masquerade.results import sentence
 
-    said, of = question.headline, question.headline.option
-    name = _MEAN if of is None else _plain(of)
-    if of is not None and question.asked_of_some:
-        name = f"{name}, of those who answered"
-    if said.low is None or said.high is None:
-        words = {"few": "too few responses for a headline", "nothing": "nothing is known"}
-        return words[said.kind]
-    share = of is not None
-    ends = outward_interval(said.low, said.high, digits=3)
-    low, high = (f"{end:.1%}" if share else f"{end:.3f}" for end in ends)
-    if said.shown is not None:
-        shown = f"{said.shown:.1%}" if share else f"{said.shown:.3f}"
-        return f"{name}: {shown}, between {low} and {high}"
-    people = question.precision.people
+    said, people = sentence(question), question.precision.people
+    if question.headline.kind != "interval":
+        return _plain(said)
     more = "more people alone do not help" if people is None else f"{people:,} people"
-    return (
-        f"{name}: between {low} and {high}, wider than a quarter of the range; to bring it there: "
-        f"{more}"
-    )
+    return _plain(f"{said}, wider than a quarter of the range; to bring it there: {more}")
 
 
 def _plain(text: str) -> str:

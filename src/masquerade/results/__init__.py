@@ -10,9 +10,16 @@ if TYPE_CHECKING:
     from masquerade.results.analysis_notebook import notebook
     from masquerade.results.claims_of_numbers import numeric_claims, numeric_domain
     from masquerade.results.cross_tables import CrossTable, cross_table
-    from masquerade.results.differences import Difference, difference, group_difference
+    from masquerade.results.differences import (
+        Difference,
+        GroupComparison,
+        all_differences,
+        difference,
+        group_comparisons,
+        group_difference,
+    )
     from masquerade.results.feature_weighting import FeatureWeight, feature_weights
-    from masquerade.results.headline import Outlook, outlook
+    from masquerade.results.headline import Outlook, outlook, sentence
     from masquerade.results.methods import bibliography, methods_text
     from masquerade.results.question_figures import Figure, QuestionResult
     from masquerade.results.report_files import (
@@ -37,14 +44,17 @@ __all__ = [
     "Difference",
     "FeatureWeight",
     "Figure",
+    "GroupComparison",
     "Outlook",
     "QuestionResult",
     "SurveyReports",
     "SurveyResult",
+    "all_differences",
     "bibliography",
     "cross_table",
     "difference",
     "feature_weights",
+    "group_comparisons",
     "group_difference",
     "methods_text",
     "notebook",
@@ -55,6 +65,7 @@ __all__ = [
     "read_reports",
     "result_bytes",
     "result_table",
+    "sentence",
     "split_codebook",
     "split_result",
     "survey_result",

@@ -19,7 +19,7 @@ masks out are wrong, and the functions below take them out. What is printed firs
 is the possible number nearest to it; compute with `value`, the unbiased one."""
 
 _READ = """\
-from masquerade.results import read_reports, survey_result
+from masquerade.results import read_reports, sentence, survey_result
 
 reports = read_reports("{reports}")
 result = survey_result(reports)
@@ -28,18 +28,15 @@ print("inputs", result.inputs)"""
 
 _HEADLINES = """\
 def line(name, found):
-    if found.shown is None:
+    if found.value is None:
         return f"  {name}: nothing is known"
     ends = f"{found.low:.3f} to {found.high:.3f}"
-    return f"  {name}: {found.shown:.3f}  ({ends}; unbiased {found.value:.3f})"
+    point = "" if found.shown is None else f"{found.shown:.3f} "
+    return f"  {name}: {point}({ends}; unbiased {found.value:.3f})"
 
 for question in result.questions:
     print(question.text)
-    said = question.headline
-    if said.kind == "few":
-        print("  too few responses for a headline")
-    elif said.kind == "interval":
-        print(f"  read the interval: {said.low:.3f} to {said.high:.3f}")
+    print(" ", sentence(question))
     for option in question.options:
         print(line(option.label, option.share))
     if question.mean is not None:
@@ -48,34 +45,24 @@ for question in result.questions:
         print("  some reports cannot be trusted:", question.plausibility.reason)
     test = question.heterogeneity
     if test is not None and test.differ:
-        print("  people at different levels answer differently; read all three estimates")"""
-
-_ALL_ESTIMATORS = """\
-for question in result.questions:
-    print(question.text)
-    found = question.mean or question.options[0]
-    for name, one in found.estimators.items():
-        print(line(name, one))
-    print(line("eb, levels twice as different", found.sensitivity))"""
+        print("  people at different levels answer differently")"""
 
 _OWN = """\
 import numpy as np
 
-from masquerade.truth import level_shares
+from masquerade.estimation import WITHIN, Counts, Crowd
 
 # One question by hand: counts of reports at each level, and the masks that made them.
 own = [q.options and q.kind != "several" for q in result.questions]
 place = next((i for i, shares in enumerate(own) if shares), None)
 if place is not None:
-    groups = {
-        name: (
-            np.bincount(reports.at_level(name)[:, place], minlength=masks[place].symbols).tolist(),
-            masks[place],
-        )
+    groups = [
+        Counts.of(np.bincount(reports.at_level(name)[:, place], minlength=mask.symbols), mask)
         for name, masks in reports.codebook.levels.items()
-    }
-    shares = level_shares(groups)
-    print([round(e.value, 3) for e in shares.estimates("eb")], shares.heterogeneity)"""
+        for mask in [masks[place]]
+    ]
+    shares = Crowd.of(groups, bound=WITHIN).shares()
+    print([round(estimate.value, 3) for estimate in shares.estimates()])"""
 
 
 def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
@@ -108,15 +95,10 @@ def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
         # Not `str.format`: the cells have braces of their own. As JSON the name is a safe literal.
         _code(_READ.replace('"{reports}"', json.dumps(reports))),
         _words(
-            f"## What it found\n\nThe headline estimator of this survey is "
-            f"`{codebook.survey.estimator}`; it was fixed before anybody answered."
+            "## What it found\n\nNo point is printed of fewer than 20 people, or where the "
+            "interval is wider than a quarter of the range: read the interval there."
         ),
         _code(_HEADLINES),
-        _words(
-            "## All three estimators\n\n`respondent`: everybody counts once. `ivw`: who is "
-            "masked less counts more. `eb`: between the two."
-        ),
-        _code(_ALL_ESTIMATORS),
         _words("## Your own analysis"),
         _code(_OWN),
     ]

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtri
 
 from masquerade.answers.result import UNPUBLISHED, Result
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.exact.arrays import Floats, Integers
-from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism, RandomizedResponse
+from masquerade.estimation import Crowd, Estimate, Table, Test, independence, shown_shares
+from masquerade.estimation.figures import CONFIDENCE
+from masquerade.exact.arrays import Integers
+from masquerade.mechanisms import RandomizedResponse
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
+from masquerade.results.json_form import JsonValue
+from masquerade.results.question_figures import Figure
+from masquerade.results.question_reports import BOUNDS
 from masquerade.results.reports import SurveyReports
-from masquerade.surveys.codebook import labels_of
-from masquerade.truth import Estimate, shown_shares
-from masquerade.truth.channel_view import SymbolChannel
 
 #: Reports in a cell of a cross-table below which the cell is not shown.
 FEWEST_IN_CELL = 20
-
-_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,10 @@ class CrossTable(Result):
         What can be answered to each.
     reported : int array, shape (n_rows, n_columns)
         How many people sent each pair of reports, at all levels.
-    share, error : float array, shape (n_rows, n_columns)
-        Estimated share of people who hold each pair of answers, and its standard error.
+    independence : Test
+        Of whether the answers to both questions have nothing to do with each other.
+    estimates : tuple of Estimate
+        Share of people who hold each pair of answers, row by row.
 
     Examples
     --------
@@ -60,76 +62,64 @@ class CrossTable(Result):
     rows: list[str]
     columns: list[str]
     n: int
+    independence: Test
     # Cells of few reports are in nothing that is written.
     reported: Integers = field(metadata=UNPUBLISHED)
-    share: Floats = field(metadata=UNPUBLISHED)
-    error: Floats = field(metadata=UNPUBLISHED)
+    estimates: tuple[Estimate, ...] = field(metadata=UNPUBLISHED)
+
+    def cell(self, row: int, column: int) -> TableCell | None:
+        """Return a cell; None where fewer than 20 people report it."""
+        reports = int(self.reported[row, column])
+        if reports < FEWEST_IN_CELL:
+            return None
+        figure = Figure.of(self.estimates[row * len(self.columns) + column], self.n)
+        ends = (figure.low, figure.high, figure.standard_error)
+        return TableCell(figure.value, figure.shown, *ends, reports)
 
     def to_arrow(self) -> pa.Table:
         """Return a row for each pair of answers: both, its share with its interval, the reports.
 
         The numbers of cells with fewer than 20 reports are null.
         """
-        nothing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "reports"))
-        cells = self.to_json()["cells"]
+        names = ("value", "low", "high", "reports")
         return pa.Table.from_pylist(
             [
-                {"row": name, "column": other} | {key: (cell or nothing)[key] for key in nothing}
-                for name, line in zip(self.rows, cells, strict=True)
-                for other, cell in zip(self.columns, line, strict=True)
+                {"row": name, "column": other}
+                | {key: getattr(self.cell(row, column), key, None) for key in names}
+                for row, name in enumerate(self.rows)
+                for column, other in enumerate(self.columns)
             ]
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the table as a JSON object; cells with fewer than 20 reports are null."""
-        reach = float(ndtri(0.5 + _CONFIDENCE / 2))
-        # Over all cells, before any is withheld: shown shares sum to 1.
-        estimates = shown_shares(
-            [
-                Estimate.bounded(
-                    value,
-                    below=reach * error,
-                    above=reach * error,
-                    # Only the sum of both sources is known, and only it is given out.
-                    sampling=0.0,
-                    mechanism=error**2,
-                    low=0.0,
-                    high=1.0,
-                )
-                for value, error in zip(
-                    self.share.ravel().tolist(), self.error.ravel().tolist(), strict=True
-                )
-            ]
-        )
-        cells = []
-        for row in range(len(self.rows)):
-            shown: list[dict[str, Any] | None] = []
-            for column in range(len(self.columns)):
-                found = estimates[row * len(self.columns) + column]
-                if self.reported[row, column] < FEWEST_IN_CELL:
-                    shown.append(None)
-                    continue
-                shown.append(
-                    {
-                        "value": found.value,
-                        "shown": found.shown,
-                        "low": found.low,
-                        "high": found.high,
-                        "standard_error": found.standard_error,
-                        "reports": int(self.reported[row, column]),
-                    }
-                )
-            cells.append(shown)
+        cells = [
+            [self.cell(row, column) for column in range(len(self.columns))]
+            for row in range(len(self.rows))
+        ]
         return {
             "first": self.first,
             "second": self.second,
             "rows": self.rows,
             "columns": self.columns,
             "n": self.n,
-            "confidence": _CONFIDENCE,
+            "confidence": CONFIDENCE,
+            "independence": self.independence.to_dict(),
             "fewest_in_cell": FEWEST_IN_CELL,
-            "cells": cells,
+            "cells": [[cell and cell.to_json() for cell in line] for line in cells],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell(JsonValue):
+    """The share of people behind a pair of answers, and how many report it."""
+
+    value: float | None
+    shown: float | None
+    low: float | None
+    high: float | None
+    standard_error: float | None
+    reports: int
 
 
 def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
@@ -176,57 +166,45 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
     if not len(reports):
         raise EmptyTable("there are no reports; a table needs at least one.")
     a, b = place[first], place[second]
-    n = len(reports)
-    share: Floats | float = 0.0
-    variance: Floats | float = 0.0
-    reported: Integers | int = 0
-    for name, count in reports.counts().items():
-        masks = codebook.levels[name][a], codebook.levels[name][b]
-        if not count:
-            continue
-        x, y = (symbol_channel(mask, name) for mask in masks)
-        sent = reports.at_level(name)
-        # seen[x, y]: people by their pair of reports
-        seen = np.bincount(
-            sent[:, a] * y.symbols + sent[:, b], minlength=x.symbols * y.symbols
-        ).reshape(x.symbols, y.symbols)
-        left, right = (
-            (np.eye(channel.symbols) - channel.other) / channel.signal for channel in (x, y)
-        )
-        # part[x, y]: shares of the pairs of reports at this level
-        part = seen / count
-        # Both masks are independent, so a pair's contribution is the product of both inverses; its
-        # mean is unbiased for the share, its second moment gives the variance.
-        mean = left @ part @ right.T
-        square = left**2 @ part @ (right**2).T
-        # Everybody counts once: levels by their share of the people.
-        share = share + mean * (count / n)
-        variance = variance + np.maximum(square - mean**2, 0.0) / count * (count / n) ** 2
-        reported = reported + seen
+    crowd = table_crowd(reports, a, b)
+    tables = [group for group in crowd.groups if isinstance(group, Table)]
     return CrossTable(
         first,
         second,
-        labels_of(codebook.questions[a]),
-        labels_of(codebook.questions[b]),
-        n,
-        np.asarray(reported),
-        np.asarray(share),
-        np.sqrt(variance),
+        codebook.questions[a].codes,
+        codebook.questions[b].codes,
+        len(reports),
+        independence([table.count for table in tables]),
+        np.asarray(sum(table.count for table in tables)).astype(np.int64),
+        shown_shares(crowd.shares().estimates(CONFIDENCE)),
     )
 
 
-def symbol_channel(mechanism: Any, level: str) -> SymbolChannel:
-    """Return the channel of a mask of categories that are masked one by one; refuse any other."""
-    if not isinstance(mechanism, RandomizedResponse):
-        what = (
-            "masks all answers of a person with one flip probability"
-            if isinstance(mechanism, CategoricalMechanism)
-            else "masks several answers"
-            if isinstance(mechanism, BitwiseResponse)
-            else "masks numbers"
-        )
-        raise ParameterError(
-            f"{mechanism} at level {level!r} {what}; a cross-table needs categories that are "
-            "masked one by one."
-        )
-    return SymbolChannel.of(mechanism)
+def table_crowd(reports: SurveyReports, first: int, second: int) -> Crowd:
+    """Return the people by their reports to two questions, a table for each level.
+
+    Raises `ParameterError` where answers are not masked one by one.
+    """
+    codebook, counts = reports.codebook, reports.counts()
+    names = [name for name, n in counts.items() if n]
+    groups = []
+    for name in names:
+        masks = [codebook.levels[name][place] for place in (first, second)]
+        x, y = (_one_by_one(mask, name) for mask in masks)
+        sent = reports.at_level(name)
+        seen = np.bincount(
+            sent[:, first] * y.symbols + sent[:, second], minlength=x.symbols * y.symbols
+        ).reshape(x.symbols, y.symbols)
+        groups.append(Table.of(seen, x, y))
+    pool = None if codebook.pool is None else [float(codebook.pool[name]) for name in names]
+    return Crowd.of(groups, pool=pool, bound=BOUNDS[codebook.survey.estimator])
+
+
+def _one_by_one(mechanism: DeviceMechanism, level: str) -> RandomizedResponse:
+    """Return a mask of categories that are masked one by one; refuse any other."""
+    if isinstance(mechanism, RandomizedResponse):
+        return mechanism
+    raise ParameterError(
+        f"{mechanism} at level {level!r} masks no single answer by itself; two questions together "
+        "need categories that are masked one by one."
+    )

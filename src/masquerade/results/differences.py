@@ -1,29 +1,47 @@
-"""Differences between two groups of people, with their intervals."""
+"""Differences between groups of people, with their intervals and tests."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
 
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.estimation import (
+    Counts,
+    Crowd,
+    Estimate,
+    Figures,
+    holm,
+    ratio_difference,
+    ratios,
+)
+from masquerade.estimation import difference as difference_of
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
 from masquerade.lazy import suggestion
-from masquerade.results.cross_tables import FEWEST_IN_CELL, symbol_channel
+from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
+from masquerade.results.cross_tables import FEWEST_IN_CELL, table_crowd
+from masquerade.results.json_form import JsonValue
+from masquerade.results.question_figures import Figure, QuestionResult
+from masquerade.results.question_reports import (
+    BOUNDS,
+    AnswerReports,
+    QuestionReports,
+    question_reports,
+)
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
+from masquerade.results.sum_reports import SummedPeople
 from masquerade.results.typed_result import SurveyResult
 from masquerade.surveys import Question
-from masquerade.surveys.codebook import labels_of
-
-#: Standard errors that a group's share of the people must be above 0, for a ratio to be linear.
-_FEWEST_ERRORS = 5.0
+from masquerade.surveys.kinds import kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +56,19 @@ class Difference(Result):
         Whose share it is; None for a mean.
     first_group, second_group : str
         Their names.
-    first, second : float
-        The unbiased estimate of each group.
-    value : float
+    first, second : float or None
+        The unbiased estimate of each group; None where nothing is known of it.
+    value : float or None
         ``first - second``.
-    standard_error : float
+    standard_error : float or None
         Of `value`: people sampled and masks drawn, both.
     low, high : float
         Ends of the confidence interval.
     confidence : float
         How often such an interval holds.
     probability : float
-        With which a difference at least as large comes out where there is none (two-sided).
+        With which a difference at least as large comes out where there is none (two-sided); of
+        several groups, corrected for the number of their pairs (Holm).
 
     Examples
     --------
@@ -63,19 +82,57 @@ class Difference(Result):
     option: str | None
     first_group: str
     second_group: str
-    first: float
-    second: float
-    value: float
-    standard_error: float
+    first: float | None
+    second: float | None
+    value: float | None
+    standard_error: float | None
     low: float
     high: float
     confidence: float
     probability: float
 
 
+@dataclass(frozen=True, slots=True)
+class GroupFigure(JsonValue):
+    """A figure of one group of people."""
+
+    group: str
+    figure: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class GroupComparison(Result):
+    """A share or a mean of several groups, and the differences of all pairs.
+
+    Attributes
+    ----------
+    question : str
+        Id.
+    option : str or None
+        Whose share it is; None for a mean.
+    groups : tuple of GroupFigure
+    differences : tuple of Difference
+        Probabilities are corrected for the number of pairs (Holm).
+
+    Examples
+    --------
+    >>> GroupComparison("ill", "Yes", (), ()).question
+    'ill'
+    """
+
+    question: str
+    option: str | None
+    groups: tuple[GroupFigure, ...]
+    differences: tuple[Difference, ...]
+
+
+#: What a difference can be computed from.
+Source = SurveyResult | SurveyReports | Mapping[str, Any]
+
+
 def difference(
-    first: SurveyResult | SurveyReports | Mapping[str, Any],
-    second: SurveyResult | SurveyReports | Mapping[str, Any],
+    first: Source,
+    second: Source,
     question: str,
     *,
     option: str | None = None,
@@ -83,32 +140,29 @@ def difference(
 ) -> Difference:
     """Return by how much two surveys differ in a share or a mean: first minus second.
 
-    Both ask the question of different people, so their errors are independent and the squares add.
-    What people gave to one survey says nothing of the other; where the same people answered both,
-    the interval is not right.
+    Both ask the question of different people, so their likelihoods multiply. What people gave to
+    one survey says nothing of the other; where the same people answered both, the interval is not
+    right.
 
     Parameters
     ----------
-    first, second : SurveyResult, SurveyReports, or result of `survey_result` or `split_result`
-        Masked on devices or between two parties, also one of each.
+    first, second : SurveyReports, SurveyResult, or JSON object of a result
+        Masked on devices or between two parties, also one of each. A mean of numbers that were
+        masked on devices, and levels that are withheld, need the reports.
     question : str
         Id, in both surveys.
     option : str, optional
-        Whose share; default the mean, of ratings and numbers.
+        Whose share, of those who answered; default the mean, of ratings and numbers.
     confidence : float
         0 to 1, both excluded.
 
     Raises
     ------
     ParameterError
-        There is no such question or option in both, it has no mean, or both are the same reports.
+        There is no such question or option in both, it has no mean, both are the same reports, or a
+        result does not say enough.
     EmptyTable
         Nobody answered one of them.
-
-    Notes
-    -----
-    Each estimate is the survey's own (`value`, never what is shown). Shares and sums of two parties
-    have normal intervals; means have Student's, with the degrees of freedom of Welch.
 
     Examples
     --------
@@ -126,28 +180,53 @@ def difference(
     (0.41, 0.3, 0.51)
     """
     in_range(confidence, "confidence", above=0, below=1)
-    results = [SurveyResult.of(one) for one in (first, second)]
-    if results[0].inputs == results[1].inputs:
+    sides = [_Side.of(one) for one in (first, second)]
+    if sides[0].inputs == sides[1].inputs:
         raise ParameterError("both are the result of the same reports; give two of other people.")
-    parts = [_figure(result, question, option) for result in results]
-    (one, error, degrees), (other, other_error, other_degrees) = parts
-    squares = error**2, other_error**2
-    variance = sum(squares)
-    # Welch (1947) and Satterthwaite (1946): degrees of freedom of a sum of two variances
-    parts_of_degrees = sum(v**2 / d for v, d in zip(squares, (degrees, other_degrees), strict=True))
-    together = variance**2 / parts_of_degrees if parts_of_degrees else math.inf
-    names = (results[0].title, results[1].title)
+    figures = [side.figures(question, option) for side in sides]
+    names = (sides[0].title, sides[1].title)
     if names[0] == names[1]:
-        names = (results[0].survey, results[1].survey)
+        names = (sides[0].token, sides[1].token)
     return _difference(
-        question,
-        option,
-        names,
-        (one, other),
-        math.sqrt(variance),
-        confidence=confidence,
-        degrees=together,
+        (question, option), names, figures, difference_of(*figures), confidence=confidence
     )
+
+
+def all_differences(
+    first: Source, second: Source, *, confidence: float = CONFIDENCE
+) -> tuple[Difference, ...]:
+    """Return all differences of two surveys: of the means and shares of the questions they share.
+
+    Probabilities of one question are corrected for the number of its options (Holm).
+
+    Parameters
+    ----------
+    first, second : as in `difference`
+    confidence : float
+
+    Raises
+    ------
+    ParameterError
+        They share no question, or are the same reports.
+    """
+    asked = [SurveyResult.of(one).questions for one in (first, second)]
+    known = {one.id: one for one in asked[1]}
+    found: list[Difference] = []
+    for question in asked[0]:
+        if question.id not in known:
+            continue
+        options: list[str | None] = [None]
+        if question.mean is None or known[question.id].mean is None:
+            theirs = [option.label for option in known[question.id].options]
+            options = [one.label for one in question.options if one.label in theirs]
+        rows = [
+            difference(first, second, question.id, option=option, confidence=confidence)
+            for option in options
+        ]
+        found += _corrected(rows)
+    if not found:
+        raise ParameterError("the surveys share no question; give two that ask the same.")
+    return tuple(found)
 
 
 def group_difference(
@@ -162,8 +241,8 @@ def group_difference(
     """Return by how much two groups of one survey differ, told apart by another question's answer.
 
     Who is in which group is masked too: nobody's group is known, and what a group answers is found
-    through both masks, as in `cross_table`. A person counts in both groups at once, positively or
-    negatively, so the errors of the groups hang together; they are added person by person.
+    through both masks, as in `cross_table`. Where a group may be empty, nothing is known of it, and
+    the interval says so.
 
     Parameters
     ----------
@@ -182,17 +261,9 @@ def group_difference(
     Raises
     ------
     ParameterError
-        There is no such question, group or option; answers are not masked one by one; or a group
-        is too small, or too little known behind its mask, for an honest interval.
+        There is no such question, group or option, or answers are not masked one by one.
     EmptyTable
         Nobody answered.
-
-    Notes
-    -----
-    A figure of a group is a ratio of two averages over people, of contributions that are unbiased
-    given the answers. Its error is that of its linear part (Woodruff, 1971); therefore a group's
-    share of the people has to be at least five standard errors above 0. Everybody counts once, at
-    whatever level.
 
     Examples
     --------
@@ -209,135 +280,278 @@ def group_difference(
     >>> found.low < 0 < found.high
     True
     """
-    in_range(confidence, "confidence", above=0, below=1)
-    codebook = reports.codebook
-    place = {asked.id: i for i, asked in enumerate(codebook.questions)}
-    for name in (question, by):
-        if name not in place:
-            raise ParameterError(
-                f"question {name!r} is none of the survey's: {', '.join(place)}."
-                f"{suggestion(name, place)}"
-            )
-    if question == by:
-        raise ParameterError(f"question {question!r} makes the groups itself; name another.")
     if len(groups) != 2 or groups[0] == groups[1]:
         raise ParameterError(f"groups is {groups!r}, expected two different answers to {by!r}.")
+    in_range(confidence, "confidence", above=0, below=1)
+    crossed = _Crossed.of(reports, question, by)
+    figures = [crossed.figures(group, option) for group in groups]
+    found = ratio_difference(*figures)
+    return _difference((question, option), groups, figures, found, confidence=confidence)
+
+
+def group_comparisons(
+    reports: SurveyReports, *, by: str, confidence: float = CONFIDENCE
+) -> tuple[GroupComparison, ...]:
+    """Return every other question's mean or shares in the groups of one question's answers.
+
+    Parameters
+    ----------
+    reports : SurveyReports
+    by : str
+        Id of the question of categories whose answers make the groups; groups of which fewer than
+        20 reports are there are left out.
+    confidence : float
+
+    Raises
+    ------
+    ParameterError
+        There is no such question, fewer than two groups, or no question that can be crossed with
+        it.
+    EmptyTable
+        Nobody answered.
+    """
     if not len(reports):
-        raise EmptyTable("there are no reports; a difference needs some.")
-    a, b = place[question], place[by]
-    worth, counts = _worth(codebook.questions[a], option)
-    members = [_code(codebook.questions[b], name) for name in groups]
-    for name, code in zip(groups, members, strict=True):
-        said = int(np.count_nonzero(reports.report[:, b] == code))
-        if said < FEWEST_IN_CELL:
-            raise ParameterError(
-                f"{said} reports to {by!r} say {name!r}, expected at least {FEWEST_IN_CELL}: a "
-                "group needs more people, or a survey of its own (`difference`)."
-            )
-    n = len(reports)
-    # total[person, group] and size[person, group]: unbiased for what the person's answer is worth
-    # in the group, and for whether the person counts there, given the answers.
-    total, size = np.empty((n, 2)), np.empty((n, 2))
-    for position, level in enumerate(codebook.levels):
-        here = reports.level == position
-        if not here.any():
-            continue
-        sent = reports.report[here]
-        x, y = (symbol_channel(codebook.levels[level][i], level) for i in (a, b))
-        left, right = (
-            (np.eye(channel.symbols) - channel.other) / channel.signal for channel in (x, y)
-        )
-        # Both masks are independent given the answers: contributions multiply.
-        inside = right[members][:, sent[:, b]].T
-        total[here] = (worth @ left)[sent[:, a], None] * inside
-        size[here] = (counts @ left)[sent[:, a], None] * inside
-    mean = size.mean(axis=0)
-    error = size.std(axis=0, ddof=1) / math.sqrt(n)
-    for name, share, sd in zip(groups, mean.tolist(), error.tolist(), strict=True):
-        if share < _FEWEST_ERRORS * sd:
-            raise ParameterError(
-                f"the share of people in the group {name!r} is {share:.3f} with a standard error "
-                f"of {sd:.3f}, expected at least {_FEWEST_ERRORS:g} times that: behind these masks "
-                "an interval would not hold. Ask more people, mask less, or give each group a "
-                "survey of its own (`difference`)."
-            )
-    ratio = total.mean(axis=0) / mean
-    # Linear part of both ratios, person by person: it holds how the groups' errors hang together.
-    linear = (total - ratio * size) / mean
-    spread = (linear[:, 0] - linear[:, 1]).std(ddof=1) / math.sqrt(n)
-    return _difference(
-        question,
-        option,
-        (groups[0], groups[1]),
-        (float(ratio[0]), float(ratio[1])),
-        float(spread),
-        confidence=confidence,
-        degrees=math.inf,
-    )
-
-
-def _figure(result: SurveyResult, question: str, option: str | None) -> tuple[float, float, float]:
-    """Return an estimate of a result, its standard error and its degrees of freedom."""
-    title, asked = result.title, {one.id: one for one in result.questions}
-    if not asked:
-        raise EmptyTable(f"nobody answered {title!r}; a difference needs two groups of people.")
-    if question not in asked:
+        raise EmptyTable("there are no reports; a comparison needs some.")
+    codebook = reports.codebook
+    places = {asked.id: place for place, asked in enumerate(codebook.questions)}
+    _require(by, places)
+    labels = codebook.questions[places[by]].labels
+    said = reports.report[:, places[by]]
+    names = [
+        label
+        for code, label in enumerate(labels)
+        if np.count_nonzero(said == code) >= FEWEST_IN_CELL
+    ]
+    if len(names) < 2:
         raise ParameterError(
-            f"{title!r} has no question {question!r}, expected one of {', '.join(asked)}."
-            f"{suggestion(question, asked)}"
+            f"{len(names)} of the answers to {by!r} have {FEWEST_IN_CELL} reports, expected two "
+            "groups at least; more people are needed, or another question."
         )
-    one = asked[question]
-    labels = [answer.label for answer in one.options]
-    degrees = math.inf
-    if option is None:
-        if one.mean is None:
-            raise ParameterError(
-                f"question {question!r} has no mean; give option=, one of {labels}.", field="option"
+    found = []
+    for question in codebook.questions:
+        if question.id == by:
+            continue
+        try:
+            crossed = _Crossed.of(reports, question.id, by)
+        except ParameterError:
+            continue  # numbers, and several answers, cannot be crossed
+        options: list[str | None] = [None] if question.scores else [*question.labels]
+        found += [crossed.comparison(names, option, confidence=confidence) for option in options]
+    if not found:
+        raise ParameterError(f"no question of the survey can be crossed with {by!r}.")
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A survey as one side of a difference."""
+
+    token: str
+    title: str
+    inputs: str
+    reports: SurveyReports | None
+    result: SurveyResult | None
+
+    @classmethod
+    def of(cls, source: Source) -> _Side:
+        if isinstance(source, SurveyReports):
+            book = source.codebook
+            if not len(source):
+                raise EmptyTable(
+                    f"nobody answered {book.survey.title!r}; a difference needs two groups of "
+                    "people."
+                )
+            return cls(book.token, book.survey.title, source.digest(), source, None)
+        result = SurveyResult.of(source)
+        if not result.questions:
+            raise EmptyTable(
+                f"nobody answered {result.title!r}; a difference needs two groups of people."
             )
-        found = one.mean.mean
-        if not result.split:
-            # As the interval of the mean itself: a degree of freedom for the mean of each level.
-            levels = sum(count != 0 for count in one.n_by_level.values())
-            degrees = max(float(one.n - levels), 1.0)
-    else:
+        return cls(result.survey, result.title, result.inputs, None, result)
+
+    def figures(self, question: str, option: str | None) -> Figures:
+        """Return the mean of a question, or the share of one option."""
+        if self.reports is not None:
+            labels, found = self._of_reports(self.reports, question)
+        else:
+            assert self.result is not None
+            asked = [one.id for one in self.result.questions]
+            _require(question, asked, title=self.title)
+            one = self.result.question(question)
+            labels, found = [o.label for o in one.options], _of_result(self.result, one)
+        if option is None:
+            mean = found.mean_figures()
+            if mean is None:
+                raise ParameterError(
+                    f"question {question!r} has no mean; give option=, one of {labels}.",
+                    field="option",
+                )
+            return mean
         if option not in labels:
             raise ParameterError(
-                f"question {question!r} of {title!r} has no option {option!r}, expected one of "
-                f"{labels}.{suggestion(option, labels)}",
+                f"question {question!r} of {self.title!r} has no option {option!r}, expected one "
+                f"of {labels}.{suggestion(option, labels)}",
                 field="option",
             )
-        found = one.option(option).share
-    if found.value is None or found.standard_error is None:
-        raise EmptyTable(f"{title!r} says nothing of {question!r}; a difference needs an estimate.")
-    return found.value, found.standard_error, degrees
+        return found.share_figures(labels.index(option))
+
+    def _of_reports(
+        self, reports: SurveyReports, question: str
+    ) -> tuple[list[str], QuestionReports]:
+        book = reports.codebook
+        places = {one.id: place for place, one in enumerate(book.questions)}
+        _require(question, places, title=self.title)
+        place = places[question]
+        names = [name for name, n in reports.counts().items() if n]
+        sent = {
+            name: (reports.at_level(name)[:, place], book.levels[name][place]) for name in names
+        }
+        pool = None if book.pool is None else [float(book.pool[name]) for name in names]
+        asked = book.questions[place]
+        found = question_reports(asked, sent, estimator=book.survey.estimator, pool=pool)
+        return asked.codes, found
 
 
-def _worth(question: Question, option: str | None) -> tuple[Floats, Floats]:
-    """Return the value of each answer in a figure, and whether it counts in it (0 or 1)."""
-    labels = labels_of(question)
+_RANGE = re.compile(r"(-?[0-9.e+]+)(?: to (-?[0-9.e+]+))?")
+
+
+def _of_result(result: SurveyResult, question: QuestionResult) -> QuestionReports:
+    """Return the reports of a question as far as its result has them."""
+    options = question.options
+    needs = ParameterError(
+        f"the result of {result.title!r} does not say enough of {question.id!r} for a difference; "
+        "give the reports (read_reports)."
+    )
+    if not options or not kinds()[question.kind].parts_of_whole:
+        raise needs
+    shares = np.array([option.reported_share for option in options])
+    answers = sum(option.of_answered is not None for option in options) or len(options)
+    scores, low, high = None, 0.0, 1.0
+    if question.mean is not None:
+        ends = [_ends(option.label) for option in options[:answers]]
+        scores = tuple((first + last) / 2 for first, last in ends)
+        low, high = ends[0][0], ends[-1][1]
+    if result.split:
+        variance = float(question.mechanism.rpartition("=")[2])
+        sums = SummedPeople(question.n).sums(shares * question.n, variance)
+        crowd = Crowd.of([sums])
+    else:
+        parts = [(part.n, part.mechanism, part.options) for part in question.by_level]
+        if sum(n for n, _, _ in parts) != question.n:
+            if ";" in question.mechanism or len(result.levels) > 1:
+                raise needs
+            crowd = Crowd.of([_counts(shares * question.n, question.mechanism)])
+        else:
+            groups = [
+                _counts(np.array([one.reported_share for one in some]) * n, text)
+                for n, text, some in parts
+            ]
+            crowd = Crowd.of(groups, bound=BOUNDS[result.estimator])
+    return AnswerReports(crowd, shares, answers, scores, low, high)
+
+
+def _ends(label: str) -> tuple[float, float]:
+    found = _RANGE.fullmatch(label)
+    if found is None:
+        raise ParameterError(f"the option {label!r} is no number.")
+    first = float(found[1])
+    return first, first if found[2] is None else float(found[2])
+
+
+def _counts(count: Floats, text: str) -> Counts:
+    mechanism = parse_mechanism(text)
+    assert isinstance(mechanism, CategoricalMechanism)
+    return Counts.of(np.rint(count), mechanism)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Crossed:
+    """A question whose answers are looked at by those to another, through the masks of both."""
+
+    crowd: Crowd
+    question: Question
+    by: Question
+
+    @classmethod
+    def of(cls, reports: SurveyReports, question: str, by: str) -> _Crossed:
+        codebook = reports.codebook
+        places = {asked.id: place for place, asked in enumerate(codebook.questions)}
+        for name in (question, by):
+            _require(name, places)
+        if question == by:
+            raise ParameterError(f"question {question!r} makes the groups itself; name another.")
+        if not len(reports):
+            raise EmptyTable("there are no reports; a difference needs some.")
+        crowd = table_crowd(reports, places[by], places[question])
+        return cls(crowd, codebook.questions[places[question]], codebook.questions[places[by]])
+
+    def figures(self, group: str, option: str | None) -> Figures:
+        """Return the share or the mean of a group."""
+        worth, counts, low, high = _worth(self.question, option)
+        there = np.zeros(len(self.by.codes))
+        there[_code(self.by, group)] = 1.0
+        part, whole = np.outer(there, worth).ravel(), np.outer(there, counts).ravel()
+        return ratios(self.crowd, [part], whole, low=low, high=high)
+
+    def comparison(
+        self, names: Sequence[str], option: str | None, *, confidence: float
+    ) -> GroupComparison:
+        """Return a figure of each group, and the differences of all pairs."""
+        figures = {name: self.figures(name, option) for name in names}
+        _, _, low, high = _worth(self.question, option)
+        n = int(self.crowd.n)
+        rows = [
+            _difference(
+                (self.question.id, option),
+                pair,
+                [figures[name] for name in pair],
+                ratio_difference(*(figures[name] for name in pair)),
+                confidence=confidence,
+            )
+            for pair in itertools.combinations(names, 2)
+        ]
+        return GroupComparison(
+            self.question.id,
+            option,
+            tuple(
+                GroupFigure(name, Figure.of(one.estimates(confidence)[0], n, width=high - low))
+                for name, one in figures.items()
+            ),
+            tuple(_corrected(rows)),
+        )
+
+
+def _require(question: str, known: Sequence[str] | Mapping[str, int], *, title: str = "") -> None:
+    if question not in known:
+        where = f"{title!r} has no question {question!r}" if title else f"question {question!r}"
+        missing = ", expected one of" if title else " is none of the survey's:"
+        raise ParameterError(
+            f"{where}{missing} {', '.join(known)}.{suggestion(question, list(known))}"
+        )
+
+
+def _worth(question: Question, option: str | None) -> tuple[Floats, Floats, float, float]:
+    """Return what answers are worth in a figure, which of them count, and the figure's range."""
+    labels = question.codes
+    counts = np.ones(len(labels))
     if option is not None:
         code = _code(question, option)
-        return np.eye(len(labels))[code], np.ones(len(labels))
-    if not labels:
-        raise ParameterError(
-            f"question {question.id!r} asks for a number; between groups of one survey, answers "
-            "have to be of categories or ratings. Give each group a survey of its own "
-            "(`difference`)."
-        )
+        if code < len(question.labels):
+            counts[len(question.labels) :] = 0.0  # the share is of those who answered
+        return np.eye(len(labels))[code], counts, 0.0, 1.0
     if question.scores is None:
         raise ParameterError(
             f"question {question.id!r} has no mean here; give option=, one of {labels}.",
             field="option",
         )
-    counts = np.zeros(len(labels))  # "prefer not to say" has no score
-    counts[: len(question.scores)] = 1.0
+    counts[len(question.scores) :] = 0.0  # "prefer not to say" has no score
     worth = np.zeros(len(labels))
     worth[: len(question.scores)] = question.scores
-    return worth, counts
+    return worth, counts, float(min(question.scores)), float(max(question.scores))
 
 
 def _code(question: Question, answer: str) -> int:
-    labels = labels_of(question)
+    labels = question.codes
     if answer not in labels:
         raise ParameterError(
             f"question {question.id!r} has no answer {answer!r}, expected one of {labels}."
@@ -347,36 +561,40 @@ def _code(question: Question, answer: str) -> int:
 
 
 def _difference(
-    question: str,
-    option: str | None,
+    figure: tuple[str, str | None],
     groups: tuple[str, str],
-    values: tuple[float, float],
-    error: float,
+    sides: Sequence[Figures],
+    between: Figures,
     *,
     confidence: float,
-    degrees: float,
 ) -> Difference:
-    value = values[0] - values[1]
-    upper = 0.5 + confidence / 2
-    normal = math.isinf(degrees)
-    reach = error * float(ndtri(upper) if normal else stdtrit(degrees, upper))
-    # shares differ by at most 1; the interval holds the nearest possible difference
-    inside = value if option is None else min(max(value, -1.0), 1.0)
-    low, high = inside - reach, inside + reach
-    if option is not None:
-        low, high = max(low, -1.0), min(high, 1.0)
-    statistic = abs(value) / error if error else math.inf if value else 0.0
-    # with so many degrees of freedom Student's distribution is the normal one
-    tail = float(stdtr(min(degrees, 1e9), -statistic))
+    found: Estimate = between.estimates(confidence)[0]
+    first, second, value, error = (
+        number if math.isfinite(number) else None
+        for number in (
+            *(float(one.value[0]) for one in sides),
+            found.value,
+            found.standard_error,
+        )
+    )
+    question, option = figure
     return Difference(
         question,
         option,
-        *groups,
-        *values,
+        groups[0],
+        groups[1],
+        first,
+        second,
         value,
         error,
-        low,
-        high,
+        found.low,
+        found.high,
         confidence,
-        min(2 * tail, 1.0),
+        float(between.probabilities(0.0)[0]),
     )
+
+
+def _corrected(rows: Sequence[Difference]) -> list[Difference]:
+    """Return differences whose probabilities are corrected for their number (Holm)."""
+    corrected = holm([row.probability for row in rows]) if rows else ()
+    return [replace(row, probability=p) for row, p in zip(rows, corrected, strict=True)]

@@ -8,66 +8,110 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
-from masquerade.mechanisms import (
-    Mechanism,
-)
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale
 from masquerade.results.question_figures import (
+    FEWEST_FOR_HEADLINE,
+    WIDEST_HEADLINE,
     Figure,
     Headline,
-    MeanFigures,
-    OptionFigures,
     PeopleNeeded,
+    QuestionResult,
 )
+from masquerade.results.question_reports import QuestionReports
 from masquerade.surveys import Question
 from masquerade.truth import report_variance
 
-#: Responses below which no estimate stands in large figures.
-FEWEST_FOR_HEADLINE = 20
-
-#: Width of an interval, in widths of the range, beyond which the interval is the headline.
-WIDEST_HEADLINE = 0.25
-
 FEW, NOTHING, INTERVAL, ESTIMATE = "few", "nothing", "interval", "estimate"
+SEVERAL, LEVEL = "several", "level"
+
+#: Most options that a headline names as those of which one is ahead.
+MOST_CONTENDERS = 4
 
 _CONFIDENCE = 0.95
 _SPREAD = 0.25  # standard deviation of answers without a mask, in widths of the range
 
 
-def headline_kind(figure: Figure | None, n: int, *, width: float) -> str:
-    """Return the kind of headline that the figure allows.
+def headline(
+    reports: QuestionReports, labels: Sequence[str], mean: Figure | None, n: int
+) -> Headline:
+    """Return the headline of a question's result: of its mean, else of the option that is ahead.
 
-    ``"few"``: nothing, there are fewer than 20 responses; ``"nothing"``: nothing is known;
-    ``"interval"``: it is wider than a quarter of the `width` of the range, so it stands for the
-    estimate; ``"estimate"``.
+    An option is named where it is surely ahead of the second; its interval holds for all options
+    at once, because it was chosen after looking. Else two to four that may be ahead are named, if
+    some are not among them.
     """
     if n < FEWEST_FOR_HEADLINE:
-        return FEW
-    if figure is None or figure.low is None or figure.high is None or figure.shown is None:
+        return Headline(FEW, None, None, None, None)
+    if mean is not None:
+        kind = figure_kind(mean)
+        ends = (None, None) if kind == NOTHING else (mean.low, mean.high)
+        return Headline(kind, None, mean.shown, *ends)
+    found = reports.ahead()
+    if found is None:
+        return Headline(NOTHING, None, None, None, None)
+    contenders = len(found.statistics)
+    if found.named is not None:
+        confidence = 1 - (1 - _CONFIDENCE) / contenders
+        [estimate] = reports.share_figures(found.named).estimates(confidence)
+        figure = Figure.of(estimate, n)
+        kind = figure_kind(figure)
+        if kind != NOTHING:
+            return Headline(kind, labels[found.named], figure.shown, figure.low, figure.high)
+    if 2 <= len(found.candidates) <= min(MOST_CONTENDERS, contenders - 1):
+        names = tuple(labels[place] for place in found.candidates)
+        return Headline(SEVERAL, None, None, None, None, names)
+    return Headline(LEVEL, None, None, None, None)
+
+
+def figure_kind(figure: Figure) -> str:
+    """Return whether a figure has a point, an interval alone, or is not known."""
+    if figure.value is None:
         return NOTHING
-    return INTERVAL if figure.high - figure.low > WIDEST_HEADLINE * width else ESTIMATE
+    return INTERVAL if figure.shown is None else ESTIMATE
 
 
-def headline(
-    options: Sequence[OptionFigures], mean: MeanFigures | None, n: int, question: Question
-) -> Headline:
-    """Return the headline of a question's result: of its mean, else of the answer on top."""
-    figure, option = headline_figure(options, mean)
-    kind = headline_kind(figure, n, width=range_width(question))
-    if kind not in (INTERVAL, ESTIMATE) or figure is None:
-        return Headline(kind, None, None, None, None)
-    shown = figure.shown if kind == ESTIMATE else None
-    return Headline(kind, option, shown, figure.low, figure.high)
+def sentence(question: QuestionResult, *, digits: int | None = None) -> str:
+    """Return the headline of a question in one sentence.
+
+    Parameters
+    ----------
+    question : QuestionResult
+    digits : int, optional
+        After the point: of a share in percent, 1 by default; of a mean, 3.
+    """
+    found = question.headline
+    if found.kind == FEW:
+        return f"Fewer than {FEWEST_FOR_HEADLINE} people: too few for a headline"
+    if found.kind == SEVERAL:
+        *first, last = found.options
+        return f"{', '.join(first)} or {last} is ahead; which, these answers do not tell"
+    if found.kind == LEVEL:
+        return "No option is clearly ahead"
+    if found.low is None or found.high is None:
+        return "Nothing is known"
+    share = found.option is not None
+    places = (1 if share else 3) if digits is None else digits
+    low, high = outward_interval(found.low, found.high, digits=places + 2 * share)
+    ends = [f"{100 * end:.{places}f}" if share else f"{end:.{places}f}" for end in (low, high)]
+    point = ""
+    if found.shown is not None:
+        shown = f"{found.shown:.{places}{'%' if share else 'f'}}".replace("%", " %")
+        point = f"{shown}, "
+    name = "Mean"
+    if share:
+        among = " of those who answered" if question.asked_of_some else ""
+        name = f"{found.option} is ahead{among} (95 % sure of the order)"
+    return f"{name}: {point}between {ends[0]} and {ends[1]}{' %' if share else ''}"
 
 
 def people_needed(
-    options: Sequence[OptionFigures],
-    mean: MeanFigures | None,
+    figure: Figure | None,
     n: int,
     question: Question,
-    offered: Mapping[str, Mechanism],
+    offered: Mapping[str, DeviceMechanism],
     forecast: float,
 ) -> PeopleNeeded:
-    """Return how many people would bring the headline's interval to a quarter of the range.
+    """Return how many people would bring a figure's interval to a quarter of the range.
 
     ``people``: at the levels as they were chosen, from the estimate's own errors or, where these
     are small already, as planning has it (`forecast`, a standard error); None where what is not
@@ -75,18 +119,17 @@ def people_needed(
     at that level, as planning has it (a share of one half; answers that spread by a quarter of the
     range).
     """
-    figure, _ = headline_figure(options, mean)
     # the squared standard error of an interval that is a quarter of the range wide, in widths
     wanted = (WIDEST_HEADLINE / 2 / float(ndtri(0.5 + _CONFIDENCE / 2))) ** 2
     people = None
-    errors = None if figure is None else figure.errors
+    errors = None if figure is None or figure.value is None else figure.errors
     if errors is not None:
         width = range_width(question)
         by_people, by_masks, by_levels = errors
         masks = (by_people**2 + by_masks**2) / width**2
         # More people leave the error of levels as it is, so the other errors get what it leaves.
         room = wanted - (by_levels / width) ** 2
-        # Reports that are all alike have no error of their own; then planning's counts.
+        # Reports that are all alike have hardly an error of their own; then planning's counts.
         own = masks / room if room > 0 else math.inf
         planned = (forecast / width) ** 2 / wanted
         factor = own if own > 1 else max(own, planned)
@@ -94,7 +137,7 @@ def people_needed(
     return PeopleNeeded(
         people,
         {
-            name: math.ceil(_variance(question, mechanism) / wanted)
+            name: math.ceil(person_variance(question, mechanism) / wanted)
             for name, mechanism in offered.items()
         },
     )
@@ -104,6 +147,14 @@ def range_width(question: Question) -> float:
     """Return the width of the range of a question's headline: 1 for a share."""
     lattice = question.lattice
     return 1.0 if lattice is None else float(lattice.high - lattice.low)
+
+
+def person_variance(question: Question, mechanism: DeviceMechanism, *, people: int = 1) -> float:
+    """Return the variance of one person's report, in squared widths of the range."""
+    if not question.labels and not isinstance(mechanism.domain, Scale):
+        return _SPREAD**2  # answers as they are; there may be millions of them
+    parts = report_variance(question, mechanism, people=people)
+    return parts.people + parts.masks
 
 
 def whole_percents(shares: Sequence[float], *, digits: int = 0) -> list[float]:
@@ -139,36 +190,6 @@ def outward_interval(low: float, high: float, *, digits: int) -> tuple[float, fl
     size = 10.0**digits
     # Rounding of floats must not take a number for the one beside it.
     return math.floor(low * size + 1e-9) / size, math.ceil(high * size - 1e-9) / size
-
-
-def headline_figure(
-    options: Sequence[OptionFigures], mean: MeanFigures | None
-) -> tuple[Figure | None, str | None]:
-    """Return the figure of a headline, and the option that has this share."""
-    if mean is not None:
-        return mean.mean, None
-    # Where some were not asked or did not answer: of those who answered.
-    answered = [one for one in options if one.of_answered is not None]
-    if answered:
-        known = [
-            (one.of_answered.value, one)
-            for one in answered
-            if one.of_answered is not None and one.of_answered.value is not None
-        ]
-        if len(known) < len(answered):
-            return None, None
-        top = max(known, key=lambda pair: pair[0])[1]
-        return top.of_answered, top.label
-    best = max(options, key=lambda option: float(option.share.value or 0.0), default=None)
-    return (None, None) if best is None else (best.share, best.label)
-
-
-def _variance(question: Question, mechanism: Mechanism) -> float:
-    """Return the variance of one person's report, in squared widths of the range."""
-    if not question.labels and mechanism.kind == "categorical":
-        return _SPREAD**2  # answers as they are; there may be millions of them
-    parts = report_variance(question, mechanism)
-    return parts.people + parts.masks
 
 
 SOURCES = ("sampling", "mechanism", "level")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from masquerade.estimation import WITHIN
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.question_figures import QuestionResult
 from masquerade.results.two_party_result import epsilon_text, split_methods
 from masquerade.results.typed_result import LevelSummary, SurveyResult
+from masquerade.surveys.survey import EB, IVW, RESPONDENT
 
 #: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {
@@ -26,17 +28,17 @@ REFERENCES = {
   booktitle = {{Advances in Neural Information Processing Systems}},
   volume = {{33}}, year = {{2020}}
 }}""",
-    "dersimonian1986": """@article{{dersimonian1986,
-  author = {{DerSimonian, Rebecca and Laird, Nan}},
-  title = {{Meta-analysis in Clinical Trials}},
-  journal = {{Controlled Clinical Trials}},
-  volume = {{7}}, number = {{3}}, pages = {{177--188}}, year = {{1986}}
+    "owen1988": """@article{{owen1988,
+  author = {{Owen, Art B.}},
+  title = {{Empirical Likelihood Ratio Confidence Intervals for a Single Functional}},
+  journal = {{Biometrika}},
+  volume = {{75}}, number = {{2}}, pages = {{237--249}}, year = {{1988}}
 }}""",
-    "cochran1954": """@article{{cochran1954,
-  author = {{Cochran, William G.}},
-  title = {{The Combination of Estimates from Different Experiments}},
-  journal = {{Biometrics}},
-  volume = {{10}}, number = {{1}}, pages = {{101--129}}, year = {{1954}}
+    "hung2019": """@article{{hung2019,
+  author = {{Hung, Kenneth and Fithian, William}},
+  title = {{Rank Verification for Exponential Families}},
+  journal = {{The Annals of Statistics}},
+  volume = {{47}}, number = {{2}}, pages = {{758--782}}, year = {{2019}}
 }}""",
     "bradley1952": """@article{{bradley1952,
   author = {{Bradley, Ralph Allan and Terry, Milton E.}},
@@ -56,15 +58,11 @@ REFERENCES = {
 
 _NOISE = "discrete-gaussian"
 
-_ESTIMATOR_WORDS = {
-    "eb": (
-        "by drawing each level's estimate towards that of all levels, the noisier the more "
-        "(empirical Bayes, with a variance between levels that is at least that of a standard "
-        "deviation of 7.5 % of the range; DerSimonian and Laird, 1986), and weighting levels by "
-        "their share of the people"
-    ),
-    "respondent": "by weighting levels by their share of the people",
-    "ivw": "by weighting levels by the inverse of their variance",
+_LEVEL_WORDS = {
+    EB: "They allow that people at no level differ from everybody by more than "
+    f"{100 * WITHIN:g} % of the range.",
+    RESPONDENT: "They let people at each level answer in whatever way.",
+    IVW: "They take people at all levels to answer alike.",
 }
 
 
@@ -110,23 +108,28 @@ def methods_text(result: SurveyResult) -> str:
         f"{people} answered a survey of {questions} ({quoted(result.title)}).",
         *(split_methods(result) if split else (_masking(result), _promise(result))),
     ]
-    if len(result.levels) > 1:
-        sentences += [
-            "Estimates undo the masks, whose probabilities are known exactly, at each level of "
-            f"protection and combine levels {_ESTIMATOR_WORDS[result.estimator]}.",
-            "This estimator was fixed before the first answer.",
-        ]
-    else:
-        if result.levels[0].name != CLEAR and not split:
-            sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
+    masked = [level.name for level in result.levels if level.name != CLEAR]
+    if masked and not split:
+        sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
     sentences.append(
         f"Intervals are of {100 * result.confidence:g} % and hold the errors of sampling and of "
-        f"{'the noise' if split else 'masking'}."
+        f"{'the noise' if split else 'masking'}: they are those of the likelihood ratio of the "
+        f"{'sums' if split else 'reports'}, with half a person added at the far end (Owen, 1988)."
     )
+    if len(result.levels) > 1:
+        sentences.append(
+            f"{_LEVEL_WORDS[result.estimator]} This was fixed before the first answer."
+        )
     sentences.append(
         "Shares are shown as the nearest that are at least 0 and sum to 1, means within their "
-        "scale; computations use the unbiased estimates."
+        "scale, and no point is shown where the interval is wider than a quarter of the range; "
+        "computations use the unbiased estimates."
     )
+    if any(question.headline.option is not None for question in result.questions):
+        sentences.append(
+            "An option is said to be ahead where it is so of the second in a two-sided test (Hung "
+            "and Fithian, 2019); its interval holds for all options at once."
+        )
     if any(_NOISE in question.mechanism for question in result.questions):
         sentences.append(
             "What one noisy report counts is bounded a few standard deviations of the noise "
@@ -148,7 +151,7 @@ def methods_text(result: SurveyResult) -> str:
             if differ
             else "at p < 0.1 they did in no question"
         )
-        sentences.append(f"Whether levels differed was tested (Cochran, 1954): {found}.")
+        sentences.append(f"Whether levels differed was tested: {found}.")
     if result.ranking:
         sentences.append(
             "Compared items were put on one scale from the estimated shares of all pairs (Bradley "
@@ -156,8 +159,7 @@ def methods_text(result: SurveyResult) -> str:
         )
     if result.labels:
         sentences.append(
-            "The label of an item is the one with the largest count; how often it would come "
-            "first, were the survey repeated, is by drawing people and noise again 4,000 times."
+            "An item has the label that is surely ahead of the others by its counts, else none."
             if split
             else "Labels were inferred together with the accuracy of each person by Bayesian "
             "combination (Kim and Ghahramani, 2012), through the masks; a known label was left "
@@ -194,8 +196,8 @@ def bibliography(result: SurveyResult) -> str:
     named = {
         "warner1965": "Warner, 1965",
         "canonne2020": "Canonne",
-        "dersimonian1986": "DerSimonian",
-        "cochran1954": "Cochran, 1954",
+        "owen1988": "Owen, 1988",
+        "hung2019": "Fithian, 2019",
         "bradley1952": "Bradley and Terry",
         "kim2012": "Ghahramani",
     }

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from masquerade.estimation import Estimate, Plausibility, Test
+from masquerade.estimation.hypotheses import DIFFER
 from masquerade.results.json_form import INLINE, LEFT_OUT, JsonValue
-from masquerade.truth import Estimate, Heterogeneity, Plausibility
+
+#: Responses below which no point is shown.
+FEWEST_FOR_HEADLINE = 20
+#: Width of an interval, in widths of the range, beyond which it stands for the point.
+WIDEST_HEADLINE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,8 @@ class Figure(JsonValue):
     value : float or None
         Unbiased estimate, to compute with; it may lie outside the possible range.
     shown : float or None
-        The possible number nearest to it, which people read.
+        The possible number nearest to it, which people read; None where no point is to be read:
+        of fewer than 20 people, or where the interval is wider than a quarter of the range.
     low, high : float or None
         Ends of the interval, within the possible range.
     standard_error : float or None
@@ -43,15 +50,21 @@ class Figure(JsonValue):
     level_error: float | None
 
     @classmethod
-    def of(cls, estimate: Estimate) -> Figure:
-        """Return the figure of an estimate."""
+    def of(cls, estimate: Estimate, n: int, *, width: float = 1.0) -> Figure:
+        """Return the figure of an estimate from n people, of a range of this width.
+
+        No point is shown of fewer than 20 people, or where the interval is wider than a quarter of
+        the range.
+        """
         numbers = (
             *(estimate.value, estimate.shown, estimate.low, estimate.high),
             *(estimate.standard_error, estimate.sampling_error),
             *(estimate.mechanism_error, estimate.level_error),
         )
         # JSON has neither NaN nor infinity.
-        return cls(*(number if math.isfinite(number) else None for number in numbers))
+        found = cls(*(number if math.isfinite(number) else None for number in numbers))
+        wide = estimate.high - estimate.low > WIDEST_HEADLINE * width * (1 + 1e-9)
+        return replace(found, shown=None) if n < FEWEST_FOR_HEADLINE or wide else found
 
     @property
     def errors(self) -> tuple[float, float, float] | None:
@@ -73,11 +86,11 @@ class LevelTest(JsonValue):
     differ: bool
 
     @classmethod
-    def of(cls, test: Heterogeneity) -> LevelTest | None:
+    def of(cls, test: Test) -> LevelTest | None:
         """Return a test; None where there is one level only."""
         if not test.degrees:
             return None
-        return cls(test.statistic, test.degrees, test.probability, test.differ)
+        return cls(test.statistic, test.degrees, test.probability, test.probability < DIFFER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +102,10 @@ class ReportTest(JsonValue):
     reason: str | None
 
     @classmethod
-    def of(cls, test: Plausibility) -> ReportTest:
-        """Return the outcome of a test."""
+    def of(cls, test: Plausibility | None) -> ReportTest:
+        """Return the outcome of a test, or that there was none."""
+        if test is None:
+            return cls(None, doubtful=False, reason=None)
         return cls(test.probability, test.doubtful, test.reason)
 
 
@@ -106,17 +121,10 @@ class OptionFigures(JsonValue):
     known_share : float or None
         Of a made-up crowd.
     share : Figure
-        By the survey's own estimator.
     of_answered : Figure or None
         Share of those who answered, where some were not asked or did not answer.
     simultaneous_low, simultaneous_high : float or None
         Ends of an interval that holds for all options at once.
-    top_probability : float or None
-    likeliest_share : float or None
-        Maximum-likelihood share.
-    sensitivity : Figure
-        Where levels may differ twice as much as is allowed for.
-    estimators : mapping of str to Figure
     """
 
     label: str
@@ -126,20 +134,13 @@ class OptionFigures(JsonValue):
     of_answered: Figure | None = field(metadata=LEFT_OUT)
     simultaneous_low: float | None
     simultaneous_high: float | None
-    top_probability: float | None
-    likeliest_share: float | None
-    sensitivity: Figure
-    estimators: Mapping[str, Figure]
 
 
 @dataclass(frozen=True, slots=True)
 class MeanFigures(JsonValue):
-    """The mean of a rating or a number, as `OptionFigures` has a share."""
+    """The mean of a rating or a number, of those who answered."""
 
     mean: Figure = field(metadata=INLINE)
-    heterogeneity: LevelTest | None
-    sensitivity: Figure
-    estimators: Mapping[str, Figure]
     known_mean: float | None = field(default=None, metadata=LEFT_OUT)
 
 
@@ -165,13 +166,28 @@ class LevelFigures(JsonValue):
 
 @dataclass(frozen=True, slots=True)
 class Headline(JsonValue):
-    """The figure that stands first: of the mean, else of an option."""
+    """The statement that stands first: of a mean, of the option that is ahead, or of several.
+
+    Attributes
+    ----------
+    kind : str
+        ``"few"`` people; ``"nothing"`` is known; of a mean or of the option that is surely ahead,
+        an ``"estimate"`` or, where it is wide, an ``"interval"``; ``"several"`` options may be
+        ahead; ``"level"``: none is clearly ahead.
+    option : str or None
+        The option that is ahead; in at most 5 % of surveys an option is named that is not.
+    shown, low, high : float or None
+        The figure; an option's interval holds although the option was chosen after looking.
+    options : tuple of str
+        Of ``"several"``, those that may be ahead, the most frequent first.
+    """
 
     kind: str
     option: str | None
     shown: float | None
     low: float | None
     high: float | None
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
-from masquerade.exact.arrays import Floats, Integers
+from masquerade.estimation import Estimate
+from masquerade.exact.arrays import Floats
 from masquerade.preference import rank_pairs
-from masquerade.results.question_result import CONFIDENCE, question_shares
+from masquerade.results.question_reports import AnswerReports, Sent, question_reports
+from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import ItemStrength
-from masquerade.surveys import Question
-from masquerade.truth.level_weights import LevelValues, combine
-from masquerade.truth.shares_over_levels import LevelShares
 
 FIRST, SECOND, TIE = 1.0, 0.0, 0.5  # what a choice counts for the first item of a pair
 
@@ -22,48 +23,17 @@ FIRST, SECOND, TIE = 1.0, 0.0, 0.5  # what a choice counts for the first item of
 def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
     """Return the items that pairwise questions compare, each with its strength, best first.
 
-    For each pair the share who prefer the first is estimated at every level, a tie counts half, who
-    did not answer is left out; the survey's estimator combines levels, with the same weights for
-    all pairs; `rank_pairs` makes one scale of the shares. Groups of items that no pair links are
-    ranked each by itself.
+    For each pair the share who prefer the first is estimated over all levels, a tie counts half,
+    who did not answer is left out; `rank_pairs` makes one scale of the shares. Groups of items that
+    no pair links are ranked each by itself.
     """
-    codebook = reports.codebook
-    places, pairs, shares = [], [], []
-    names = [name for name, n in reports.counts().items() if n]
-    for place, question in enumerate(codebook.questions):
-        if question.compared is None:
-            continue
-        sent = {
-            name: (reports.at_level(name)[:, place], codebook.levels[name][place]) for name in names
-        }
-        found = question_shares(sent, None)
-        scores = _scores(question)
-        if found.score_values(scores) is not None:  # somebody seems to have answered
-            places.append(place)
-            pairs.append(question.compared)
-            shares.append((found, scores))
+    pairs = [pair for pair in _pairs(reports) if math.isfinite(pair.share.value)]
     if not pairs:
         return ()
-    means = [found.mean(scores).levels for found, scores in shares]
-    parts = [levels for levels in means if levels is not None]
-    # value[level, pair]: one object, so that all pairs weigh the levels alike
-    levels = LevelValues(
-        parts[0].n,
-        np.hstack([part.value for part in parts]),
-        np.hstack([part.people for part in parts]),
-        np.hstack([part.masks for part in parts]),
-        _pool(reports, names),
-    )
-    used = combine(levels)[codebook.survey.estimator]
-    # spread[pair, pair]: what is not known of levels, then the errors of each level's people
-    spread = np.diag(used.level)
-    for weight, name in zip(used.weights, names, strict=True):
-        values = _values(reports.at_level(name)[:, places], shares, names.index(name))
-        # Levels are different people, so covariances add up.
-        spread = spread + weight**2 * _covariance_of_mean(values, levels, names.index(name))
-    found_items = rank_pairs(pairs, used.value, spread)
+    share = np.array([min(max(pair.share.value, 0.0), 1.0) for pair in pairs])
+    names = [pair.items for pair in pairs]
+    found = rank_pairs(names, share, _covariance(pairs))
     reach = float(ndtri(0.5 + CONFIDENCE / 2))
-    errors = found_items.standard_errors
     rows = [
         ItemStrength(
             item,
@@ -74,49 +44,66 @@ def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
             int(group),
         )
         for item, strength, error, group in zip(
-            found_items.items, found_items.strengths, errors, found_items.group, strict=True
+            found.items, found.strengths, found.standard_errors, found.group, strict=True
         )
     ]
     return tuple(sorted(rows, key=lambda row: (row.group, -row.strength)))
 
 
-def _scores(question: Question) -> list[float]:
-    return [FIRST, SECOND, TIE][: len(question.labels)]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """A pair of items, the share who prefer the first, and the part of each person in it."""
+
+    items: tuple[str, str]
+    share: Estimate
+    influence: Floats  # of everybody, level by level
 
 
-def _pool(reports: SurveyReports, names: Sequence[str]) -> Floats | None:
-    pool = reports.codebook.pool
-    return None if pool is None else np.array([pool[name] for name in names], dtype=np.float64)
+def _pairs(reports: SurveyReports) -> Iterator[_Pair]:
+    codebook = reports.codebook
+    names = [name for name, n in reports.counts().items() if n]
+    sizes = None if codebook.pool is None else [float(codebook.pool[name]) for name in names]
+    for place, question in enumerate(codebook.questions):
+        if question.compared is None:
+            continue
+        sent = {
+            name: (reports.at_level(name)[:, place], codebook.levels[name][place]) for name in names
+        }
+        found = question_reports(question, sent, estimator=codebook.survey.estimator, pool=sizes)
+        assert isinstance(found, AnswerReports)
+        scored = replace(found, scores=(FIRST, SECOND, TIE)[: found.answers])
+        figures = scored.mean_figures()
+        assert figures is not None
+        [share] = figures.estimates(CONFIDENCE)
+        yield _Pair(question.compared, share, _influence(scored, share.value, sent))
 
 
-def _values(
-    sent: Integers, shares: Sequence[tuple[LevelShares, list[float]]], level: int
-) -> Floats:
-    """Return the addend of each report of one level to each pair's share."""
-    # columns[pair][person]: what the report is worth, unbiased
-    columns = []
-    for column, (found, scores) in zip(sent.T, shares, strict=True):
-        worth = found.score_values(scores)
-        assert worth is not None
-        columns.append(worth[level][column])
-    return np.stack(columns, axis=1)
+def _influence(found: AnswerReports, share: float, sent: Sent) -> Floats:
+    """Return how far each report moves the share, as its linear part has it."""
+    crowd, scores = found.crowd, found.scores or ()
+    answered = (np.arange(crowd.symbols) < found.answers).astype(np.float64)
+    away = -share * answered
+    away[: found.answers] += scores
+    base = float(crowd.values(answered[None, :])[0])
+    parts = []
+    for group, weight, (rows, _) in zip(crowd.groups, crowd.weights, sent.values(), strict=True):
+        worth = group.worths(away[None, :]).worth[0][rows]
+        parts.append(weight / len(rows) * (worth - worth.mean()) / base)
+    return np.concatenate(parts)
 
 
-def _covariance_of_mean(values: Floats, levels: LevelValues, level: int) -> Floats:
-    """Return the covariance of a level's shares: the pairs are answered by the same people.
+def _covariance(pairs: Sequence[_Pair]) -> Floats:
+    """Return the covariance of the pairs' shares, which the same people answer.
 
-    Correlations are the reports', variances those of the shares' own intervals.
+    Variances are those of the shares' own intervals, so none is 0; correlations are the reports'.
     """
-    n = len(values)
-    error = np.sqrt(levels.people[level] + levels.masks[level])
-    if n < 2:
-        return np.diag(error**2)
-    away = values - values.mean(axis=0)
+    reach = 2 * float(ndtri(0.5 + CONFIDENCE / 2))
+    error = np.array([(pair.share.high - pair.share.low) / reach for pair in pairs])
+    away = np.stack([pair.influence for pair in pairs])
     # Summed in one order whatever the number of threads, so that it is the same everywhere.
-    product = np.einsum("pi,pj->ij", away, away)
+    product = np.einsum("ip,jp->ij", away, away)
     size = np.sqrt(np.maximum(np.diag(product), 1e-300))
     correlation = product / np.outer(size, size)
     np.fill_diagonal(correlation, 1.0)
-    # Correlations from the reports, errors from the model of the levels.
     covariance: Floats = correlation * np.outer(error, error)
     return covariance

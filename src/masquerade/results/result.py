@@ -11,9 +11,9 @@ from masquerade.estimation.plausibility import FALSE_ALARM
 from masquerade.exact import Micro
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
-from masquerade.results.headline import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
 from masquerade.results.labels import label_result
-from masquerade.results.question_result import CONFIDENCE, question_result
+from masquerade.results.question_figures import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
+from masquerade.results.question_result import CONFIDENCE, masked_question
 from masquerade.results.ranking import ranking_result
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import (
@@ -120,7 +120,7 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
         inputs=reports.digest(),
         version=version("masquerade"),
         questions=tuple(
-            question_result(
+            masked_question(
                 question,
                 {
                     name: (rows[:, place], codebook.levels[name][place])

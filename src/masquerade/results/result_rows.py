@@ -8,29 +8,13 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from masquerade.results.columns import COLUMNS, NAMES, Cell, numbers
 from masquerade.results.question_figures import Figure
 from masquerade.results.typed_result import SurveyResult
 
-Cell = str | float | None
-
-COLUMNS = (
-    "survey",
-    "question",
-    "option",
-    "estimator",
-    "level",
-    "value",
-    "se",
-    "low",
-    "high",
-    "n",
-    "sampling_error",
-    "mechanism_error",
-    "level_error",
-    "shown",
-)
 MEAN = "(mean)"
 EVERYBODY = "all"
+ANSWERED = "answered"  # of those who answered, where some may not have
 
 # The last four are full-width signs, which spreadsheets read as the plain ones.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -40,21 +24,17 @@ def arrow_table(result: SurveyResult) -> pa.Table:
     """Return the rows of `result_table` as an Arrow table."""
     rows = [[result.survey, *row] for row in _rows(result, str)]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(COLUMNS)
-    names = ("survey", "question", "option", "estimator", "level")
-    types = [pa.string() if name in names else pa.float64() for name in COLUMNS]
-    arrays = [pa.array(c, kind) for c, kind in zip(columns, types, strict=True)]
-    return pa.table(dict(zip(COLUMNS, arrays, strict=True)))
+    arrays = {
+        column.name: pa.array(cells, pa.string() if column in NAMES else pa.float64())
+        for column, cells in zip(COLUMNS, columns, strict=True)
+    }
+    return pa.table(arrays)
 
 
 def result_table(result: SurveyResult) -> str:
     """Return the numbers of a result as CSV (RFC 4180), one a row, safe to open in a spreadsheet.
 
-    ``estimator`` is ``respondent``, ``ivw``, ``eb``, ``likeliest``, ``reported`` (masks and all),
-    ``level`` (people at one level), ``label`` (an inferred label with its probability) or
-    ``strength`` (of an item of pairwise questions). Sums of two parties have neither ``likeliest``
-    nor ``reported``. A row of option ``(mean)`` holds a mean.
-    ``value`` is the unbiased estimate, to compute with; ``shown`` is the one that people read, and
-    is empty where there is no other.
+    The columns are those of `masquerade.results.columns`, which says what each holds.
 
     Examples
     --------
@@ -72,7 +52,7 @@ def result_table(result: SurveyResult) -> str:
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(column.name for column in COLUMNS)
     for row in _rows(result, safe):
         writer.writerow([result.survey, *row])
     return out.getvalue()
@@ -84,41 +64,31 @@ def safe(text: str) -> str:
 
 
 def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cell]]:
+    own = result.estimator
     for question in result.questions:
         name, n = text(question.id), question.n
         for option in question.options:
             label = text(option.label)
-            for estimator, figure in option.estimators.items():
-                yield [name, label, estimator, EVERYBODY, *_numbers(figure, n)]
+            yield [name, label, own, EVERYBODY, *numbers(option.share, n)]
+            if option.of_answered is not None:
+                yield [name, label, ANSWERED, EVERYBODY, *numbers(option.of_answered, n)]
             if not result.split:  # sums of two parties hold no masked report
-                for estimator, share in (
-                    ("likeliest", option.likeliest_share),
-                    ("reported", option.reported_share),
-                ):
-                    yield [name, label, estimator, EVERYBODY, *_alone(share, n)]
+                yield [name, label, "reported", EVERYBODY, *_alone(option.reported_share, n)]
         if question.mean is not None:
-            for estimator, figure in question.mean.estimators.items():
-                yield [name, MEAN, estimator, EVERYBODY, *_numbers(figure, n)]
+            yield [name, MEAN, own, EVERYBODY, *numbers(question.mean.mean, n)]
         for part in question.by_level:
             for here in part.options:
-                yield [name, text(here.label), "level", part.level, *_numbers(here.share, part.n)]
+                yield [name, text(here.label), "level", part.level, *numbers(here.share, part.n)]
             if part.mean is not None:
-                yield [name, MEAN, "level", part.level, *_numbers(part.mean, part.n)]
+                yield [name, MEAN, "level", part.level, *numbers(part.mean, part.n)]
     for row in result.labels:
-        numbers = _alone(row.probability, result.responses)
-        yield [text(row.id), text(row.label or ""), "label", EVERYBODY, *numbers]
+        chance = _alone(row.probability, result.responses)
+        yield [text(row.id), text(row.label), "label", EVERYBODY, *chance]
     for item in result.ranking:
-        ends = (item.strength, item.standard_error, item.low, item.high)
-        rest = (None, None, None, None)
-        numbers = [*ends, result.responses, *rest]
-        yield ["", text(item.item), "strength", EVERYBODY, *numbers]
-
-
-def _numbers(figure: Figure, n: int) -> list[Cell]:
-    ends = (figure.value, figure.standard_error, figure.low, figure.high)
-    parts = (figure.sampling_error, figure.mechanism_error, figure.level_error)
-    return [*ends, n, *parts, figure.shown]
+        ends = (item.low, item.high, item.standard_error)
+        figure = Figure(item.strength, None, *ends, None, None, None)
+        yield ["", text(item.item), "strength", EVERYBODY, *numbers(figure, result.responses)]
 
 
 def _alone(value: float | None, n: int) -> list[Cell]:
-    return [value, None, None, None, n, None, None, None, None]
+    return numbers(Figure(value, *(None,) * 7), n)

@@ -11,28 +11,22 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from masquerade.aggregate.estimates import Quantile, top_probability
 from masquerade.aggregate.noise import TWO_PARTIES
-from masquerade.aggregate.score_intervals import Design, SumEstimate
-from masquerade.estimation.estimate import Estimate, shown_shares
+from masquerade.estimation import Crowd, Quantile, quantile, shown_shares
 from masquerade.exact import Micro
-from masquerade.results.headline import (
-    FEWEST_FOR_HEADLINE,
-    WIDEST_HEADLINE,
-    headline,
-    range_width,
-)
+from masquerade.results.headline import range_width
 from masquerade.results.labels import labelling_items
 from masquerade.results.question_figures import (
+    FEWEST_FOR_HEADLINE,
+    WIDEST_HEADLINE,
     Figure,
-    MeanFigures,
-    OptionFigures,
     PeopleNeeded,
     QuartileFigure,
     QuestionResult,
-    ReportTest,
 )
-from masquerade.results.question_result import CONFIDENCE
+from masquerade.results.question_reports import QuestionReports
+from masquerade.results.question_result import CONFIDENCE, Setting, question_result
+from masquerade.results.sum_reports import SummedPeople, summed_reports
 from masquerade.results.typed_result import (
     AddedNoise,
     BlockNoise,
@@ -45,8 +39,9 @@ from masquerade.results.typed_result import (
     ResultRules,
     SurveyResult,
 )
-from masquerade.surveys import Question, QuestionSums
+from masquerade.surveys import Question
 from masquerade.surveys.codebook import LABEL_TEMPLATE
+from masquerade.surveys.question_encoding import QUARTERS, Counts, NoisySums
 from masquerade.surveys.survey import RESPONDENT, Survey
 from masquerade.surveys.two_parties import expected_margin
 
@@ -91,10 +86,11 @@ def split_result(
     noise, level = survey.split_noise, survey.levels[0]
     cost = level.cost(token)
     rho = Micro.of_amount(noise.rho)
-    design = Design(max(count, 1), CONFIDENCE, population)
-    found = survey.encoding.estimates(sums, noise=noise, design=design) if count else []
-    asked, promise = len(survey.questions), PrintedGuarantee.of(level.guarantee())
+    promise = PrintedGuarantee.of(level.guarantee())
     minimum = survey.two_parties.minimum if survey.two_parties else 0
+    people = SummedPeople(count, population)
+    places = range(len(survey.questions)) if count else ()
+    tables = enumerate(survey.encoding.cross, start=len(survey.questions)) if count else ()
     inputs = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
     return SurveyResult(
         survey=token,
@@ -143,70 +139,29 @@ def split_result(
         inputs=hashlib.sha256(inputs.encode()).hexdigest(),
         version=version("masquerade"),
         questions=tuple(
-            _question(
-                survey,
-                place,
-                one,
-                counts=sums[place],
-                design=design,
-                known=(known or {}).get(one.question),
-            )
-            for place, one in enumerate(found[:asked])
+            _question(survey, place, sums, people, (known or {}).get(survey.questions[place].id))
+            for place in places
         ),
-        cross_tables=tuple(
-            CountedTable(
-                survey.encoding.cross[place],
-                tuple(
-                    CrossCell(label, Figure.of(_estimate(share)))
-                    for label, share in zip(one.symbols, one.shares, strict=True)
-                ),
-            )
-            for place, one in enumerate(found[asked:])
-        ),
-        labels=_labels(survey, sums, design) if count and survey.template == LABEL_TEMPLATE else (),
+        cross_tables=tuple(_table(survey, place, sums[place], people) for place, _ in tables),
+        labels=_labels(survey, sums, people) if count and survey.template == LABEL_TEMPLATE else (),
         ranking=(),
     )
 
 
-def _labels(survey: Survey, sums: Sequence[Sequence[int]], design: Design) -> tuple[ItemLabel, ...]:
-    """Return the label that most people gave each item, by its counts alone.
+def _labels(
+    survey: Survey, sums: Sequence[Sequence[int]], people: SummedPeople
+) -> tuple[ItemLabel, ...]:
+    """Return the label that is surely ahead for each item, by its counts alone.
 
     No single answer is anywhere, so nobody's accuracy can be inferred.
     """
     found = []
     for place, item in enumerate(labelling_items(survey.questions)):
-        labels = len(item.labels)
-        chance = _top_probability(survey, place, sums[place], design, contenders=labels)
-        best = max(range(labels), key=sums[place].__getitem__)
-        found.append(
-            ItemLabel(
-                id=item.id,
-                item=item.text,
-                label=item.labels[best],
-                probability=chance[best],
-                known_label=item.right_answer,
-                orientation_ambiguous=False,
-            )
-        )
+        first = _reports(survey, place, sums, people).ahead()
+        named = None if first is None else first.named
+        label = "" if named is None else item.labels[named]
+        found.append(ItemLabel(item.id, item.text, label, None, item.right_answer, False))
     return tuple(found)
-
-
-def _top_probability(
-    survey: Survey,
-    place: int,
-    counts: Sequence[int],
-    design: Design,
-    *,
-    contenders: int | None = None,
-) -> list[float]:
-    chance = top_probability(
-        counts,
-        variance=float(2 * survey.split_noise.variances[place]),
-        design=design,
-        contenders=contenders,
-    )
-    # Rounding may take a sum of shares above 1.
-    return [min(one, 1.0) for one in chance.tolist()]
 
 
 def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str, Any]:
@@ -253,67 +208,65 @@ def _symbols(survey: Survey, place: int) -> list[str]:
     return [f"{x} x {y}" for x in encoding.symbols(first) for y in encoding.symbols(second)]
 
 
+def _reports(
+    survey: Survey, place: int, sums: Sequence[Sequence[int]], people: SummedPeople
+) -> QuestionReports:
+    encoding = survey.encoding
+    question, variances = survey.questions[place].id, survey.split_noise.variances
+    blocks = [
+        NoisySums(one, float(2 * variance)) for one, variance in zip(sums, variances, strict=True)
+    ]
+    first = len(survey.questions) + len(encoding.cross)
+    states = dict(zip(encoding.states, blocks[first:], strict=True))
+    return summed_reports(encoding.of(question), blocks[place], states.get(question), people)
+
+
 def _question(
     survey: Survey,
     place: int,
-    found: QuestionSums,
-    *,
-    counts: Sequence[int],
-    design: Design,
+    sums: Sequence[Sequence[int]],
+    people: SummedPeople,
     known: Sequence[float] | None,
 ) -> QuestionResult:
-    question, n, noise = survey.questions[place], design.count, survey.split_noise
-    others = found.shares[len(found.answered) :]
+    question, noise, n = survey.questions[place], survey.split_noise, people.count
+    encoding = survey.encoding.of(question.id)
+    reports = _reports(survey, place, sums, people)
     # The part of all people who answered, where others were not asked or did not.
+    answers = len(encoding.symbols) - len(encoding.without)
+    others = reports.shares()[answers:] if encoding.without else ()
     part = min(max(1 - sum(one.value for one in others), 1 / max(n, 1)), 1.0)
     _, margin = expected_margin(noise, place, question, people=max(round(n * part), 1))
-    shares = [_estimate(one) for one in found.shares]
-    top: Sequence[float | None] = [None] * len(shares)
-    if shares and question.parts_of_whole:
-        shares = list(shown_shares(shares))
-        top = _top_probability(survey, place, counts, design, contenders=len(found.answered))
-        top = [*top, *[None] * len(others)]
-    # Answers come first; where there are others, some people did not answer.
-    answered = found.answered if len(found.answered) < len(shares) else ()
-    options = tuple(
-        OptionFigures(
-            label=label,
-            reported_share=share.value,
-            known_share=known[code] if known else None,
-            share=(figure := Figure.of(share)),
-            of_answered=Figure.of(_estimate(answered[code])) if code < len(answered) else None,
-            simultaneous_low=None,
-            simultaneous_high=None,
-            top_probability=top[code],
-            likeliest_share=share.shown,
-            sensitivity=figure,
-            estimators={RESPONDENT: figure},
-        )
-        for code, (label, share) in enumerate(zip(found.symbols, shares, strict=True))
-    )
-    mean = None
-    if found.mean is not None:
-        figure = Figure.of(_estimate(found.mean))
-        mean = MeanFigures(figure, None, figure, {RESPONDENT: figure})
-    return QuestionResult(
-        id=question.id,
-        text=question.text,
-        kind=question.kind,
-        unit=getattr(question, "unit", ""),
-        n=n,
-        n_by_level={TWO_PARTIES: n},
+    setting = Setting(
         estimator=RESPONDENT,
         mechanism=f"{TWO_PARTIES}:variance={2 * noise.variances[place]}",
-        options=options,
-        heterogeneity=None,
-        # What is ill-formed was refused by its proof, and a sum shows nothing more of anybody.
-        plausibility=ReportTest(None, doubtful=False, reason=None),
-        mean=mean,
-        quartiles=None if found.quartiles is None else tuple(map(_quartile, found.quartiles)),
-        forecast_standard_error=margin / float(ndtri(0.5 + CONFIDENCE / 2)),
-        headline=headline(options, mean, n, question),
-        precision=_people_needed(survey, place, question, part=part),
-        by_level=(),
+        n_by_level={TWO_PARTIES: n},
+        forecast=margin / float(ndtri(0.5 + CONFIDENCE / 2)),
+        needed=_people_needed(survey, place, question, part=part),
+        known=known,
+    )
+    quartiles = None
+    ends = encoding.ends if isinstance(encoding, Counts) else None
+    if ends is not None:
+        quartiles = tuple(
+            _quartile(quantile(reports.crowd, ends, float(share))) for share in QUARTERS
+        )
+    return question_result(question, reports, encoding.symbols, setting, quartiles=quartiles)
+
+
+def _table(survey: Survey, place: int, sums: Sequence[int], people: SummedPeople) -> CountedTable:
+    """Return a table that was counted as such, with noise of its own."""
+    first, second = survey.encoding.cross[place - len(survey.questions)]
+    variance = float(2 * survey.split_noise.variances[place])
+    crowd = Crowd.of([people.sums(sums, variance)])
+    names = survey.encoding.symbols
+    labels = [f"{x} x {y}" for x in names(first) for y in names(second)]
+    shares = shown_shares(crowd.shares().estimates(CONFIDENCE))
+    return CountedTable(
+        (first, second),
+        tuple(
+            CrossCell(label, Figure.of(share, people.count))
+            for label, share in zip(labels, shares, strict=True)
+        ),
     )
 
 
@@ -337,19 +290,6 @@ def _people_needed(survey: Survey, place: int, question: Question, *, part: floa
         low, high = (low, people) if margin <= wanted else (people + 1, high)
     people = math.ceil(low / part)
     return PeopleNeeded(people, {TWO_PARTIES: people})
-
-
-def _estimate(found: SumEstimate) -> Estimate:
-    return Estimate(
-        found.value,
-        found.standard_error,
-        found.sampling_error,
-        found.noise_error,
-        found.low,
-        found.high,
-        0.0,
-        found.shown,
-    )
 
 
 def split_methods(result: SurveyResult) -> list[str]:

@@ -116,12 +116,24 @@ class CountedTable(JsonValue):
 
 @dataclass(frozen=True, slots=True)
 class ItemLabel(JsonValue):
-    """The inferred label of an item."""
+    """The inferred label of an item.
+
+    Attributes
+    ----------
+    id, item : str
+    label : str
+        Empty where none is clearly ahead.
+    probability : float or None
+        None of counts of two parties, of which a label that stands here is surely ahead.
+    known_label : str or None
+    orientation_ambiguous : bool
+        Whether all labels may be swapped together.
+    """
 
     id: str
     item: str
     label: str
-    probability: float
+    probability: float | None
     known_label: str | None
     orientation_ambiguous: bool
 

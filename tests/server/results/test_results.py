@@ -139,8 +139,6 @@ def test_the_estimator_is_fixed_by_the_definition(sqlite_services: Services) -> 
     assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
     found = sqlite_services.results.result(sqlite_services.surveys.close(survey)).to_json()
     assert found["estimator"] == "respondent"
-    option = found["questions"][0]["options"][0]
-    assert option["value"] == option["estimators"]["respondent"]["value"]
 
 
 @pytest.mark.parametrize("estimator", ["eb", "respondent", "ivw"])
@@ -225,7 +223,7 @@ def test_cross_tables_over_http(closed: tuple[Site, str]) -> None:
         headers={"Accept": "*/*"},
     )
     assert wrong.status_code == 422
-    assert "masks numbers" in wrong.json()["detail"]
+    assert "masked one by one" in wrong.json()["detail"]
 
 
 def test_only_results_of_published_surveys_are_public(closed: tuple[Site, str]) -> None:
@@ -253,7 +251,6 @@ def test_the_page_shows_the_result(closed: tuple[Site, str]) -> None:
     for kind in REPORT_FORMATS:
         assert f'href="{address}/reports.{kind}"' in page
     tests = [q["heterogeneity"] for q in found["questions"]]
-    tests += [q["mean"]["heterogeneity"] for q in found["questions"] if q["mean"]]
     differ = any(test["differ"] for test in tests)
     assert ("answered differently" in page) == differ
     for question in found["questions"]:

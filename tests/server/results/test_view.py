@@ -34,42 +34,32 @@ def shown(services: Services, *questions: Question, people: int = 24, **asked: A
     return result_view(closed.survey, result), result.to_json()
 
 
-def test_every_estimator_is_there(sqlite_services: Services) -> None:
-    """The one that was fixed comes first; each question has a part for each."""
-    view, result = shown(sqlite_services, levels=("high", "medium"), estimator="ivw")
-    names = [one.name for one in view.estimators]
-    assert names == ["ivw", "eb", "respondent", "mle"]
-    assert [one.headline for one in view.estimators] == [True, False, False, False]
+def test_bars_are_the_shares_of_the_result(sqlite_services: Services) -> None:
+    """Each option has a bar, or its interval alone; how levels are put together is said."""
+    view, result = shown(sqlite_services, levels=("high", "medium"))
+    assert view.level_words.startswith("We allow that people at no level differ")
     for question, found in zip(view.questions, result["questions"], strict=True):
-        assert [part.estimator for part in question.views] == names
-        for part in question.views[:3]:
-            for row, option in zip(part.bars, found["options"], strict=True):
-                assert row.value == option["estimators"][part.estimator]["shown"]
-        likeliest = [row.value for row in question.views[3].bars]
-        assert likeliest == [option["likeliest_share"] for option in found["options"]]
-
-
-def test_one_level_has_one_estimate(sqlite_services: Services) -> None:
-    """Where all estimators are the same, there is one beside the likeliest shares."""
+        for row, option in zip(question.bars, found["options"], strict=True):
+            assert (row.value, row.low, row.high) == (
+                option["shown"],
+                option["low"],
+                option["high"],
+            )
     view, _ = shown(sqlite_services)
-    assert [one.name for one in view.estimators] == ["eb", "mle"]
-    view, _ = shown(sqlite_services, QUESTIONS[2])
-    assert [one.name for one in view.estimators] == ["eb"]
+    assert view.level_words == ""
 
 
 def test_means_stand_on_the_scale_that_was_asked(sqlite_services: Services) -> None:
     """Everybody comes first, then each level with its people; the axis is the question's."""
     view, result = shown(sqlite_services, levels=("high", "medium"))
-    mean = view.questions[1].views[0].mean
+    mean = view.questions[1].mean
     assert (mean.axis.low, mean.axis.high) == (1, 5)
     assert [row.label for row in mean.rows] == ["Everybody", "high", "medium"]
     assert [row.people_there for row in mean.rows] == [None, 12, 12]
     assert mean.everybody.value == result["questions"][1]["mean"]["shown"]
-    hours = view.questions[2].views[0].mean
-    assert hours.everybody.text.endswith(" hours")
-    likeliest = view.questions[2].views[3]
-    assert "by “Balanced”" in likeliest.note
-    assert likeliest.mean.everybody.text == hours.everybody.text
+    hours = view.questions[2]
+    assert hours.headline.kind in ("interval", "estimate")
+    assert hours.mean.everybody.between.endswith(" hours")
 
 
 def test_few_people_at_a_level_are_not_shown_apart(sqlite_services: Services) -> None:
@@ -77,24 +67,20 @@ def test_few_people_at_a_level_are_not_shown_apart(sqlite_services: Services) ->
     view, _ = shown(sqlite_services, people=8, levels=("high", "medium"))
     for question in view.questions:
         assert question.by_level == []
-        for part in question.views:
-            assert part.mean is None or len(part.mean.rows) == 1
+        assert question.mean is None or len(question.mean.rows) == 1
 
 
 def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_services: Services) -> None:
-    """Parts are of the shown estimate's variance; the top answer's probability is the result's."""
+    """Parts are of the variance of the option with the largest share."""
     view, result = shown(sqlite_services, levels=("high", "medium"))
     found = result["questions"][0]["options"]
     best = max(found, key=lambda option: float(option["value"]))
-    sure = view.questions[0].views[0].sure
+    sure = view.questions[0].sure
     assert sure.of == best["label"]
-    assert sure.top == best["top_probability"]
     assert sum(part.part for part in sure.errors) == pytest.approx(1, abs=2e-3)
     errors = {part.name: part.part for part in sure.errors}
     total = best["sampling_error"] ** 2 + best["mechanism_error"] ** 2 + best["level_error"] ** 2
     assert errors["Masks"] == pytest.approx(best["mechanism_error"] ** 2 / total)
-    other = view.questions[0].views[1].sure
-    assert (other.top, other.together, other.sensitivity) == (None, None, None)
 
 
 def test_pairs_asked_in_the_same_words_can_be_told_apart(sqlite_services: Services) -> None:
@@ -139,7 +125,7 @@ def test_shares_of_a_question_add_to_100() -> None:
         ]
     )
     assert [row.text for row in rows] == ["34 %", "33 %", "33 %", "about 0 %", "about 0 %"]
-    assert [row.unbiased for row in rows] == ["43 %", "43 %", "44 %", "−33 %", "3 %"]
+    assert [row.cells[0] for row in rows] == ["43 %", "43 %", "44 %", "−33 %", "3 %"]
     assert rows[0].between == "33 to 34 %"  # outwards, so that it holds what is shown
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHUNK = 5000
 
 #: Under which results are kept; pages read no other form, so earlier ones are computed anew.
-_FORM = "result-2"
+_FORM = "result-3"
 
 
 @dataclass(frozen=True, slots=True)

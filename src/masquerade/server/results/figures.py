@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from masquerade.results import Figure
+    from masquerade.results.columns import Column
 
 #: Of the width, kept free at both ends so that a dot at an end is whole.
 _MARGIN = 0.025
@@ -87,17 +88,12 @@ class Row:
     label: str
     value: float | None  # the possible estimate, where the chart has its bar or dot
     text: str
-    unbiased: str
     low: float | None
     high: float | None
     between: str
-    # Standard errors by source, in words.
-    people: str
-    masks: str
-    levels: str
+    cells: tuple[str, ...]  # of `page_columns`
     reported: float | None = None  # share of the reports
     known: float | None = None  # of made-up people
-    top: float | None = None
     people_there: int | None = None  # where the line is of one level
     whole: bool = False  # whether it is of everybody, among lines of levels
 
@@ -118,6 +114,13 @@ class Figures:
     digits: int
     unit: str = ""
     parts: bool = True  # whether the shares are parts of a whole and add to 100 %
+    split: bool = False  # whether two parties added up the answers
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        from masquerade.results.columns import page_columns
+
+        return page_columns(split=self.split)
 
     def text(self, value: float | None) -> str:
         """Return a value that a person reads, in words."""
@@ -164,13 +167,10 @@ class Figures:
             label=label,
             value=figure.shown,
             text=text,
-            unbiased=self.margin(figure.value),
             low=figure.low,
             high=figure.high,
             between=self.between(figure.low, figure.high),
-            people=self.margin(figure.sampling_error),
-            masks=self.margin(figure.mechanism_error),
-            levels=self.margin(figure.level_error),
+            cells=tuple(self.margin(one.of(figure)) for one in self._columns if one.of),
         )
 
     def rows(self, options: Sequence[tuple[str, Figure]]) -> list[Row]:
@@ -179,12 +179,11 @@ class Figures:
             return [self.row(label, one) for label, one in options]
         from masquerade.results.headline import whole_percents
 
-        shown = [one.shown or 0.0 for _, one in options]
+        shown = [one.shown for _, one in options if one.shown is not None]
+        percents = iter(whole_percents(shown, digits=self.digits))
         return [
-            self.row(label, one, percent=percent)
-            for (label, one), percent in zip(
-                options, whole_percents(shown, digits=self.digits), strict=True
-            )
+            self.row(label, one, percent=None if one.shown is None else next(percents))
+            for label, one in options
         ]
 
     def _number(self, value: float) -> str:

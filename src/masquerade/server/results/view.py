@@ -9,53 +9,22 @@ from typing import TYPE_CHECKING
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.results.figures import Axis, Figures, Row
 from masquerade.surveys import Question
-from masquerade.surveys.survey import Survey
+from masquerade.surveys.survey import EB, IVW, RESPONDENT, Survey
 
 if TYPE_CHECKING:
     from masquerade.results import Figure, QuestionResult, SurveyResult
     from masquerade.results.question_figures import OptionFigures
     from masquerade.results.typed_result import ItemStrength
 
-LIKELIEST = "mle"
 #: People below which a page says that intervals are wide.
 FEW = 30
 
-#: Name on the page and one sentence, for each.
-ESTIMATOR_WORDS = {
-    "eb": (
-        "Balanced",
-        "Levels are drawn towards each other, the noisier the more, and then count by their share "
-        "of the people.",
-    ),
-    "respondent": (
-        "Everybody alike",
-        "Each level counts by its share of the people: right however level and opinion go "
-        "together, but noisy.",
-    ),
-    "ivw": (
-        "Sharpest",
-        "Who is masked less counts more: precise where level and opinion have nothing to do with "
-        "each other, wrong where they have.",
-    ),
-    LIKELIEST: (
-        "Likeliest shares",
-        "The shares between 0 and 100 % under which the reports are likeliest: a little off near "
-        "the ends, and without an interval.",
-    ),
+#: How levels are put together, in one sentence.
+LEVEL_WORDS = {
+    EB: "We allow that people at no level differ from everybody by more than 15 points of 100.",
+    RESPONDENT: "People at each level may answer in whatever way.",
+    IVW: "People at all levels are taken to answer alike.",
 }
-
-_SUMS = ("Estimate", "What two parties added up, with the noise of both.")
-_ONE_LEVEL = ("Estimate", "The masks, whose probabilities are known exactly, are taken out.")
-
-
-@dataclass(frozen=True, slots=True)
-class EstimatorChoice:
-    """An estimator by which a page can show a result."""
-
-    name: str
-    title: str
-    says: str
-    headline: bool  # whether it was fixed before anybody answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +39,7 @@ class ErrorPart:
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """The sources of an estimate's error and the ways to reduce it, in words."""
+    """The sources of an estimate's error, and what would make it smaller, in words."""
 
     interval: str
     forecast: str
@@ -79,10 +48,7 @@ class Certainty:
     more: tuple[tuple[int, str], ...] = ()
     margin: str = ""
     unmasked: int | None = None
-    sensitivity: tuple[str, str] | None = None
     of: str | None = None  # the option whose share it is
-    among: str = ""
-    top: float | None = None
     together: str | None = None
 
 
@@ -100,32 +66,20 @@ class MeanView:
 
 
 @dataclass(frozen=True, slots=True)
-class EstimatorView:
-    """A question by one estimator."""
-
-    estimator: str
-    axis: Axis
-    bars: list[Row]
-    answered: list[Row]  # of those who answered, where some did not
-    mean: MeanView | None
-    top: Row | None
-    headline: str
-    instead: str  # the interval, where it stands for the estimate
-    sure: Certainty | None
-    note: str = ""
-
-    @property
-    def among(self) -> str:
-        """The group that the headline's shares are of, where it is not everybody."""
-        return "of those who answered" if self.answered else ""
-
-
-@dataclass(frozen=True, slots=True)
 class OptionLevels:
     """An option with its share at every level that is shown."""
 
     label: str
     rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineView:
+    """The statement that stands first, in words."""
+
+    kind: str
+    large: str
+    small: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +94,12 @@ class QuestionView:
     differ: float | None
     doubt: str | None
     narrower: str
-    views: list[EstimatorView]
+    headline: HeadlineView
+    axis: Axis
+    bars: list[Row]
+    answered: list[Row]  # of those who answered, where some did not
+    mean: MeanView | None
+    sure: Certainty | None
     by_level: list[OptionLevels]
     levels: Mapping[str, int | None]
     quartiles: list[tuple[str, str, str]]
@@ -173,7 +132,7 @@ class ResultView:
     description: str
     in_clear: bool
     few: bool
-    estimators: list[EstimatorChoice]
+    level_words: str
     questions: list[QuestionView]
     cross: list[CrossView]
     ranking: list[RankingGroup]
@@ -186,6 +145,14 @@ class ResultView:
         return self.result.split
 
     @property
+    def headings(self) -> list[str]:
+        """Headings of the columns of a table beside estimate and interval."""
+        from masquerade.results.columns import page_columns
+
+        masks = "noise" if self.split else "masks"
+        return [one.heading.format(masks=masks) for one in page_columns(split=self.split)]
+
+    @property
     def differing(self) -> list[str]:
         """Questions that levels answer differently."""
         from masquerade.results.methods import quoted
@@ -194,25 +161,25 @@ class ResultView:
 
     @property
     def doubtful(self) -> list[str]:
-        """Questions with reports that honest devices do not send."""
+        """Questions whose reports honest devices do not send."""
         from masquerade.results.methods import quoted
 
         return [quoted(one.short) for one in self.questions if one.doubt]
 
 
 def result_view(survey: Survey, result: SurveyResult) -> ResultView:
-    """Return the contents of a page of results for a `ResultCache.result`."""
+    """Return the content of a page of results, from `ResultCache.result`."""
     from masquerade.results import bibliography, methods_text
 
     by_id = {question.id: question for question in survey.questions}
-    estimators = _estimators(result)
+    several = len(result.levels) > 1 and bool(result.questions)
     return ResultView(
         result=result,
         description=survey.description,
         in_clear=any(level.name == CLEAR for level in result.levels),
         few=0 < result.responses < FEW,
-        estimators=estimators,
-        questions=[_question(by_id[one.id], one, result, estimators) for one in result.questions],
+        level_words=LEVEL_WORDS[result.estimator] if several else "",
+        questions=[_question(by_id[one.id], one, result) for one in result.questions],
         cross=_cross_tables(survey, result),
         ranking=_ranking(result.ranking),
         methods=methods_text(result),
@@ -220,49 +187,66 @@ def result_view(survey: Survey, result: SurveyResult) -> ResultView:
     )
 
 
-def _estimators(result: SurveyResult) -> list[EstimatorChoice]:
-    def choice(name: str, words: tuple[str, str]) -> EstimatorChoice:
-        return EstimatorChoice(name, *words, headline=name == result.estimator)
-
-    if result.split:
-        return [choice(result.estimator, _SUMS)]
-    if result.labels:  # a labelling task has many items, and its labels are what counts
-        return [choice(result.estimator, ESTIMATOR_WORDS[result.estimator])]
-    if len(result.levels) == 1:
-        found = [choice(result.estimator, _ONE_LEVEL)]
-    else:
-        rest = [name for name in ESTIMATOR_WORDS if name not in (LIKELIEST, result.estimator)]
-        found = [choice(name, ESTIMATOR_WORDS[name]) for name in (result.estimator, *rest)]
-    if any(question.options for question in result.questions):
-        found.append(choice(LIKELIEST, ESTIMATOR_WORDS[LIKELIEST]))
-    return found
-
-
-def _question(
-    question: Question,
-    found: QuestionResult,
-    result: SurveyResult,
-    estimators: Sequence[EstimatorChoice],
-) -> QuestionView:
-    parts = question.parts_of_whole
-    shares = Figures(True, Axis(0, 1, percent=True), _share_digits(found.options), parts=parts)
-    mean = _of_mean(question, found)
-    tests = [found.heterogeneity, found.mean and found.mean.heterogeneity]
-    differ = [test.probability for test in tests if test and test.differ]
+def _question(question: Question, found: QuestionResult, result: SurveyResult) -> QuestionView:
+    shares = Figures(
+        True,
+        Axis(0, 1, percent=True),
+        _share_digits(found.options),
+        parts=question.parts_of_whole,
+        split=result.split,
+    )
+    mean = _of_mean(question, found, split=result.split)
+    test = found.heterogeneity
+    bars = [
+        replace(row, reported=option.reported_share, known=option.known_share)
+        for row, option in zip(
+            shares.rows([(option.label, option.share) for option in found.options]),
+            found.options,
+            strict=True,
+        )
+    ]
     return QuestionView(
         id=found.id,
         text=found.text,
         short=question.short_text,
         kind=found.kind,
         n=found.n,
-        differ=min(differ, default=None),
+        differ=test.probability if test is not None and test.differ else None,
         doubt=found.plausibility.reason,
         narrower=_narrower(found),
-        views=[_view(one.name, found, result, shares, mean) for one in estimators],
+        headline=_headline(found, mean or shares),
+        axis=shares.axis,
+        bars=bars,
+        answered=_of_answered(found, shares),
+        mean=_mean_view(found, mean),
+        sure=_sure(found, result, shares, mean),
         by_level=_levels_of_options(found, shares),
         levels=found.n_by_level,
         quartiles=_quartiles(found, mean),
     )
+
+
+def _headline(found: QuestionResult, figures: Figures) -> HeadlineView:
+    """Return the headline: the mean, the option that is ahead, or those that may be."""
+    from masquerade.results import sentence
+
+    said = found.headline
+    between = figures.between(said.low, said.high, "and")
+    point = "" if said.shown is None else figures.text(said.shown)
+    if said.kind in ("several", "level", "nothing"):
+        large, _, small = sentence(found).partition("; ")
+        return HeadlineView(said.kind, large, small)
+    if said.kind == "few":
+        return HeadlineView(said.kind, "too few responses")
+    if said.option is None:
+        called = "mean rating" if found.kind == "rating" else "mean"
+        if point:
+            return HeadlineView(said.kind, point, f"{called}, between {between}")
+        return HeadlineView(said.kind, f"between {between}", called)
+    among = " of those who answered" if found.asked_of_some else ""
+    share = f"{point}{among}, between {between}" if point else f"between {between}{among}"
+    small = f"95 % sure of the order; {share}"
+    return HeadlineView(said.kind, f"{said.option} is ahead", small)
 
 
 def _quartiles(found: QuestionResult, figures: Figures | None) -> list[tuple[str, str, str]]:
@@ -277,92 +261,10 @@ def _quartiles(found: QuestionResult, figures: Figures | None) -> list[tuple[str
     ]
 
 
-def _view(
-    estimator: str,
-    found: QuestionResult,
-    result: SurveyResult,
-    shares: Figures,
-    mean: Figures | None,
-) -> EstimatorView:
-    """Return a question by one estimator."""
-    from masquerade.results.headline import FEW as FEW_RESPONSES
-    from masquerade.results.headline import FEWEST_FOR_HEADLINE, headline_kind
-
-    own = estimator == result.estimator
-    # The likeliest shares have no interval, so errors are taken from the headline's estimator.
-    used = result.estimator if estimator == LIKELIEST else estimator
-    figures = [_figure(option, estimator) for option in found.options]
-    bars = [
-        replace(
-            row,
-            reported=option.reported_share,
-            known=option.known_share,
-            top=option.top_probability if own else None,
-        )
-        for row, option in zip(
-            shares.rows([(o.label, f) for o, f in zip(found.options, figures, strict=True)]),
-            found.options,
-            strict=True,
-        )
-    ]
-    answered = _of_answered(found, shares)
-    among = [option.of_answered for option in found.options if option.of_answered]
-    # By the unbiased values, so that ties at 0 hide no order; of those who answered, and of nobody
-    # where noise leaves none.
-    order = [one.value or 0.0 for one in (among[: len(answered)] if among else figures)]
-    best = max(range(len(order)), key=order.__getitem__, default=None)
-    kind, instead, sure, note = (
-        FEW_RESPONSES if found.n < FEWEST_FOR_HEADLINE else "nothing",
-        *("", None, ""),
-    )
-    if mean is not None and found.mean is not None:
-        figure = found.mean.estimators[used]
-        kind = headline_kind(figure, found.n, width=mean.axis.high - mean.axis.low)
-        instead = mean.between(figure.low, figure.high, "and")
-        sure = _certainty(mean, figure, found.mean.sensitivity, found, result, used)
-        if estimator == LIKELIEST:
-            title = _estimators(result)[0].title
-            note = f"A mean has no likeliest shares; the one above is by “{title}”."
-    elif best is not None and estimator != LIKELIEST:
-        option = found.options[best]
-        figure = among[best] if answered else figures[best]
-        kind = headline_kind(figure, found.n, width=1)
-        instead = shares.between(figure.low, figure.high, "and")
-        ends = option.simultaneous_low, option.simultaneous_high
-        sure = replace(
-            _certainty(shares, figure, option.sensitivity, found, result, used),
-            of=option.label,
-            among="of those who answered" if answered else "",
-            top=option.top_probability if own else None,
-            together=shares.between(*ends) if own else None,
-        )
-    return EstimatorView(
-        estimator=estimator,
-        axis=shares.axis,
-        bars=bars,
-        answered=answered,
-        mean=_mean_view(found, mean, used),
-        top=None if best is None else (answered or bars)[best],
-        headline=kind,
-        instead=instead,
-        sure=sure,
-        note=note,
-    )
-
-
-def _figure(option: OptionFigures, estimator: str) -> Figure:
-    from masquerade.results import Figure
-
-    if estimator != LIKELIEST:
-        return option.estimators[estimator]
-    share = option.likeliest_share
-    return Figure(share, share, None, None, None, None, None, None)
-
-
-def _mean_view(found: QuestionResult, figures: Figures | None, estimator: str) -> MeanView | None:
+def _mean_view(found: QuestionResult, figures: Figures | None) -> MeanView | None:
     if figures is None or found.mean is None:
         return None
-    everybody = figures.row("Everybody", found.mean.estimators[estimator])
+    everybody = figures.row("Everybody", found.mean.mean)
     apart = (
         replace(figures.row(level.level, level.mean), people_there=level.n)
         for level in found.by_level
@@ -372,15 +274,28 @@ def _mean_view(found: QuestionResult, figures: Figures | None, estimator: str) -
     return MeanView(figures.axis, (replace(everybody, known=known, whole=True), *apart))
 
 
+def _sure(
+    found: QuestionResult, result: SurveyResult, shares: Figures, mean: Figures | None
+) -> Certainty | None:
+    """Return the sources of the error of a question's first figure."""
+    if mean is not None and found.mean is not None:
+        return _certainty(mean, found.mean.mean, found, result)
+    options = [(one.of_answered or one.share, one) for one in found.options]
+    known = [(one.value, one, option) for one, option in options if one.value is not None]
+    if not known:
+        return None
+    _, figure, option = max(known, key=lambda row: row[0])
+    return replace(
+        _certainty(shares, figure, found, result),
+        of=option.label,
+        together=shares.between(option.simultaneous_low, option.simultaneous_high),
+    )
+
+
 def _certainty(
-    figures: Figures,
-    figure: Figure,
-    wider: Figure,
-    found: QuestionResult,
-    result: SurveyResult,
-    estimator: str,
+    figures: Figures, figure: Figure, found: QuestionResult, result: SurveyResult
 ) -> Certainty:
-    """Return the sources of a figure's error and the ways to reduce it."""
+    """Return the sources of an error, and the means that would make it smaller."""
     from masquerade.results import outlook
 
     sure = Certainty(
@@ -388,9 +303,6 @@ def _certainty(
         forecast=figures.spread(found.forecast_standard_error),
         error=figures.spread(figure.standard_error),
     )
-    if estimator == "eb" and len(found.n_by_level) > 1:
-        ends = figures.between(wider.low, wider.high)
-        sure = replace(sure, sensitivity=(figures.text(wider.shown), ends))
     outcome = outlook(figure, found.n, confidence=result.confidence)
     if outcome is None or figure.errors is None:
         return sure
@@ -416,18 +328,10 @@ def _certainty(
 
 
 def _of_answered(found: QuestionResult, shares: Figures) -> list[Row]:
-    """Return each answer with its share among actual answers, where some people skipped."""
-    some = [
-        (option, option.of_answered) for option in found.options if option.of_answered is not None
-    ]
+    """Return each answer with its share of those who answered, where some did not."""
+    some = [(one.label, one.of_answered) for one in found.options if one.of_answered is not None]
     # Noise can leave nobody who seems to have answered: then there is no share of them.
-    if any(figure.shown is None for _, figure in some):
-        return []
-    rows = shares.rows([(option.label, figure) for option, figure in some])
-    return [
-        replace(row, top=option.top_probability)
-        for row, (option, _) in zip(rows, some, strict=True)
-    ]
+    return [] if any(figure.value is None for _, figure in some) else shares.rows(some)
 
 
 def _cross_tables(survey: Survey, result: SurveyResult) -> list[CrossView]:
@@ -468,7 +372,7 @@ def _levels_of_options(found: QuestionResult, shares: Figures) -> list[OptionLev
 
 
 def _narrower(found: QuestionResult) -> str:
-    """Return the number of people that narrows an interval to a quarter of the range, in words."""
+    """Return in words what would make a wide interval a quarter of the range."""
     needed = found.precision
     masked = {name: people for name, people in needed.by_level.items() if name != CLEAR}
     best = min(masked, key=masked.__getitem__, default=None)
@@ -483,14 +387,14 @@ def _narrower(found: QuestionResult) -> str:
     return f"{words}."
 
 
-def _of_mean(question: Question, found: QuestionResult) -> Figures | None:
+def _of_mean(question: Question, found: QuestionResult, *, split: bool) -> Figures | None:
     if found.mean is None or found.mean.mean.value is None:
         return None
     if question.lattice is None:
         return None
     low, high = float(question.lattice.low), float(question.lattice.high)
     digits = 2 if high - low <= 20 else 1 if high - low <= 1000 else 0
-    return Figures(False, Axis(low, high), digits, found.unit)
+    return Figures(False, Axis(low, high), digits, found.unit, split=split)
 
 
 def _share_digits(options: Sequence[OptionFigures]) -> int:

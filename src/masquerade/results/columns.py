@@ -1,0 +1,80 @@
+"""Columns of a result's table: order, names and texts, for files, pages and documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from masquerade.results.question_figures import Figure
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table, in which each row is a figure.
+
+    Attributes
+    ----------
+    name : str
+        In files and frames.
+    text : str
+        What it holds, for the documentation.
+    of : callable or None
+        Gives its number of a figure; None of what names the row.
+    heading : str
+        On pages, whose tables have the columns that have one; with ``{masks}`` for what was added.
+    """
+
+    name: str
+    text: str
+    of: Callable[[Figure], float | None] | None = None
+    heading: str = ""
+
+
+NAMES = (
+    Column("survey", "the survey's token"),
+    Column("question", "the question's id; empty for items of pairs"),
+    Column("option", "the option, or `(mean)`; an item of pairs"),
+    Column(
+        "estimator",
+        "the survey's own; `answered`: of those who answered; `reported`: masks and all; `level`; "
+        "`label`: an inferred label, with its probability; `strength`: of an item of pairs",
+    ),
+    Column("level", "`all`, or the level of an estimate of one level"),
+)
+COUNT = Column("n", "people")
+FIGURES = (
+    Column("value", "the unbiased estimate, to compute with", lambda f: f.value, "Unbiased"),
+    Column("se", "its standard error", lambda f: f.standard_error),
+    Column("low", "lower end of the interval", lambda f: f.low),
+    Column("high", "upper end of the interval", lambda f: f.high),
+    Column("sampling_error", "error by who answered", lambda f: f.sampling_error, "± people"),
+    Column("mechanism_error", "error by masks or noise", lambda f: f.mechanism_error, "± {masks}"),
+    Column("level_error", "error by how levels may differ", lambda f: f.level_error, "± levels"),
+    Column("shown", "the estimate that people read; empty where there is none", lambda f: f.shown),
+)
+#: All columns of files, in their order; the number of people stands after the interval.
+COLUMNS = (*NAMES, *FIGURES[:4], COUNT, *FIGURES[4:])
+
+
+def numbers(figure: Figure, n: int) -> list[Cell]:
+    """Return the cells of a figure, from the value on."""
+    cells = [None if column.of is None else column.of(figure) for column in FIGURES]
+    return [*cells[:4], n, *cells[4:]]
+
+
+def page_columns(*, split: bool) -> tuple[Column, ...]:
+    """Return the columns that a page's table has beside estimate and interval."""
+    # Between two parties there are no levels.
+    return tuple(
+        column
+        for column in FIGURES
+        if column.heading and not (split and column.name == "level_error")
+    )
+
+
+def documented() -> str:
+    """Return the columns as a table of the documentation."""
+    lines = ["| column | what it holds |", "|---|---|"]
+    return "\n".join([*lines, *(f"| `{one.name}` | {one.text} |" for one in COLUMNS)])

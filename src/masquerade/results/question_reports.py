@@ -1,0 +1,464 @@
+"""The reports to one question as its figures need them, whatever its kind and its trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from masquerade.estimation import (
+    ALIKE,
+    OWN,
+    WITHIN,
+    Ahead,
+    Counts,
+    Crowd,
+    Estimate,
+    Figures,
+    Numbers,
+    Plausibility,
+    Table,
+    Test,
+    first_options,
+    levels_alike,
+    number_plausibility,
+    ratios,
+    share_plausibility,
+    shown_shares,
+)
+from masquerade.estimation.figures import CONFIDENCE
+from masquerade.estimation.reports import Worths
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.mechanisms import (
+    BitwiseResponse,
+    CategoricalMechanism,
+    DiscreteGaussian,
+)
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
+from masquerade.surveys import Question
+from masquerade.surveys.survey import EB, IVW, RESPONDENT
+
+#: How far a level's own figure may be from everybody's, in widths of the range, by estimator.
+BOUNDS = {EB: WITHIN, RESPONDENT: OWN, IVW: ALIKE}
+
+#: For each level, the reports to a question and their mechanism.
+Sent = Mapping[str, tuple[Integers, DeviceMechanism]]
+
+
+class QuestionReports(Protocol):
+    """The reports to a question, from which its figures follow.
+
+    Attributes
+    ----------
+    crowd : Crowd
+        Of the people by the answer that they gave, where it is one; else by their first option.
+    """
+
+    @property
+    def crowd(self) -> Crowd:
+        """The people, for their number and levels."""
+        ...
+
+    @property
+    def plausibility(self) -> Plausibility | None:
+        """Whether honest devices send such reports; None of sums, whose proofs were checked."""
+        ...
+
+    @property
+    def reported(self) -> list[float]:
+        """Share of the reports with each option, masks and all."""
+        ...
+
+    def shares(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return the share of people behind each option; none for numbers."""
+        ...
+
+    def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return the share of each option among those who answered, where some may not have."""
+        ...
+
+    def mean_figures(self) -> Figures | None:
+        """Return the mean, of those who answered, where answers have scores."""
+        ...
+
+    def share_figures(self, place: int) -> Figures:
+        """Return the share of one option, of those who answered."""
+        ...
+
+    def ahead(self) -> Ahead | None:
+        """Return which option is ahead, or may be; None where options are no rivals."""
+        ...
+
+    def levels_alike(self) -> Test:
+        """Test whether levels have the same figures."""
+        ...
+
+    def at_level(self, place: int) -> QuestionReports:
+        """Return the reports of one level by themselves."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerReports:
+    """Reports to a question with one answer each: counts of each level, or of two parties.
+
+    Attributes
+    ----------
+    crowd : Crowd
+    reported_share : float array
+    answers : int
+        Number of answers; symbols after them are of those who did not answer.
+    scores : tuple of float or None
+        Of the answers.
+    low, high : float
+        Ends of their range.
+    plausibility : Plausibility or None
+        Of masked reports.
+    """
+
+    crowd: Crowd
+    reported_share: Floats
+    answers: int
+    scores: tuple[float, ...] | None
+    low: float = 0.0
+    high: float = 1.0
+    plausibility: Plausibility | None = None
+
+    @property
+    def reported(self) -> list[float]:
+        """Share of the reports with each option, masks and all."""
+        share: list[float] = self.reported_share.tolist()
+        return share
+
+    @cached_property
+    def _shares(self) -> Figures:
+        return self.crowd.shares()
+
+    @property
+    def _whole(self) -> Floats:
+        return (np.arange(self.crowd.symbols) < self.answers).astype(np.float64)
+
+    def shares(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return the share of people behind each option."""
+        return shown_shares(self._shares.estimates(confidence))
+
+    def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return the share of each option among those who answered."""
+        if self.answers == self.crowd.symbols:
+            return ()
+        part = np.eye(self.crowd.symbols)[: self.answers]
+        found = ratios(self.crowd, part, self._whole).estimates(confidence)
+        return shown_shares(found) if np.isfinite([one.value for one in found]).all() else found
+
+    def mean_figures(self) -> Figures | None:
+        """Return the mean of those who answered."""
+        if self.scores is None:
+            return None
+        score = np.zeros(self.crowd.symbols)
+        score[: self.answers] = self.scores
+        if self.answers == self.crowd.symbols:
+            return self.crowd.mean(score.tolist())
+        return ratios(self.crowd, [score], self._whole, low=self.low, high=self.high)
+
+    def share_figures(self, place: int) -> Figures:
+        """Return the share of one option, of those who answered."""
+        unit = np.eye(self.crowd.symbols)[[place]]
+        if self.answers == self.crowd.symbols or place >= self.answers:
+            return self.crowd.figures(unit)
+        return ratios(self.crowd, unit, self._whole)
+
+    def ahead(self) -> Ahead | None:
+        """Return which option is ahead, or may be; ratings are read by their mean."""
+        if self.scores is not None:
+            return None
+        unit = np.eye(self.crowd.symbols)
+
+        def pairs(first: int, others: Sequence[int]) -> Figures:
+            return self.crowd.figures(unit[first] - unit[list(others)])
+
+        return first_options(self._shares.value[: self.answers], pairs, n=self.crowd.n)
+
+    def levels_alike(self) -> Test:
+        """Test whether levels have the same shares."""
+        return levels_alike(self.crowd)
+
+    def at_level(self, place: int) -> AnswerReports:
+        """Return the reports of one level by themselves."""
+        group = self.crowd.groups[place]
+        assert isinstance(group, Counts)
+        reported = group.count / max(group.n, 1)
+        crowd = Crowd.of([group])
+        return AnswerReports(crowd, reported, self.answers, self.scores, self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class TickReports:
+    """Reports to a question with several answers, whose bits are masked independently.
+
+    Attributes
+    ----------
+    bits : tuple of int array, shape (n_people, n_options)
+        For each level; "no answer" is the last bit where there is one.
+    masks : tuple of BitwiseResponse
+    options : int
+        Number of options.
+    pool : tuple of float or None
+    bound : float
+    """
+
+    bits: tuple[Integers, ...]
+    masks: tuple[BitwiseResponse, ...]
+    options: int
+    pool: tuple[float, ...] | None
+    bound: float
+    plausibility: Plausibility | None = None
+
+    @cached_property
+    def _crowds(self) -> tuple[Crowd, ...]:
+        return tuple(self._crowd(bit) for bit in range(self.bits[0].shape[1]))
+
+    @cached_property
+    def _shares(self) -> tuple[Figures, ...]:
+        return tuple(crowd.shares() for crowd in self._crowds)
+
+    def _crowd(self, bit: int) -> Crowd:
+        groups = [
+            Counts.of([len(rows) - rows[:, bit].sum(), rows[:, bit].sum()], mask.bit)
+            for rows, mask in zip(self.bits, self.masks, strict=True)
+        ]
+        return Crowd.of(groups, pool=self.pool, bound=self.bound)
+
+    def _pair(self, first: int, second: int) -> Crowd:
+        groups = [
+            _table(rows, mask, first, second)
+            for rows, mask in zip(self.bits, self.masks, strict=True)
+        ]
+        return Crowd.of(groups, pool=self.pool, bound=self.bound)
+
+    @property
+    def crowd(self) -> Crowd:
+        """The people by their first option."""
+        return self._crowds[0]
+
+    @property
+    def reported(self) -> list[float]:
+        """Share of the reports in which each option is ticked."""
+        everybody = np.concatenate(self.bits)
+        share: list[float] = (everybody.sum(axis=0) / max(len(everybody), 1)).tolist()
+        return share
+
+    def shares(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return the share of people who tick each option."""
+        return tuple(figures.estimates(confidence)[1] for figures in self._shares)
+
+    def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return the share of those who answered that ticks each option."""
+        if self.options == len(self._crowds):
+            return ()
+        return tuple(
+            self.share_figures(place).estimates(confidence)[0] for place in range(self.options)
+        )
+
+    def mean_figures(self) -> Figures | None:
+        """Return nothing: ticks have no scores."""
+        return None
+
+    def share_figures(self, place: int) -> Figures:
+        """Return the share that ticks one option, of those who answered."""
+        if self.options == len(self._crowds) or place >= self.options:
+            return self._crowds[place].figures([[0.0, 1.0]])
+        # cells: neither, "no answer", ticked, both, which cannot be
+        pair = self._pair(place, self.options)
+        return ratios(pair, [[0.0, 0.0, 1.0, 0.0]], [1.0, 0.0, 1.0, 0.0])
+
+    def ahead(self) -> Ahead | None:
+        """Return which option most people tick, or which may be."""
+        values = [float(figures.value[1]) for figures in self._shares[: self.options]]
+        return first_options(values, self._pairs, n=self.crowd.n)
+
+    def _pairs(self, first: int, others: Sequence[int]) -> Figures:
+        groups = [
+            TickPairs(tuple(_table(rows, mask, first, other) for other in others))
+            for rows, mask in zip(self.bits, self.masks, strict=True)
+        ]
+        crowd = Crowd.of(groups, pool=self.pool, bound=self.bound)
+        return crowd.figures(np.tile([1.0, -1.0, 0.0], (len(others), 1)))
+
+    def levels_alike(self) -> Test:
+        """Test whether levels tick alike, by the most telling option (Bonferroni)."""
+        tests = [levels_alike(crowd) for crowd in self._crowds]
+        telling = min(tests, key=lambda test: test.probability)
+        probability = min(1.0, telling.probability * len(tests))
+        return Test(telling.statistic, telling.degrees, probability)
+
+    def at_level(self, place: int) -> TickReports:
+        """Return the reports of one level by themselves."""
+        bits, masks = self.bits[place : place + 1], self.masks[place : place + 1]
+        return TickReports(bits, masks, self.options, None, self.bound)
+
+
+@dataclass(frozen=True, eq=False)
+class TickPairs:
+    """The ticks of one option against those of others at one level, each pair a figure."""
+
+    tables: tuple[Table, ...]
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return self.tables[0].n
+
+    @property
+    def symbols(self) -> int:
+        """Only the first is ticked, only the other, or both or neither."""
+        return 3
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of reports for figures of each pair."""
+        # Cells of a table: neither, the other alone, the first alone, both.
+        cells = scores[:, [2, 1, 0, 2]]
+        parts = [table.worths(row[None, :]) for table, row in zip(self.tables, cells, strict=True)]
+        return Worths(
+            np.concatenate([part.count for part in parts]),
+            np.concatenate([part.worth for part in parts]),
+            None,
+            np.concatenate([part.noise for part in parts]),
+            np.concatenate([part.shift for part in parts]),
+            np.concatenate([part.people for part in parts]),
+        )
+
+    def tiled(self, times: int) -> TickPairs:
+        """Return the pairs so many times, for a batch as much larger."""
+        return TickPairs(self.tables * times)
+
+    def shares(self) -> Worths:
+        """Return the worths of reports for the share of each answer."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class NumberReports:
+    """Reports of numbers, with noise or without: they have a mean, and no options."""
+
+    crowd: Crowd
+    plausibility: Plausibility | None = None
+    scores: tuple[float, ...] = (1.0,)  # of what the crowd counts: the numbers themselves
+
+    @property
+    def reported(self) -> list[float]:
+        """No shares."""
+        return []
+
+    def shares(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return nothing: numbers have no options."""
+        return ()
+
+    def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return nothing: numbers have no options."""
+        return ()
+
+    def mean_figures(self) -> Figures | None:
+        """Return the mean."""
+        return self.crowd.mean(self.scores)
+
+    def share_figures(self, place: int) -> Figures:
+        """Return nothing: numbers have no options."""
+        raise IndexError(place)
+
+    def ahead(self) -> Ahead | None:
+        """Return nothing: numbers have no options."""
+        return None
+
+    def levels_alike(self) -> Test:
+        """Test whether levels have the same mean."""
+        return levels_alike(self.crowd, [[1.0]])
+
+    def at_level(self, place: int) -> NumberReports:
+        """Return the reports of one level by themselves."""
+        return NumberReports(Crowd.of([self.crowd.groups[place]]))
+
+
+def question_reports(
+    question: Question, sent: Sent, *, estimator: str, pool: Sequence[float] | None = None
+) -> QuestionReports:
+    """Return the reports to a question, one group a level; `EmptyTable` where there are none.
+
+    Parameters
+    ----------
+    question : Question
+    sent : mapping of str to (reports, mechanism)
+    estimator : str
+        Of the survey; see `BOUNDS`.
+    pool : sequence of float, optional
+        People at each level, where that is known.
+    """
+    bound, domains = BOUNDS[estimator], {type(mask.domain) for _, mask in sent.values()}
+    if Sets in domains:
+        return _ticks(question, sent, pool, bound)
+    if Scale in domains or not question.labels:
+        return _numbers(question, sent, pool, bound)
+    masks = [(name, rows, _categories(mask)) for name, (rows, mask) in sent.items()]
+    counted = {
+        name: (np.bincount(rows, minlength=mask.symbols).tolist(), mask)
+        for name, rows, mask in masks
+    }
+    groups = [Counts.of(count, mask) for count, mask in counted.values()]
+    crowd = Crowd.of(groups, pool=pool, bound=bound)
+    reported = sum(one.count for one in groups) / max(crowd.n, 1)
+    scores = None if question.scores is None else tuple(map(float, question.scores))
+    low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))
+    answers = len(question.labels)
+    plausible = share_plausibility(counted)
+    return AnswerReports(crowd, np.asarray(reported), answers, scores, low, high, plausible)
+
+
+def _ticks(
+    question: Question, sent: Sent, pool: Sequence[float] | None, bound: float
+) -> TickReports:
+    bits, masks = [], []
+    for rows, mask in sent.values():
+        assert isinstance(mask, BitwiseResponse)
+        bits.append(rows[:, None] >> np.arange(mask.bits) & 1)
+        masks.append(mask)
+    tests = []
+    for bit in range(bits[0].shape[1]):
+        held = [int(rows[:, bit].sum()) for rows in bits]
+        counted = {
+            name: ([len(rows) - ticked, ticked], mask.bit)
+            for name, rows, ticked, mask in zip(sent, bits, held, masks, strict=True)
+        }
+        test = share_plausibility(counted)
+        tests.append((test.probability, test.reason))
+    sizes = None if pool is None else tuple(pool)
+    options, plausible = len(question.labels), Plausibility.of(tests)
+    return TickReports(tuple(bits), tuple(masks), options, sizes, bound, plausible)
+
+
+def _numbers(
+    question: Question, sent: Sent, pool: Sequence[float] | None, bound: float
+) -> NumberReports:
+    lattice = question.lattice
+    assert lattice is not None
+    low, high, step = float(lattice.low), float(lattice.high), float(lattice.step)
+    groups, masks = [], {}
+    for name, (rows, mask) in sent.items():
+        assert isinstance(mask, CategoricalMechanism | DiscreteGaussian)
+        noise = mask if isinstance(mask, DiscreteGaussian) else None
+        groups.append(Numbers.of(low + step * rows, low, high, noise))
+        masks[name] = (rows, mask)
+    crowd = Crowd.of(groups, pool=pool, bound=bound)
+    return NumberReports(crowd, number_plausibility(masks))
+
+
+def _table(bits: Integers, mask: BitwiseResponse, first: int, second: int) -> Table:
+    """Return how many people report each pair of two bits."""
+    cell = np.bincount(2 * bits[:, first] + bits[:, second], minlength=4)
+    return Table.of(cell.reshape(2, 2), mask.bit, mask.bit)
+
+
+def _categories(mask: DeviceMechanism) -> CategoricalMechanism:
+    assert isinstance(mask, CategoricalMechanism)
+    return mask
