@@ -73,6 +73,8 @@ class Question(ABC):
     parts_of_whole: ClassVar[bool] = True
     #: Whether two parties can add up the answers as one sum.
     summable: ClassVar[bool] = False
+    #: How a headline names the mean of its answers.
+    mean_name: ClassVar[str] = "mean"
     #: Whether questions of the kind can be the items of a labelling task.
     labelling: ClassVar[bool] = False
     #: The form in which a surveyor writes a question of this kind.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.results.figures import Axis, Figures, Row
 from masquerade.surveys import Question
+from masquerade.surveys.kinds import kinds
 from masquerade.surveys.survey import EB, IVW, RESPONDENT, Survey
 
 if TYPE_CHECKING:
@@ -228,18 +229,18 @@ def _question(question: Question, found: QuestionResult, result: SurveyResult) -
 
 def _headline(found: QuestionResult, figures: Figures) -> HeadlineView:
     """Return the headline: the mean, the option that is ahead, or those that may be."""
-    from masquerade.results import sentence
+    from masquerade.results.headline import LEVEL, NOTHING, SEVERAL, sentence
 
     said = found.headline
     between = figures.between(said.low, said.high, "and")
     point = "" if said.shown is None else figures.text(said.shown)
-    if said.kind in ("several", "level", "nothing"):
+    if said.kind in (SEVERAL, LEVEL, NOTHING):
         large, _, small = sentence(found).partition("; ")
         return HeadlineView(said.kind, large, small)
     if said.kind == "few":
         return HeadlineView(said.kind, "too few responses")
     if said.option is None:
-        called = "mean rating" if found.kind == "rating" else "mean"
+        called = kinds()[found.kind].mean_name
         if point:
             return HeadlineView(said.kind, point, f"{called}, between {between}")
         return HeadlineView(said.kind, f"between {between}", called)

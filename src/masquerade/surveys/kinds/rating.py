@@ -52,6 +52,7 @@ class Rating(LabelQuestion):
     allow_skip: bool = False
     kind: ClassVar[str] = "rating"
     called: ClassVar[str] = "a rating"
+    mean_name: ClassVar[str] = "mean rating"
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Rating",
         glyph="1 2 3 4 5",
