@@ -160,7 +160,10 @@ ROWS = (
         "difference of surveys, waves, known groups",
         "the 95 % interval holds; p below .05 in at most 7 of 100 where there is none",
         "0 of 20 against 2 %; sizes 20 to 1,000; clear, masks, two parties",
-        ("estimation.difference", "results.Difference", "results.difference"),
+        (
+            *("estimation.difference", "results.Difference", "results.difference"),
+            "results.all_differences",
+        ),
         simulated.differences,
     ),
     Row(
@@ -175,7 +178,10 @@ ROWS = (
         "difference of groups that masks hide",
         "the 95 % interval holds",
         "a group of a fifth; n 60; both questions masked; three levels",
-        ("estimation.ratio_difference", "results.group_difference"),
+        (
+            *("estimation.ratio_difference", "results.group_difference"),
+            *("results.group_comparisons", "results.GroupComparison"),
+        ),
         simulated.masked_groups,
         quick=20,
     ),
@@ -191,7 +197,7 @@ ROWS = (
         "name of the first option",
         "false in at most 5.5 of 100 surveys",
         "ties of two, flat 4 and 10; masks; two parties",
-        (),
+        ("results.sentence",),
         _firsts("false", simulated.firsts),
         promised=0.055,
         errors=True,
