@@ -6,7 +6,7 @@ UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := src papers tests benchmarks docs/conf.py tools
 
-.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench papers wheel lock clean
+.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench papers mutants wheel lock clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
@@ -17,6 +17,7 @@ help:
 	@echo "make catalogues  write what the app says anew from locale/, after a change of its texts"
 	@echo "make bench  measure it: every benchmark, small; BENCH=full as the documentation quotes them"
 	@echo "make papers run it: every table and figure of the five papers, small; PAPERS=full as printed"
+	@echo "make mutants  break critical lines one at a time, and see that a test notices each"
 	@echo "make wheel  build dist/*.whl twice, compare the bytes, and try it in a clean environment"
 	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
 	@echo "make format put the code into the house's form"
@@ -114,6 +115,10 @@ types: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+# Breaks forty critical lines, one at a time; each must make the test beside it fail.
+mutants: $(VENV)/.test
+	$(BIN)/python tools/mutants.py
 
 # The modules are checked in, so that nothing is built to install or run.
 catalogues: $(VENV)/.test
