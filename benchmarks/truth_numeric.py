@@ -27,7 +27,8 @@ from masquerade.mechanisms import (
     QuantisedResponse,
     RandomizedResponse,
 )
-from masquerade.truth import (
+from masquerade.truth import NumericAuto, NumericEstimator
+from masquerade.truth.numeric import (
     CATD,
     ChannelEM,
     GaussianTruth,
@@ -35,8 +36,6 @@ from masquerade.truth import (
     Mean,
     Median,
     Moments,
-    NumericAuto,
-    NumericEstimator,
     Reliability,
 )
 from masquerade_papers.sparse_ldp.matrix_factorization import MatrixFactorization

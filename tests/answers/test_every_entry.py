@@ -21,6 +21,9 @@ from masquerade import preference, release, selection, truth
 from masquerade.preference import SocialPreference, pooled_fit, thurstone
 from masquerade.preference.mechanisms import linear
 from masquerade.results import read_reports, survey_result, write_reports
+from masquerade.truth.diagnostics import components
+from masquerade.truth.numeric import Mean
+from masquerade.truth.scores import scored
 
 Columns = dict[str, list[Any]]
 
@@ -71,7 +74,7 @@ REPORTS: Columns = pa_json.read_json(
     pa.BufferReader(b"".join(write_reports(BOOK, [_ROWS], kind="jsonl")))
 ).to_pydict()
 FITTED = truth.OneCoin().fit(CLAIMS)
-MEAN = truth.Mean().fit(NUMBERS)
+MEAN = Mean().fit(NUMBERS)
 MASK = mq.parse_mechanism("randomized-response:options=2,epsilon=1")
 NOISE = mq.parse_mechanism("discrete-gaussian:low=0,high=8,step=1,sigma=3")
 
@@ -108,14 +111,14 @@ ENTRIES: dict[str, tuple[Columns, Callable[[Any], Any]]] = {
     "accuracy": (TRUTHS, lambda table: truth.accuracy(FITTED, table)),
     "accuracy of labels": (TRUTHS, lambda table: truth.accuracy(FITTED.truths_, table)),
     "error_rate": (TRUTHS, lambda table: truth.error_rate(FITTED, table)),
-    "scored": (TRUTHS, lambda table: truth.scored(FITTED, table)),
+    "scored": (TRUTHS, lambda table: scored(FITTED, table)),
     "calibration_table": (TRUTHS, lambda table: truth.calibration_table(FITTED, table)),
     "calibration": (TRUTHS, lambda table: truth.expected_calibration_error(FITTED, table)),
     "mean_absolute_error": (LEVELS, lambda table: truth.mean_absolute_error(MEAN, table)),
     "root_mean_squared_error": (LEVELS, lambda table: truth.root_mean_squared_error(MEAN, table)),
     "constant_error": (LEVELS, lambda table: MEAN.constant_error(table)),
     "BinaryRelevance": (LISTS, lambda table: truth.BinaryRelevance().fit(table).truths_),
-    "components": (CLAIMS, truth.components),
+    "components": (CLAIMS, components),
     "krippendorff_alpha": (CLAIMS, truth.krippendorff_alpha),
     "fleiss_kappa": (CLAIMS, truth.fleiss_kappa),
     "pairwise_agreement": (CLAIMS, truth.pairwise_agreement),

@@ -23,6 +23,7 @@ from masquerade.answers.result import UNPUBLISHED
 from masquerade.answers.result_file import read_result
 from masquerade.errors import ParameterError, UnreadableFile
 from masquerade.exact import Micro
+from masquerade.truth.numeric import Median
 
 CLAIMS = {
     "task": ["a", "a", "a", "b", "b", "b"],
@@ -76,7 +77,7 @@ MADE: dict[str, Callable[[], Result]] = {
     ),
     "inference": lambda: mq.truth.MajorityVote().fit(CLAIMS).result_,
     "numbers": lambda: (
-        mq.truth.Median()
+        Median()
         .fit({"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "value": [1.0, 2.0, 3.0]})
         .result_
     ),

@@ -12,15 +12,13 @@ from masquerade.answers import Truths
 from masquerade.errors import InputError, ParameterError, SchemaError
 from masquerade.truth import (
     MajorityVote,
-    Mean,
-    Median,
     accuracy,
     error_rate,
-    error_rate_change,
     mean_absolute_error,
     root_mean_squared_error,
-    scored,
 )
+from masquerade.truth.numeric import Mean, Median
+from masquerade.truth.scores import error_rate_change, scored
 
 ROWS: dict[str, list[Any]] = {
     "task": ["a", "a", "a", "b", "b", "c", "d"],

@@ -21,16 +21,11 @@ from masquerade.errors import (
 )
 from masquerade.mechanisms import RandomizedResponse, TwoLayer
 from masquerade.simulate import crowd
-from masquerade.truth import (
-    Collection,
-    GainStop,
-    PosteriorStop,
-    StoppingRule,
-    TotalStop,
-    accuracy,
-)
+from masquerade.truth import Collection, PosteriorStop, TotalStop, accuracy
 from masquerade.truth.collection.task_posteriors import labels_swapped, posteriors_of_votes
 from masquerade.truth.collection.task_rules import (
+    GainStop,
+    StoppingRule,
     TaskState,
     accuracy_gain,
     information_gain,

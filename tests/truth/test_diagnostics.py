@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from masquerade.answers import Claims
-from masquerade.truth import MajorityVote, components
-from masquerade.truth.diagnostics import similar_labels
+from masquerade.truth import MajorityVote
+from masquerade.truth.diagnostics import components, similar_labels
 
 
 def test_groups_that_share_nothing_are_told_apart() -> None:

@@ -20,11 +20,11 @@ from masquerade.truth import (
     MajorityVote,
     Subtypes,
     accuracy,
-    components,
 )
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.confusions import LabelWeights
 from masquerade.truth.dawid_skene import DawidSkeneModel
+from masquerade.truth.diagnostics import components
 from masquerade.truth.expectation_maximization import Crowd, SufficientStatistics, VoteBlock
 from masquerade.truth.votes import Votes
 

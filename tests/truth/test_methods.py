@@ -10,7 +10,6 @@ from tests.truth.method_checks import CHECKS
 import masquerade.truth
 from masquerade.errors import ParameterError
 from masquerade.truth import (
-    CATD,
     GLAD,
     MACE,
     METHODS,
@@ -19,8 +18,6 @@ from masquerade.truth import (
     DawidSkene,
     Estimator,
     MajorityVote,
-    Mean,
-    Median,
     NumericAuto,
     OneCoin,
     OneCoinDawidSkene,
@@ -30,6 +27,7 @@ from masquerade.truth import (
     WeightedVote,
     method_named,
 )
+from masquerade.truth.numeric import CATD, Mean, Median
 
 
 @pytest.mark.parametrize(

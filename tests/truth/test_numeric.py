@@ -8,14 +8,8 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
-from masquerade.truth import (
-    CATD,
-    Mean,
-    Median,
-    NumericAuto,
-    NumericEstimator,
-    Reliability,
-)
+from masquerade.truth import NumericAuto, NumericEstimator
+from masquerade.truth.numeric import CATD, Mean, Median, Reliability
 
 ROWS = {
     "task": ["a", "b", "a", "b", "a", "b", "c", "b"],

@@ -17,14 +17,8 @@ from masquerade.mechanisms import (
     QuantisedResponse,
     RandomizedResponse,
 )
-from masquerade.truth import (
-    ChannelEM,
-    HeavyTail,
-    Mean,
-    Moments,
-    NumericAuto,
-    mean_absolute_error,
-)
+from masquerade.truth import NumericAuto, mean_absolute_error
+from masquerade.truth.numeric import ChannelEM, HeavyTail, Mean, Moments
 
 Numbers = NDArray[Any]
 

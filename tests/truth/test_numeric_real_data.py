@@ -11,14 +11,12 @@ import pytest
 from masquerade.answers import Claims, Truths
 from masquerade.mechanisms import QuantisedResponse
 from masquerade.truth import (
-    ChannelEM,
-    Mean,
-    Median,
     NumericAuto,
     NumericEstimator,
     mean_absolute_error,
     root_mean_squared_error,
 )
+from masquerade.truth.numeric import ChannelEM, Mean, Median
 
 pytestmark = pytest.mark.real_data
 

@@ -14,18 +14,8 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Claims, Truths
 from masquerade.errors import MissingValue, ParameterError, SchemaError
-from masquerade.truth import (
-    CATD,
-    GaussianTruth,
-    HeavyTail,
-    Mean,
-    Median,
-    NumericAuto,
-    NumericEstimator,
-    Reliability,
-    mean_absolute_error,
-    method_named,
-)
+from masquerade.truth import NumericAuto, NumericEstimator, mean_absolute_error, method_named
+from masquerade.truth.numeric import CATD, GaussianTruth, HeavyTail, Mean, Median, Reliability
 
 WEIGHTED = [CATD, GaussianTruth, Reliability, HeavyTail, NumericAuto]
 ALL = [Mean, Median, *WEIGHTED]

@@ -25,14 +25,13 @@ from masquerade.truth import (
     CategoricalEstimator,
     DawidSkene,
     MajorityVote,
-    Mean,
-    Median,
     OneCoin,
     TruthDiscovery,
     accuracy,
     mean_absolute_error,
     root_mean_squared_error,
 )
+from masquerade.truth.numeric import Mean, Median
 
 pytestmark = pytest.mark.real_data
 

@@ -22,10 +22,8 @@ from masquerade.truth import (
     Auto,
     BayesianCombination,
     CategoricalEstimator,
-    ChannelEM,
     GoldMajorityVote,
     MajorityVote,
-    Moments,
     NumericAuto,
     OneCoin,
     ReportMechanisms,
@@ -33,6 +31,7 @@ from masquerade.truth import (
     accuracy,
     reliability_intervals,
 )
+from masquerade.truth.numeric import ChannelEM, Moments
 
 CATEGORICAL = [method for method in METHODS if issubclass(method, CategoricalEstimator)]
 # Methods that need no known truths.

@@ -34,7 +34,6 @@ from masquerade.truth import (
     CategoricalEstimator,
     DawidSkene,
     MajorityVote,
-    Median,
     OneCoin,
     OneCoinDawidSkene,
     Subtypes,
@@ -43,6 +42,7 @@ from masquerade.truth import (
     WeightedVote,
     accuracy,
 )
+from masquerade.truth.numeric import Median
 from masquerade.truth.scale import (
     PartitionFit,
     Partitions,

@@ -17,7 +17,7 @@ from masquerade import datasets
 from masquerade.answers import Claims
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import DiscreteLaplace, Mechanism, QuantisedResponse
-from masquerade.truth import ChannelEM
+from masquerade.truth.numeric import ChannelEM
 from masquerade_papers import simulated_crowds
 from masquerade_papers.sparse_ldp.matrix_factorization import MatrixFactorization
 from masquerade_papers.sparse_ldp.matrix_factorization_ridge import MatrixFactorizationRidge

@@ -12,7 +12,7 @@ from masquerade.cli.terminal import ask_back, show
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
-    from masquerade.truth import StoppingRule
+    from masquerade.truth.collection.task_rules import StoppingRule
 
 collect = typer.Typer(
     no_args_is_help=True,
@@ -338,7 +338,8 @@ def _stop(
     price: float | None,
     most: int,
 ) -> StoppingRule:
-    from masquerade.truth import GainStop, PosteriorStop, TotalStop
+    from masquerade.truth import PosteriorStop, TotalStop
+    from masquerade.truth.collection.task_rules import GainStop
 
     if name == "total":
         return TotalStop(answers_per_task=answers_per_task, most=most)

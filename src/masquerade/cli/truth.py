@@ -258,14 +258,13 @@ def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:
     from masquerade.truth import (
         CategoricalEstimator,
         MajorityVote,
-        Median,
         NumericEstimator,
         accuracy,
         mean_absolute_error,
         root_mean_squared_error,
-        scored,
     )
-    from masquerade.truth.scores import hits
+    from masquerade.truth.numeric import Median
+    from masquerade.truth.scores import hits, scored
 
     if isinstance(fit, CategoricalEstimator):
         right = hits(fit, known)

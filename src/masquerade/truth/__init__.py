@@ -28,15 +28,9 @@ if TYPE_CHECKING:
     from masquerade.truth.categorical import CategoricalEstimator
     from masquerade.truth.collection.fitted_crowd import FittedCrowd
     from masquerade.truth.collection.label_collection import Collection
-    from masquerade.truth.collection.task_rules import (
-        GainStop,
-        PosteriorStop,
-        StoppingRule,
-        TotalStop,
-    )
+    from masquerade.truth.collection.task_rules import PosteriorStop, TotalStop
     from masquerade.truth.collection.worker_advice import worker_advice
     from masquerade.truth.dawid_skene import MACE, DawidSkene, OneCoinDawidSkene
-    from masquerade.truth.diagnostics import Components, Remark, components
     from masquerade.truth.estimator import Estimator, Inference
     from masquerade.truth.glad import GLAD
     from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
@@ -44,29 +38,16 @@ if TYPE_CHECKING:
     from masquerade.truth.level_weights import Combination, Heterogeneity
     from masquerade.truth.margins import ReportVariance, expected_margin, report_variance
     from masquerade.truth.methods import METHODS, method_named
-    from masquerade.truth.numeric import (
-        CATD,
-        ChannelEM,
-        GaussianTruth,
-        HeavyTail,
-        Mean,
-        Median,
-        Moments,
-        NumericAuto,
-        NumericEstimator,
-        Reliability,
-    )
+    from masquerade.truth.numeric import NumericAuto, NumericEstimator
     from masquerade.truth.one_coin import OneCoin
     from masquerade.truth.report_mechanisms import ReportMechanisms
     from masquerade.truth.scores import (
         accuracy,
         calibration_table,
         error_rate,
-        error_rate_change,
         expected_calibration_error,
         mean_absolute_error,
         root_mean_squared_error,
-        scored,
     )
     from masquerade.truth.shares import likeliest_shares
     from masquerade.truth.shares_over_levels import LevelShares, level_shares
@@ -79,7 +60,6 @@ else:
     __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
-    "CATD",
     "ESTIMATORS",
     "GLAD",
     "MACE",
@@ -89,37 +69,26 @@ __all__ = [
     "BinaryRelevance",
     "BoundedReport",
     "CategoricalEstimator",
-    "ChannelEM",
     "Collection",
     "Combination",
-    "Components",
     "DawidSkene",
     "Estimate",
     "Estimator",
     "FittedCrowd",
-    "GainStop",
-    "GaussianTruth",
     "GoldMajorityVote",
-    "HeavyTail",
     "Heterogeneity",
     "Inference",
     "LevelMean",
     "LevelShares",
     "MajorityVote",
-    "Mean",
-    "Median",
-    "Moments",
     "NumericAuto",
     "NumericEstimator",
     "OneCoin",
     "OneCoinDawidSkene",
     "Plausibility",
     "PosteriorStop",
-    "Reliability",
-    "Remark",
     "ReportMechanisms",
     "ReportVariance",
-    "StoppingRule",
     "Subtypes",
     "TotalStop",
     "TruthDiscovery",
@@ -127,9 +96,7 @@ __all__ = [
     "WeightedVote",
     "accuracy",
     "calibration_table",
-    "components",
     "error_rate",
-    "error_rate_change",
     "expected_calibration_error",
     "expected_margin",
     "fleiss_kappa",
@@ -144,7 +111,6 @@ __all__ = [
     "reliability_intervals",
     "report_variance",
     "root_mean_squared_error",
-    "scored",
     "share_plausibility",
     "shown_shares",
     "truth_share_intervals",

@@ -35,7 +35,7 @@ class Components(Result):
 
     Examples
     --------
-    >>> from masquerade.truth import components
+    >>> from masquerade.truth.diagnostics import components
     >>> claims = {"task": ["a", "a", "b"], "worker": ["x", "y", "z"], "label": ["no", "no", "yes"]}
     >>> components(claims).of_task.tolist()
     [0, 1]

@@ -91,7 +91,7 @@ class NumericEstimator(Estimator):
 
     Examples
     --------
-    >>> from masquerade.truth import Median
+    >>> from masquerade.truth.numeric import Median
     >>> isinstance(Median(), NumericEstimator)
     True
     """
