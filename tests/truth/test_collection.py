@@ -32,6 +32,7 @@ from masquerade.truth.collection.task_rules import (
     stopping_rule,
     task_scores,
 )
+from masquerade.truth.report_mechanisms import ReportMechanisms
 
 MASK = RandomizedResponse(2, epsilon=3)
 TASKS = list("abcdef")
@@ -358,7 +359,7 @@ def test_swapped_labels_are_seen() -> None:
     assert labels_swapped(posterior[:, [1, 0, 2]], votes)
     plain = posteriors_of_votes(votes, None)
     assert not labels_swapped(plain, votes)
-    masked = posteriors_of_votes(votes, RandomizedResponse(3, epsilon="0.1"))
+    masked = posteriors_of_votes(votes, ReportMechanisms((RandomizedResponse(3, epsilon="0.1"),)))
     assert masked.max() < plain.max()  # masked votes say less
 
 

@@ -153,8 +153,6 @@ def _in_memory(
     table: CheckedTable, known: Truths | None, *, quiet: bool
 ) -> tuple[Estimator, dict[str, Any]]:
     """Return the fit of claims in memory, and the JSON object of ``truth``."""
-    from masquerade.truth import ReportMechanisms
-
     claims = table.claims
     bar = nullcontext() if quiet or len(claims) < _LONG else progress_bar(table.method.name)
     started = time.perf_counter()
@@ -170,9 +168,9 @@ def _in_memory(
         "iterations": fit.iterations_,
         "seconds": round(time.perf_counter() - started, 6),
     }
-    if isinstance(table.masks, ReportMechanisms):
+    if table.masks is not None:
         result["mechanisms"] = {
-            str(each): int(rows.sum()) for each, rows in table.masks.rows() if rows.any()
+            str(each): int(rows.sum()) for each, rows in table.masks.rows(claims) if rows.any()
         }
     result |= _diagnostics(fit)
     if known is not None:

@@ -25,8 +25,10 @@ from masquerade.errors import (
 )
 from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
+from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import NOT_FITTED, Parametrized, option_columns
+from masquerade.truth.report_mechanisms import label_mechanism
 from masquerade.truth.voting import MajorityVote
 
 
@@ -191,8 +193,7 @@ class BinaryRelevance(Parametrized):
 
 
 def _check_mask(mechanism: CategoricalMechanism, options: Sequence[Any] | None) -> None:
-    if not isinstance(mechanism, CategoricalMechanism):
-        raise ParameterError(f"mechanism is {mechanism!r}, expected one of two options.")
+    label_mechanism(require_mechanism(mechanism))
     if mechanism.options != 2 or mechanism.null:
         raise ParameterError(
             f"{mechanism} masks {mechanism.options} options or has 'no answer', expected two "

@@ -15,7 +15,6 @@ from masquerade.answers import Claims, Frame, Progress, like_frame
 from masquerade.answers.frames import is_pandas
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats
-from masquerade.mechanisms import CategoricalMechanism
 from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import (
@@ -32,8 +31,8 @@ from masquerade.truth.rare_labels import given_and_expected, low_rates, rare_tab
 from masquerade.truth.report_mechanisms import (
     AnyMechanism,
     Masks,
-    ReportMechanisms,
     Sources,
+    label_mechanism,
     mechanisms_of,
 )
 from masquerade.truth.ties import Ties, chances, check_ties, known_winners, pick, winners
@@ -331,13 +330,13 @@ def problem_of(
     claims: Claims, masks: Masks, known: Codes, progress: Progress | None = None
 ) -> tuple[Problem, Sources | None]:
     """Return checked claims as a problem, and its sources' workers where masks differ."""
-    if isinstance(masks, ReportMechanisms):
+    mechanisms = () if masks is None else masks.distinct().mechanisms
+    if masks is not None and len(mechanisms) > 1:
         split, sources = masks.sources(claims)
         behind = claims.workers.take(pa.array(sources.worker_of))
         return Problem(split, None, known, progress, sources.levels, behind=behind), sources
-    if not isinstance(masks, CategoricalMechanism | None):
-        raise ParameterError(f"{masks} does not mask categories; choose a numeric method.")
-    return Problem(claims, masks, known, progress), None
+    mechanism = label_mechanism(mechanisms[0]) if mechanisms else None
+    return Problem(claims, mechanism, known, progress), None
 
 
 @dataclass(frozen=True, eq=False)

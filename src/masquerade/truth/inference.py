@@ -53,7 +53,7 @@ class CheckedTable:
         frame: Any = read_table(data) if isinstance(data, Path) else data
         mechanism = None if options.mechanism is None else mechanism_of(options.mechanism)
         likely = None if options.method in (None, "auto") else method_named(options.method).kind
-        masks: Masks = mechanism
+        masks: Masks = None if mechanism is None else ReportMechanisms((mechanism,))
         if mechanism is None and (options.levels is not None or "mechanism" in column_names(frame)):
             claims, masks = ReportMechanisms.with_claims(
                 frame, options.levels, options=options.options, duplicates=options.duplicates

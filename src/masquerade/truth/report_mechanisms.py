@@ -14,7 +14,7 @@ from masquerade.answers.claims import Duplicates, Kind, kept_rows
 from masquerade.answers.frames import column_names, plain_column
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
-from masquerade.mechanisms import Mechanism, parse_mechanism
+from masquerade.mechanisms import CategoricalMechanism, Mechanism, parse_mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.channel_view import Levels
@@ -31,8 +31,9 @@ class ReportMechanisms:
     ----------
     mechanisms : tuple of Mechanism
         All of one kind, and of the same options.
-    of_claim : int32 array, shape (n_claims,)
-        Place of each claim's mechanism in `mechanisms`, in the order of the claims' rows.
+    of_claim : int32 array, shape (n_claims,), optional
+        Place of each claim's mechanism in `mechanisms`, in the order of the claims' rows. None
+        where all claims, however many, went through one.
 
     Raises
     ------
@@ -50,11 +51,16 @@ class ReportMechanisms:
     """
 
     mechanisms: tuple[Mechanism, ...]
-    of_claim: Codes
+    of_claim: Codes | None = None
 
     def __post_init__(self) -> None:
         if not self.mechanisms:
             raise ParameterError("there is no mechanism; give one for each level.")
+        if self.of_claim is None and len(self.mechanisms) > 1:
+            raise ParameterError(
+                f"there are {len(self.mechanisms)} mechanisms; say with of_claim which one each "
+                "report went through."
+            )
         for mechanism in map(require_mechanism, self.mechanisms):
             first = self.mechanisms[0]
             options = [getattr(one, "options", None) for one in (first, mechanism)]
@@ -137,17 +143,37 @@ class ReportMechanisms:
         kept = kept_rows(claims, duplicates)
         if kept is None:
             return claims, masks
-        return claims.among(kept), replace(masks, of_claim=masks.of_claim[kept])
+        return claims.among(kept), replace(masks, of_claim=masks.place(claims)[kept])
 
     @property
     def kind(self) -> Kind:
         """``"categorical"`` or ``"numeric"``."""
         return self.mechanisms[0].kind
 
-    def rows(self) -> Iterator[tuple[Mechanism, Flags]]:
+    @property
+    def single(self) -> Mechanism | None:
+        """The mechanism of all reports; None where there are several."""
+        first = self.mechanisms[0]
+        return first if all(one == first for one in self.mechanisms) else None
+
+    def place(self, claims: Claims) -> Codes:
+        """Return the place of each claim's mechanism in `mechanisms`."""
+        if self.of_claim is None:
+            return np.zeros(len(claims), dtype=np.int32)
+        return self.of_claim
+
+    def rows(self, claims: Claims) -> Iterator[tuple[Mechanism, Flags]]:
         """Yield each mechanism with the claims that went through it."""
+        of_claim = self.place(claims)
         for place, mechanism in enumerate(self.mechanisms):
-            yield mechanism, self.of_claim == place
+            yield mechanism, of_claim == place
+
+    def shares(self) -> Floats:
+        """Return the share of the claims that went through each mechanism."""
+        if self.of_claim is None:
+            return np.ones(1)
+        count = np.bincount(self.of_claim, minlength=len(self.mechanisms))
+        return np.asarray(count / max(len(self.of_claim), 1))
 
     @property
     def null(self) -> bool:
@@ -156,6 +182,8 @@ class ReportMechanisms:
 
     def distinct(self) -> ReportMechanisms:
         """Return the same with levels of one mechanism joined."""
+        if self.of_claim is None:
+            return self
         alike = {str(mechanism): mechanism for mechanism in self.mechanisms}
         if len(alike) == len(self.mechanisms):
             return self
@@ -165,12 +193,15 @@ class ReportMechanisms:
 
     def check(self, claims: Claims) -> None:
         """Raise where a claim is not of its mechanism's domain."""
+        if self.of_claim is None:
+            self.mechanisms[0].check(claims)
+            return
         if len(self.of_claim) != len(claims):
             raise ParameterError(
                 f"mechanisms are given of {len(self.of_claim)} reports, there are {len(claims)}."
             )
         silent = claims.unanswered()
-        for mechanism, rows in self.rows():
+        for mechanism, rows in self.rows(claims):
             mechanism.check(claims.among(rows & ~silent))
             missing = np.flatnonzero(rows & silent)
             if len(missing) and not mechanism.null:
@@ -186,7 +217,8 @@ class ReportMechanisms:
         mechanism alone, so that it is the same in whichever order the claims come.
         """
         masks = self.distinct()
-        texts, of_claim = [str(mechanism) for mechanism in masks.mechanisms], masks.of_claim
+        texts = [str(mechanism) for mechanism in masks.mechanisms]
+        of_claim = masks.place(claims)
         size = len(texts)
         # key[claim]: a number for each pair of worker and mechanism
         key = claims.worker.astype(np.int64) * size + of_claim
@@ -195,7 +227,7 @@ class ReportMechanisms:
         names = claims.workers.to_pylist()
         told = [f"{names[w]} / {texts[p]}" for w, p in zip(worker, place, strict=True)]
         split = replace(claims, worker=source.astype(np.int32), workers=pa.array(told, pa.string()))
-        mechanisms: Any = masks.mechanisms
+        mechanisms = tuple(label_mechanism(one) for one in masks.mechanisms)
         reports = np.bincount(of_claim, minlength=size)
         silent = np.bincount(of_claim, claims.unanswered(), size)
         levels = Levels(mechanisms, silent / np.maximum(reports, 1), place.astype(np.int32))
@@ -203,7 +235,7 @@ class ReportMechanisms:
 
 
 #: What masked claims, once it is read.
-Masks = Mechanism | ReportMechanisms | None
+Masks = ReportMechanisms | None
 
 #: What `fit` takes: one mechanism or its text, one for each level, those of each report, or none.
 AnyMechanism = Mechanism | str | Mapping[str, Mechanism | str] | ReportMechanisms | None
@@ -237,7 +269,16 @@ class Sources:
         return count if error is None else 1 / np.maximum(error, 1e-6) ** 2
 
 
-def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | ReportMechanisms | None:
+def label_mechanism(mechanism: Mechanism) -> CategoricalMechanism:
+    """Return a mechanism of one label a report; `ParameterError` for another."""
+    response = mechanism.option_response
+    # Of sets of options, the mechanism of one option's share is another than that of reports.
+    if response is None or response != mechanism:
+        raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
+    return response
+
+
+def mechanisms_of(data: Claims | Frame, mechanism: object) -> Masks:
     """Return the mechanisms of the claims: as given, or read from a column of the table."""
     if isinstance(mechanism, ReportMechanisms):
         return mechanism
@@ -252,4 +293,4 @@ def mechanisms_of(data: Claims | Frame, mechanism: object) -> Mechanism | Report
         if isinstance(data, Claims) or "mechanism" not in column_names(data):
             return None
         return ReportMechanisms.read(data)
-    return mechanism_of(mechanism)
+    return ReportMechanisms((mechanism_of(mechanism),))

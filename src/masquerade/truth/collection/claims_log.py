@@ -53,9 +53,7 @@ class ClaimsLog:
     @property
     def masks(self) -> Masks:
         """The mechanisms of the claims, as methods take them."""
-        if len(self.mechanisms) > 1:
-            return ReportMechanisms(self.mechanisms, self.mechanism_of)
-        return self.mechanisms[0] if self.mechanisms else None
+        return ReportMechanisms(self.mechanisms, self.mechanism_of) if self.mechanisms else None
 
     def with_batch(self, data: Frame, mechanism: AnyMechanism) -> Self:
         """Return the log with more claims; see `Collection.partial_fit` for errors."""
@@ -115,17 +113,13 @@ class ClaimsLog:
             )
         if masks is None:
             return (), np.zeros(len(batch), dtype=np.int32)
-        if isinstance(masks, ReportMechanisms):
-            masks.check(batch)
-            mine, of_claim = masks.mechanisms, masks.of_claim
-        else:
-            masks.check(batch)
-            mine, of_claim = (masks,), np.zeros(len(batch), dtype=np.int32)
+        masks.check(batch)
+        mine = masks.mechanisms
         known = list(self.mechanisms)
         known += [one for one in mine if one not in known]
         ReportMechanisms(tuple(known), np.zeros(0, dtype=np.int32))  # all mask one question
         place = np.array([known.index(one) for one in mine], dtype=np.int32)
-        return tuple(known), place[of_claim]
+        return tuple(known), place[masks.place(batch)]
 
     def _with_workers(self, more: pa.Array) -> tuple[pa.Array, Codes]:
         """Return all names of workers, and the codes of the new batch's."""

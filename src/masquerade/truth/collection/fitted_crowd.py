@@ -25,7 +25,7 @@ from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.report_mechanisms import (
     AnyMechanism,
     Masks,
-    ReportMechanisms,
+    label_mechanism,
     mechanisms_of,
 )
 from masquerade.truth.ties import pick, winners
@@ -103,11 +103,14 @@ class FittedCrowd:
     def judged(cls, claims: Claims, posterior: Floats, masks: Masks) -> Self:
         """Return the crowd of claims, judged by ``posterior[task, option]``."""
         assert claims.options is not None
-        mechanisms: tuple[Any, ...] = ()
-        if isinstance(masks, ReportMechanisms):
+        mechanisms: tuple[CategoricalMechanism, ...] = ()
+        if masks is not None:
+            masks = masks.distinct()
+            mechanisms = tuple(label_mechanism(one) for one in masks.mechanisms)
             masks.check(claims)
+        if masks is not None and len(mechanisms) > 1:
             split, sources = masks.sources(claims)
-            votes, mechanisms = Votes.of(split), masks.mechanisms
+            votes = Votes.of(split)
             levels = sources.levels
             channel = OptionChannel.of_levels(levels, votes.of_worker, n_options=claims.n_options)
             of_row, mechanism_of = sources.worker_of, levels.of_worker
@@ -116,12 +119,7 @@ class FittedCrowd:
             silent = float(np.mean(claims.unanswered())) if len(claims) else 0.0
             of_row = np.arange(claims.n_workers, dtype=np.int32)
             mechanism_of = np.zeros(claims.n_workers, dtype=np.int32)
-            mask = None
-            if masks is not None:
-                if not isinstance(masks, CategoricalMechanism):
-                    raise ParameterError(f"{masks} does not mask categories.")
-                masks.check(claims)
-                mask, mechanisms = masks, (masks,)
+            mask = mechanisms[0] if mechanisms else None
             channel = OptionChannel.of(mask, n_options=claims.n_options, null_share=silent)
         counts = LabelVotes.of(votes).counts(posterior)
         prior = WorkerPrior.start(channel, accuracy=_ACCURACY, strength=_STRENGTH)
@@ -196,7 +194,7 @@ class FittedCrowd:
         place = np.zeros(len(claims), dtype=np.int32)
         if len(self.mechanisms) > 1:
             masks = mechanisms_of(data, None)
-            if not isinstance(masks, ReportMechanisms):
+            if masks is None:
                 raise ParameterError(
                     "the crowd went through several mechanisms; give a table with a column "
                     "'mechanism'."
@@ -205,7 +203,7 @@ class FittedCrowd:
             strange = [str(one) for one in masks.mechanisms if str(one) not in known]
             if strange:
                 raise ParameterError(f"{strange[0]} is none of the crowd's: {list(known)}.")
-            place = np.array([known[str(one)] for one in masks.mechanisms])[masks.of_claim]
+            place = np.array([known[str(one)] for one in masks.mechanisms])[masks.place(claims)]
         answered = ~claims.unanswered()
         source, row = np.unique(
             claims.worker[answered] * np.int64(len(self.crowd)) + place[answered],

@@ -15,7 +15,7 @@ from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
 from masquerade.truth.confusions import FIRST_ACCURACY, even_confusion
 from masquerade.truth.expectation_maximization import row_softmax
-from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
+from masquerade.truth.report_mechanisms import Masks, label_mechanism
 from masquerade.truth.votes import UnsortedVotes
 
 _ROUNDS = 10
@@ -91,20 +91,15 @@ def labels_swapped(posterior: Floats, votes: Floats) -> bool:
 def posteriors_of_votes(votes: Floats, masks: Masks) -> Floats:
     """Return posteriors if everybody were right as often, with the mask in the reports."""
     s = votes.shape[1]
-    if isinstance(masks, ReportMechanisms):
-        shares = np.bincount(masks.of_claim, minlength=len(masks.mechanisms)) / len(masks.of_claim)
+    channels = _mean_channel(None, s)
+    if masks is not None:
         # The mask of a report drawn at random from all of them.
-        channels: Any = sum(
-            share * _mean_channel(mask, s)
-            for share, mask in zip(shares, masks.mechanisms, strict=True)
-        )
-    else:
-        channels = _mean_channel(masks, s)
+        each = [_mean_channel(label_mechanism(mask), s) for mask in masks.mechanisms]
+        channels = np.tensordot(masks.shares(), np.stack(each), 1)
     # P(label | truth): an answer as accurate as is assumed at first, then the mask.
     return row_softmax(votes @ np.log(even_confusion(FIRST_ACCURACY, s) @ channels).T)
 
 
-def _mean_channel(mask: Any, n_options: int) -> Floats:
-    mechanism: CategoricalMechanism | None = mask
+def _mean_channel(mechanism: CategoricalMechanism | None, n_options: int) -> Floats:
     view = OptionChannel.of(mechanism, n_options=n_options, null_share=0.0)
     return np.asarray(np.tensordot(view.weight, view.channels(), 1))

@@ -18,7 +18,7 @@ from masquerade.truth.collection.fitted_crowd import FittedCrowd
 from masquerade.truth.confusions import LEAST
 from masquerade.truth.estimator import check_proper_share
 from masquerade.truth.expectation_maximization import row_softmax
-from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
+from masquerade.truth.report_mechanisms import AnyMechanism, Masks, mechanisms_of
 
 _LEAST_CONSTANT = 5  # answers
 _LEAST_CHANCE = 10
@@ -111,7 +111,7 @@ def advice_on(
     claims: Claims, crowd: FittedCrowd, masks: Masks, significance: float
 ) -> list[Advice]:
     """Return the advice on workers of claims, the most certain first."""
-    place = masks.of_claim if isinstance(masks, ReportMechanisms) else np.zeros(len(claims), int)
+    place = np.zeros(len(claims), np.int32) if masks is None else masks.distinct().place(claims)
     rows = ~claims.unanswered()
     reports = _Reports.of(claims.among(rows), place[rows], crowd)
     found = [

@@ -97,12 +97,13 @@ class NumericAuto(NumericEstimator):
     ) -> NumericSolution:
         """Return values and intervals; see `NumericEstimator.solve`."""
         by_levels = ChannelEM(confidence=self.confidence, levels=self.levels)
-        if claims.kind == "categorical" or isinstance(mechanism, ReportMechanisms):
+        one = None if mechanism is None else mechanism.single
+        if claims.kind == "categorical" or (mechanism is not None and one is None):
             choice = NumericChoice.only(by_levels)
-        elif mechanism is not None and (numbers := mechanism.as_numbers) is not None:
+        elif one is not None and (numbers := one.as_numbers) is not None:
             others = (by_levels, HeavyTail(confidence=self.confidence))
             choice = NumericChoice.of_masked(others, claims, numbers)
-        elif mechanism is not None:
+        elif one is not None:
             choice = NumericChoice.only(Median(confidence=self.confidence))
         else:
             methods = (
@@ -185,7 +186,7 @@ class NumericChoice:
         mechanism: LatticeMechanism,
     ) -> NumericChoice:
         """Choose by held-out reports: the first method, unless the second is clearly better."""
-        whole = methods[0].solve(claims, mechanism)
+        whole = methods[0].solve(claims, ReportMechanisms((mechanism,)))
         if any(remark.code == PRIOR_ONLY for remark in whole.remarks):
             return cls.only(methods[0])  # there is nothing to predict reports from
         splits = range(_MASKED_SPLITS)
@@ -315,7 +316,7 @@ def _squares(
     # "No answer" stays among the reports that are learnt from.
     names[np.flatnonzero(~claims.unanswered())[rows]] = True
     kept = claims.among(~names)
-    fits = [method.solve(kept, mechanism) for method in methods]
+    fits = [method.solve(kept, ReportMechanisms((mechanism,))) for method in methods]
     values = [solution.intervals.value[unseen.task] for solution in fits]
     expected = [_expected_report(value, mechanism) for value in values]
     off = unseen.value - np.stack(expected)

@@ -19,7 +19,7 @@ from masquerade.exact.number import text_of
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, components, remarks_on
 from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
-from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
+from masquerade.truth.report_mechanisms import AnyMechanism, Masks, mechanisms_of
 
 #: A function that methods call after each round.
 AfterRound = Callable[[], None]
@@ -121,12 +121,10 @@ class NumericEstimator(Estimator):
         """
         masks = mechanisms_of(data, mechanism)
         claims = self._as_claims(data, masks)
-        if isinstance(masks, ReportMechanisms):
+        if masks is not None:
             masks = masks.distinct()
-            for each, rows in masks.rows():
+            for each, rows in masks.rows(claims):
                 check_reports(claims.among(rows), each, rows=np.flatnonzero(rows))
-        elif masks is not None:
-            check_reports(claims, masks)
         rounds = count(1)
 
         def after_round() -> None:

@@ -14,7 +14,7 @@ from masquerade.mechanisms import (
     LatticeMechanism,
     Mechanism,
 )
-from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
+from masquerade.truth.report_mechanisms import Masks
 
 MOST_LEVELS = 41  # answers that inference by levels tells apart
 _MOST_BINS = 128  # symbols that noisy reports are sorted into
@@ -73,12 +73,9 @@ class ReportTable:
         EmptyTable
             There is none.
         """
-        if mechanism is None:
-            claims = claims.answered()
-        if not isinstance(mechanism, ReportMechanisms):
-            parts = [(claims, mechanism)]
-        else:
-            parts = [(claims.among(rows), each) for each, rows in mechanism.rows()]
+        parts: list[tuple[Claims, Mechanism | None]] = [(claims.answered(), None)]
+        if mechanism is not None:
+            parts = [(claims.among(rows), each) for each, rows in mechanism.rows(claims)]
         parts = [(part, each) for part, each in parts if len(part)]
         if not parts:
             raise EmptyTable("every claim is 'no answer'; give claims of which some are answers.")

@@ -24,6 +24,7 @@ from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import Estimator, option_columns
 from masquerade.truth.methods import METHODS, method_named
 from masquerade.truth.problem import Gold
+from masquerade.truth.report_mechanisms import label_mechanism
 from masquerade.truth.scale.blocks import PartitionedClaims
 from masquerade.truth.scale.coded_partition import PartitionBlock
 from masquerade.truth.scale.engines import Engine
@@ -102,18 +103,17 @@ def fit_partitions(
             f"{estimator.name} does not work over partitions; choose one of {', '.join(able)}, or "
             "fit in memory."
         )
+    mask: CategoricalMechanism | None = None
     if isinstance(mechanism, Mapping):
-        partitions, mechanism = partitions.masked(mechanism), None
+        partitions = partitions.masked(mechanism)
     elif mechanism is None:
         partitions = partitions.masked()
     else:
-        mechanism = mechanism_of(mechanism)
-    if not isinstance(mechanism, CategoricalMechanism | None):
-        raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
+        mask = label_mechanism(mechanism_of(mechanism))
     index = Index.of(partitions, engine, gold=None if gold is None else Truths.of(gold))
-    if mechanism is not None:
-        check_domain(mechanism, index.n_options, index.nulls, index.names.options)
-    claims = PartitionedClaims(partitions, engine, index, mechanism, progress)
+    if mask is not None:
+        check_domain(mask, index.n_options, index.nulls, index.names.options)
+    claims = PartitionedClaims(partitions, engine, index, mask, progress)
     solution = estimator.solve_blocks(claims)
     if index.masked is not None:
         solution = solution.by_worker(index.masked.sources, index.answers, index.n_workers)
