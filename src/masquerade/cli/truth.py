@@ -168,7 +168,7 @@ def _in_memory(
         "iterations": fit.iterations_,
         "seconds": round(time.perf_counter() - started, 6),
     }
-    if table.masks is not None:
+    if table.masks is not None and table.masks.of_claim is not None:
         result["mechanisms"] = {
             str(each): int(rows.sum()) for each, rows in table.masks.rows(claims) if rows.any()
         }
