@@ -278,7 +278,7 @@ def test_dropped_rows_lose_their_mechanisms(duplicates: Any, label: int, level: 
     named = {**table, "level": ["high", "low", "low"]}
     claims, masks = ReportMechanisms.with_claims(named, LEVELS, duplicates=duplicates)
     assert claims.value.tolist() == [label, 0]
-    assert [str(masks.mechanisms[place]) for place in masks.of_claim] == [
+    assert [str(masks.mechanisms[place]) for place in masks.place(claims)] == [
         str(LEVELS[level]),
         str(LEVELS["low"]),
     ]
