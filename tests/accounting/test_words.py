@@ -160,3 +160,29 @@ def test_exact_four_times_in_five_is_at_least_that() -> None:
             x = np.arange(-3000, 3001, dtype=float)
             law = np.exp(-(x**2) / (2 * v))
             assert law[np.abs(x) <= reach + 1e-9].sum() / law.sum() >= 0.8
+
+
+def test_exact_who_stops_when_it_suits_exceeds_the_bound_no_more_often_than_said() -> None:
+    """A surveyor who stops once the bound is passed succeeds with at most one in a million.
+
+    All paths of up to 298 yes/no questions at epsilon 0.1 are enumerated: the log ratio is a walk,
+    and the bound at each number of questions is that of their sum. The bound for a list that is
+    fixed beforehand is passed more often.
+    """
+    response = RandomizedResponse(2, epsilon="0.1")
+    one, keep = response.loss(answers=1), float(response.keep_probability)
+    step = math.log(keep / (1 - keep))
+
+    def passed(*, adaptive: bool) -> float:
+        walk, stopped = {0: 1.0}, 0.0
+        for count in range(1, 299):
+            bound = tail(one * count, adaptive=adaptive).epsilon + 1e-9  # rounding of `step`
+            after: dict[int, float] = {}
+            for place, mass in walk.items():
+                for move, chance in ((1, keep), (-1, 1 - keep)):
+                    after[place + move] = after.get(place + move, 0.0) + mass * chance
+            stopped += sum(mass for place, mass in after.items() if place * step > bound)
+            walk = {place: mass for place, mass in after.items() if place * step <= bound}
+        return stopped
+
+    assert passed(adaptive=True) <= 1e-6 < passed(adaptive=False)

@@ -283,3 +283,18 @@ def test_what_cannot_be_protected_is_refused() -> None:
     for epsilon in (0, -1, [1, 2]):
         with pytest.raises(ParameterError):
             PrivateLeaderboard(epsilon)  # type: ignore[arg-type]
+
+
+def test_votes_left_out_for_how_they_ended_are_refused() -> None:
+    """How many votes are left would tell how one ended, whether or not there is such a vote."""
+    for last in ("tie (bothbad)", "model_a"):
+        votes = {
+            "model_a": ["x", "y", "x", "x"],
+            "model_b": ["y", "z", "z", "y"],
+            "winner": ["model_a", "tie", "model_b", last],
+            "voter": ["ann", "ann", "bob", "cy"],
+        }
+        table = Battles.from_frame(votes, items=["x", "y", "z"], both_bad="drop")
+        for unit in ("choice", "record"):
+            with pytest.raises(ParameterError, match="how single votes ended"):
+                PrivateLeaderboard(1, unit=unit).checked(table)

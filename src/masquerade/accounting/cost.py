@@ -228,9 +228,12 @@ def _loss_of_charged(mechanisms: tuple[str, ...], charged: Micro, rho: Micro) ->
     known = _masked_pairs(mechanisms)
     loss = sum((pair.loss * count for pair, count in known), no_loss())
     if not math.isinf(charged.micro):
-        # of many answers together, epsilons were rounded once
-        enough = bool(known) and Micro(loss.pure) >= charged
-        return loss.within_pure(charged) if enough else pure_loss(charged)
+        # Of many answers together epsilons were rounded once, so that less than one millionth an
+        # answer was charged too little; whoever wrote down less than that is not believed.
+        if bool(known) and Micro(loss.pure) >= charged:
+            least = loss.pure if math.isinf(loss.pure) else max(loss.pure - len(mechanisms), 0)
+            return loss.within_pure(max(charged, Micro(least)))
+        return pure_loss(charged)
     # each answer was rounded up then
     found = sum((rho_together({pair: 1}) * count for pair, count in known), NO_LOSS)
     enough = bool(known) and found >= rho

@@ -110,13 +110,15 @@ def power_in_words(loss: Loss) -> str:
     )
 
 
-def risk_in_words(loss: Loss, *, prior: Fraction = Fraction(1, 100)) -> str:
+def risk_in_words(loss: Loss, *, prior: Fraction = Fraction(1, 100), adaptive: bool = False) -> str:
     """Return the highest probability that a suspicion can reach after a report, in words.
 
     Parameters
     ----------
     prior : Fraction
         Probability they held before, above 0 and below 1.
+    adaptive : bool
+        Whether what was sent was chosen on the way; see `tail`.
 
     Examples
     --------
@@ -124,11 +126,12 @@ def risk_in_words(loss: Loss, *, prior: Fraction = Fraction(1, 100)) -> str:
     'you with 1 in 100 can suspect it with at most 1 in 37 after seeing what you send.'
     """
     in_range(prior, "prior", above=0, below=1)
-    after = highest_belief(tail(loss), prior=float(prior))
+    bound = tail(loss, adaptive=adaptive)
+    after = highest_belief(bound, prior=float(prior))
     reached = f"at most {_one_in(after)}" if after < _NEARLY_ALWAYS else "near certainty"
     return (
         f"Somebody who suspected certain answers of you with {_one_in(float(prior))} can suspect "
-        f"it with {reached} {AFTER}.{_rarely(loss)}"
+        f"it with {reached} {AFTER}.{_rarely(loss, bound)}"
     )
 
 
@@ -229,12 +232,12 @@ def _belief_in_words(loss: Loss, who: str, after: str) -> str:
     belief = highest_belief(bound)
     if belief >= _NEARLY_ALWAYS:
         return f"{who} may tell it nearly for certain {after}."
-    return f"{who} can be at most {_percent(belief)} % sure {after}.{_rarely(loss)}"
+    return f"{who} can be at most {_percent(belief)} % sure {after}.{_rarely(loss, bound)}"
 
 
-def _rarely(loss: Loss) -> str:
+def _rarely(loss: Loss, bound: Micro) -> str:
     """Return the sentence on the chance of more; empty where the pure epsilon is the bound."""
-    return f" {RARELY}" if tail(loss).micro < loss.pure else ""
+    return f" {RARELY}" if bound.micro < loss.pure else ""
 
 
 def _of_100(share: float) -> tuple[str, str]:
@@ -382,13 +385,17 @@ def statement(balance: Balance, entries: Sequence[Entry]) -> tuple[str, ...]:
         f"this app has ever sent is limited by {bound}. It does not cover answers you sent in "
         f"clear ({balance.spent_clear}), nor the fact that you took part.",
         *_split_in_words(split_responses(entries)),
-        power_in_words(together),
-        risk_in_words(together),
+        f"As if your responses had been fixed beforehand: {_small(power_in_words(together))}",
+        risk_in_words(together, adaptive=True),
         _METHODS[so_far.method],
         _cap_in_words(balance, together),
         f"At least {balance.percent_left} % of it is left, {balance.open} reserved responses "
         f"counted as spent; you may send {balance.residual_clear} more answers in clear.",
     )
+
+
+def _small(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
 
 
 def split_responses(entries: Sequence[Entry]) -> int:

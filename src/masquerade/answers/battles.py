@@ -75,6 +75,8 @@ class Battles(Result):
         How much each battle counts, at least 0. Default: 1 each.
     items_given : bool
         Whether `items` is a public list, not read off the battles.
+    chosen : bool
+        Whether battles may have been left out for how they ended, so that their number tells of it.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class Battles(Result):
     names: tuple[str, ...] = ()
     weight: Floats | None = None
     items_given: bool = False
+    chosen: bool = False
 
     @classmethod
     def from_frame(
@@ -162,7 +165,7 @@ class Battles(Result):
             items_given=items is not None,
         )
         bad = outcome == _DROPPED
-        if both_bad == "drop" and bad.any():
+        if both_bad == "drop":
             return read.keep(~bad)
         read.outcome[bad] = EVEN
         return read
@@ -192,6 +195,7 @@ class Battles(Result):
         """Return some of the votes; items and voters stay as they are."""
         return replace(
             self,
+            chosen=True,
             first=self.first[rows],
             second=self.second[rows],
             outcome=self.outcome[rows],

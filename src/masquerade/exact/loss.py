@@ -400,7 +400,7 @@ def rho_loss(rho: Fraction, *, relation: str = REPLACE, unit: str = "person") ->
     return Loss(relation, unit, math.inf, orders, math.inf)
 
 
-def tail(loss: Loss, *, chance: Fraction = RARE) -> Micro:
+def tail(loss: Loss, *, chance: Fraction = RARE, adaptive: bool = False) -> Micro:
     """Return a bound that the log ratio of two worlds exceeds with at most a chance.
 
     ``min(pure, least of D_a + ln(1 / chance) / (a - 1))``, rounded up.
@@ -416,6 +416,10 @@ def tail(loss: Loss, *, chance: Fraction = RARE) -> Micro:
     ----------
     chance : Fraction
         Above 0, below 1.
+    adaptive : bool
+        Whether what is added up in `loss` was chosen after seeing earlier reports, and when to stop
+        too. For each order ``e**((a-1) (L - D_a))`` then is a supermartingale, and its own share of
+        the chance holds at any stopping time; the least of all orders needs the sum of the shares.
 
     Examples
     --------
@@ -423,6 +427,8 @@ def tail(loss: Loss, *, chance: Fraction = RARE) -> Micro:
     '1.809924'
     """
     in_range(chance, "chance", above=0, below=1)
+    if adaptive:
+        chance /= len(ORDERS)
     rare = ln(chance.denominator, chance.numerator)
     amounts = [loss.pure]
     for a, divergence in zip(ORDERS, loss.orders, strict=True):

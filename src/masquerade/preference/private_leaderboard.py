@@ -161,6 +161,11 @@ class PrivateLeaderboard:
                 "no column says who voted, so what a whole voter is protected at is not known; "
                 "give it (voter=..., --voter)."
             )
+        if table.chosen:
+            raise ParameterError(
+                "votes were left out (both_bad='drop', or keep), and how many are left would tell "
+                "how single votes ended; count votes that both are bad as ties: both_bad='tie'."
+            )
         if table.weight is not None or table.names:
             raise ParameterError(
                 "weights of votes and covariates are not protected by a private leaderboard; "
