@@ -39,15 +39,15 @@ print(found.verdict)
 print(*found.reasons, sep="\n")
 
 # %%
-# A mistake that is easy to make: one seed for every call, so that the same answer always gets the same mask.
+# A mistake that is easy to make: one report in fifty is the answer in clear.
 
 
-def seeded(answer, size, rng):
-    always = np.random.default_rng(42)
-    return np.where(always.random(size) < 0.75, answer, 1 - answer)
+def careless(answer, size, rng):
+    reports = coin(answer, size, rng)
+    return np.where(rng.random(size) < 0.02, answer + 10, reports)
 
 
-found = audit(Randomizer(seeded, inputs=(0, 1), claimed_epsilon=2), rng=np.random.default_rng(1))
+found = audit(Randomizer(careless, inputs=(0, 1), claimed_epsilon=2), rng=np.random.default_rng(1))
 print(found.verdict)
 print(*found.reasons, sep="\n")
 

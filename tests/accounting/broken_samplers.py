@@ -87,23 +87,6 @@ class RareFloat(Own):
         return np.where(rng.random(size) < RARE, answer, rng.normal(0, 50, size))
 
 
-class RareInTable(Own):
-    """A leak of probability 1e-5 that its own table does not have."""
-
-    claimed_epsilon = "1.001"
-    inputs: Any = (0, 1)
-
-    def sample(self, answer: int, size: int, rng: Rng) -> Any:
-        """Return reports."""
-        reports = super().sample(answer, size, rng)
-        return np.where(rng.random(size) < RARE, 10 + answer, reports)
-
-    def distribution(self, answer: int) -> dict[int, float]:
-        """Return the table without it."""
-        keep = kept_at(1, 2)
-        return {answer: keep, 1 - answer: 1 - keep}
-
-
 class Correlated(Own):
     """A report is a row of two numbers that are equal where the answer is 1."""
 
@@ -209,14 +192,6 @@ class NotANumber(Own):
         return np.where(rng.random(size) < 0.5, bits.view(np.float64), 1.0)
 
 
-class LengthLeak(Own):
-    """One report more for one answer."""
-
-    def sample(self, answer: int, size: int, rng: Rng) -> Any:
-        """Return reports."""
-        return super().sample(answer, size + (answer == 2), rng)
-
-
 class RowLength(Own):
     """A report is a row with one number more for one answer."""
 
@@ -297,6 +272,21 @@ class Lying(Own):
 
 BROKEN_SAMPLERS = (
     Parity,
+    Correlated,
+    WrongAtOne,
+    WrongInTable,
+    WrongNull,
+    TypeLeak,
+    ItemTypeLeak,
+    SignedZero,
+    RowLength,
+    WrongTailInTable,
+    RoundsToAnswer,
+    ScaledByAnswer,
+    Lying,
+)
+
+UNSEEN = (
     LastBit,
     MiddleBit,
     FloatBits,
@@ -304,24 +294,11 @@ BROKEN_SAMPLERS = (
     Rare,
     RareNumber,
     RareFloat,
-    RareInTable,
-    Correlated,
     Ordered,
-    WrongAtOne,
-    WrongInTable,
-    WrongNull,
-    TypeLeak,
     WidthLeak,
-    ItemTypeLeak,
-    SignedZero,
     NotANumber,
-    LengthLeak,
-    RowLength,
     TextLength,
     WrongTail,
-    WrongTailInTable,
-    RoundsToAnswer,
     BoundedNoise,
-    ScaledByAnswer,
-    Lying,
 )
+"""What an audit does not see, and says so."""

@@ -187,7 +187,7 @@ def test_reports_that_do_not_follow_the_probabilities_are_caught(
     """A mechanism whose table is right and whose draws are wrong does not hold."""
     found = run(mechanism, answers=answers)
     assert not found.holds
-    assert any("do not follow" in reason for reason in found.reasons)
+    assert any("do not follow" in reason or "reports alone" in reason for reason in found.reasons)
 
 
 def unary(flip: Fraction, claimed: int) -> Randomizer:
@@ -313,7 +313,7 @@ def test_draws_of_ones_own_must_follow_ones_own_table() -> None:
         (Randomizer(Coin(1).sample, inputs=("yes",), claimed_epsilon=1), "inputs has 1 answers"),
         (
             Randomizer(lambda answer, size, rng: [answer], inputs=(0, 1), claimed_epsilon=1),
-            r"gave an array of shape \(1,\)",
+            "gave 1 reports, expected 20000",
         ),
         (
             Randomizer(

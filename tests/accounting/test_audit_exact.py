@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,37 +12,37 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike, NDArray
 
 from masquerade.accounting import audit
 from masquerade.accounting.audit_custom import Randomizer
-from masquerade.accounting.audit_subject import Claim, OfMechanism
-from masquerade.accounting.exact_loss import (
-    ExactLoss,
+from masquerade.accounting.audit_sampled import Claim
+from masquerade.accounting.audit_table import (
+    Bits,
+    Response,
+    TableLoss,
     delta_at,
+    divergences,
     epsilon_at,
     log_ratio,
-    of_numbers,
-    of_response,
     of_table,
     of_table_at,
     pattern_counts,
-    pattern_law,
-    pattern_probabilities,
 )
-from masquerade.accounting.lattice_loss import LatticeLaw, of_lattice
+from masquerade.accounting.audits import OfMechanism
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro
+from masquerade.exact.loss import ORDERS, Loss
 from masquerade.mechanisms import (
+    BitwiseResponse,
     Channel,
     DiscreteGaussian,
-    DiscreteLaplace,
-    LatticeMechanism,
+    Mechanism,
     QuantisedResponse,
     RandomizedResponse,
     TwoLayer,
     parse_mechanism,
 )
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
 
 EXACT = (
     "randomized-response:options=2,epsilon=1",
@@ -66,10 +67,16 @@ EXACT = (
 )
 
 
-def exact_of(text: str, answers: int) -> tuple[Claim, ExactLoss]:
-    """Return what a mechanism claims, and what its probabilities say."""
-    subject = OfMechanism(parse_mechanism(text), answers)
-    found = subject.exact()
+def subject_of(mechanism: Mechanism, answers: int) -> OfMechanism:
+    """Return a mechanism as the subject of an audit."""
+    assert isinstance(mechanism, DeviceMechanism)
+    return OfMechanism(mechanism, answers, np.random.default_rng(1))
+
+
+def exact_of(text: str, answers: int) -> tuple[Claim, TableLoss]:
+    """Return what a mechanism claims, and what its device form says."""
+    subject = subject_of(parse_mechanism(text), answers)
+    found = subject.table()
     assert found is not None
     return subject.claim, found
 
@@ -80,7 +87,6 @@ def test_exact_the_claim_is_what_the_probabilities_say(text: str, answers: int) 
     """Every claim without a delta is the exact worst-case loss, to the last millionth."""
     claim, found = exact_of(text, answers)
     assert (found.event, found.user) == (claim.event, claim.user)
-    assert found.faults == ()
     assert claim.status == "proven"
 
 
@@ -147,10 +153,12 @@ def test_prop_joint_loss_is_that_of_the_whole_enumerated_channel(
     rows = {v: [probability(v, reports) for reports in vectors] for v in vectors}
     user = Channel(tuple(map(tuple, rows.values()))).epsilon()
     event = max(Channel((tuple(rows[start]), tuple(rows[v]))).epsilon() for v in one_changed)
-    found = of_numbers(first, last, total, symbols, n)
+    numbers = {"first": first, "last": last, "total": total, "symbols": symbols}
+    found = Response(numbers).loss(n, claimed=Micro(0), delta=Fraction(0))
     assert found is not None
     assert (found.event, found.user) == (event, user)
-    assert pattern_probabilities(first, last, total, symbols, n)[0] == rows[start][0]
+    counts = pattern_counts(first, last, total, symbols, n)
+    assert Fraction(counts[0], (last - first + 1) * total**n) == rows[start][0]
 
 
 @given(form=small_forms)
@@ -166,13 +174,6 @@ def test_prop_pattern_counts_are_the_plain_sum(form: tuple[int, int, int, int, i
     assert [scale * count for count in counts] == plain
 
 
-@pytest.mark.parametrize("answers", [1, 2, 7, 100])
-def test_exact_patterns_add_to_one(answers: int) -> None:
-    """In how many places reports differ from answers is a probability law."""
-    law = pattern_law(TwoLayer(3, low="0.1", high="0.9"), answers)
-    assert law.sum() == pytest.approx(1, abs=1e-12)
-
-
 @given(
     counts=st.integers(2, 4).flatmap(
         lambda reports: st.lists(
@@ -183,10 +184,9 @@ def test_exact_patterns_add_to_one(answers: int) -> None:
 def test_prop_a_table_loses_its_largest_ratio_at_its_witness(counts: list[list[int]]) -> None:
     """The loss of any table is the largest ratio in a column, and the named cells attain it."""
     rows = [[Fraction(c, sum(row)) for c in row] for row in counts]
-    found = of_table(rows, inputs=range(len(rows)), reports=range(len(rows[0])), answers=3)
+    found = of_table(rows, inputs=range(len(rows)), reports=range(len(rows[0])))
     largest = max(a / b for column in zip(*rows, strict=True) for a in column for b in column)
-    assert found.event == Micro.of_ratio(largest)
-    assert found.user == Micro.of_ratio(largest, times=3)
+    assert found.event == found.user == Micro.of_ratio(largest)
     if found.worst is None:
         assert largest == 1
     else:
@@ -211,67 +211,83 @@ def test_a_table_that_is_no_probability_is_refused(row: list[float]) -> None:
         of_table([[0.5, 0.5][: len(row)] or [1], row], inputs="ab", reports="xy")
 
 
-def test_exact_a_channel_that_differs_from_what_devices_draw_is_a_fault() -> None:
-    """A table of probabilities that the whole-number form does not have is found."""
+class Understated(BitwiseResponse):
+    """Says that fewer bits change than do: its promise is half of its loss."""
 
-    class Prettier(RandomizedResponse):
-        """Shows a channel that it does not draw from."""
-
-        def channel(self) -> Channel:
-            return Channel.symmetric(symbols=2, flip_probability=Fraction(2, 5))
-
-    found = of_response(Prettier(2, epsilon=3), 1)
-    assert found is not None
-    assert found.faults == ("channel() and device_form() differ for answer 0",)
-    assert found.user.epsilon == 3
+    @property
+    def changes(self) -> int:
+        """Half of the bits that one changed answer can change."""
+        return super().changes // 2
 
 
-def test_exact_probabilities_of_laplace_noise_must_fit_its_scale() -> None:
-    """Probabilities of another scale than the one that is drawn from are found."""
-
-    class Prettier(DiscreteLaplace):
-        """Shows probabilities of more noise than it draws."""
-
-        def probability(self, answer: ArrayLike, report: ArrayLike) -> NDArray[np.float64]:
-            return DiscreteLaplace(1, 5, epsilon=1).probability(answer, report)
-
-    found = OfMechanism(Prettier(1, 5, epsilon=2), 1).exact()
-    assert found is not None
-    assert found.faults == ("the scale drawn from loses 2, by probability() it would be 1",)
-    assert found.user.epsilon == 2
+def test_audit_a_bitwise_response_is_not_believed_how_many_bits_change() -> None:
+    """A class with the loss 8 that claims 4 is refuted by its form, however large it is."""
+    mechanism = Understated(20, 4, epsilon=8)
+    assert mechanism.guarantee().epsilon_user.epsilon == 4
+    found = audit(mechanism, samples=2_000, rng=np.random.default_rng(1))
+    assert found.verdict == "refuted"
+    assert found.exact_epsilon is not None
+    assert found.exact_epsilon.epsilon == 8
 
 
-def law_of(mechanism: LatticeMechanism, *inputs: float) -> LatticeLaw:
-    """Return the law of a mechanism, to look at its probabilities alone."""
-    lattice = mechanism.lattice
-    return LatticeLaw(inputs, mechanism.probability, lattice.values, lattice.points)
+@pytest.mark.parametrize(
+    ("options", "most", "null"),
+    [(2, 2, False), (5, 2, False), (5, 2, True), (3, 1, True), (5, 4, False), (6, 6, True)],
+)
+def test_exact_bits_that_change_are_those_of_all_pairs_of_answers(
+    options: int, most: int, null: bool
+) -> None:
+    """The largest number over all pairs of sizes is that over all pairs of allowed rows."""
+    form = Bits({"options": options, "most": most, "null": null, "other": "1", "total": "4"})
+    rows = [code for code in range(form.codes) if form.allows(code)]
+    assert form.changes() == max((a ^ b).bit_count() for a in rows for b in rows)
 
 
-def test_exact_probabilities_alone_give_a_loss_and_its_multiples() -> None:
-    """A loss of 1/3, known to 1e-9, is rounded up once: three of them are 1, not 1.000002."""
-    law = law_of(DiscreteLaplace(0, 1, "0.1", epsilon="1/3", null=True), 0.0, 1.0, math.nan)
-    for answers, event, user in ((1, 333_334, 333_334), (3, 333_334, 1_000_000)):
-        found = of_lattice(law, answers=answers, claimed=Micro(1_000_000))
-        assert found is not None
-        assert (found.event.micro, found.user.micro) == (event, user)
-        assert found.faults == ()
+@given(counts=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=4))
+def test_prop_divergences_of_cells_are_those_of_probabilities(
+    counts: list[tuple[int, int]],
+) -> None:
+    """Counts in any measure give the Renyi divergences of the probabilities, to 1e-9."""
+    p, q = (np.array(row) / sum(row) for row in zip(*counts, strict=True))
+    found = divergences([(a, b, 1) for a, b in counts])
+    for a, one in zip(ORDERS[:6], found[:6], strict=True):
+        plain = math.log(float((p**a * q ** (1 - a)).sum())) / (a - 1)
+        assert one == pytest.approx(max(plain, 0), abs=1e-9)
 
 
-def test_exact_a_loss_that_grows_with_the_report_has_no_bound() -> None:
-    """Gaussian noise has no pure epsilon: the loss still grows where the window ends."""
-    law = law_of(DiscreteGaussian(1, 5, sigma=6), 1.0, 5.0)
-    found = of_lattice(law, answers=1, claimed=Micro(3_000_000))
-    assert found is not None
-    assert found.faults == ("the loss still grows at the last report that was looked at",)
+@pytest.mark.parametrize("text", EXACT[:-1])
+def test_exact_divergences_are_never_above_what_accounts_are_charged(text: str) -> None:
+    """Of every order, and of one answer within 2e-6 of it where the table is enumerated."""
+    claim, found = exact_of(text, 1)
+    assert claim.loss is not None
+    assert found.orders is not None
+    for one, charged in zip(found.orders, claim.loss.orders, strict=True):
+        assert one <= charged / 1_000_000 + 1e-9
+
+
+class CheapOrders(RandomizedResponse):
+    """Charges accounts half of its divergences, its pure epsilon being right."""
+
+    def loss(self, *, answers: int = 1, changed: int | None = None) -> Loss:
+        """Return a loss whose divergences are too small."""
+        loss = super().loss(answers=answers, changed=changed)
+        return replace(loss, orders=tuple(one // 2 for one in loss.orders))
+
+
+def test_audit_divergences_that_an_account_is_charged_are_compared() -> None:
+    """A right epsilon with divergences that are too small is refuted."""
+    found = audit(CheapOrders(3, epsilon=2), samples=2_000, rng=np.random.default_rng(1))
+    assert found.verdict == "refuted"
+    assert "Renyi divergence of order 2" in found.reasons[0]
 
 
 def test_exact_quantised_response_on_a_fine_lattice_loses_no_more_than_on_its_levels() -> None:
     """For more answers than a table holds, the loss is still exact, and the ends attain it."""
     fine = QuantisedResponse(0, 1_000_000, epsilon=2, levels=5, null=True)
-    found = OfMechanism(fine, 3).exact()
+    found = subject_of(fine, 3).table()
     assert found is not None
     assert found.user.epsilon == 6
-    assert str(found.worst) == "report 0: answer 0 against 1e+06"
+    assert str(found.worst) == "report 0 (3 times): answer 0 (3 times) against 1000000 (3 times)"
 
 
 @pytest.mark.parametrize("sigma", ["0.5", "3", "6", "12", "400"])
@@ -282,7 +298,8 @@ def test_exact_gaussian_noise_keeps_epsilon_delta_and_rho(sigma: str) -> None:
     assert claim.event.micro - 2 <= found.event.micro <= claim.event.micro
     assert found.delta is not None
     assert 0.99e-6 < found.delta <= 1e-6 + 1e-12
-    assert found.rho == pytest.approx(float(mechanism.rho), rel=1e-9)
+    assert found.orders is not None
+    assert found.orders[0] / 2 == pytest.approx(float(mechanism.rho), rel=1e-9)
 
 
 @pytest.mark.parametrize("answers", [2, 5, 100])
@@ -292,14 +309,15 @@ def test_exact_gaussian_noise_of_several_answers_is_below_its_claim(answers: int
     assert 0.7 * claim.user.epsilon < found.user.epsilon <= claim.user.epsilon
     assert found.delta is not None
     assert found.delta < 1e-6
-    assert found.rho == pytest.approx(answers * 2 / 9, rel=1e-9)
+    assert found.orders is not None
+    assert found.orders[0] / 2 == pytest.approx(answers * 2 / 9, rel=1e-9)
 
 
 def test_exact_two_gaussian_answers_by_enumerating_every_pair_of_reports() -> None:
     """The law of the summed losses gives the delta that all pairs of reports give."""
     mechanism = DiscreteGaussian(0, 4, sigma=3)
-    subject = OfMechanism(mechanism, 2)
-    found = subject.exact()
+    subject = subject_of(mechanism, 2)
+    found = subject.table()
     assert found is not None
     reports = np.arange(-60.0, 65.0)
     one, other = (mechanism.probability(answer, reports) for answer in (0.0, 4.0))
@@ -308,11 +326,10 @@ def test_exact_two_gaussian_answers_by_enumerating_every_pair_of_reports() -> No
     assert found.delta == pytest.approx(np.maximum(gain, 0).sum(), rel=1e-6)
 
 
-def test_exact_noise_that_is_beyond_floats_is_left_to_the_sampler() -> None:
-    """Where probabilities underflow, no exact figure is made up."""
-    assert OfMechanism(DiscreteGaussian(0, 100, sigma=1), 1).exact() is None
-    assert OfMechanism(DiscreteGaussian(0, 1_000_000, sigma=1_000_000), 1).exact() is None
-    assert OfMechanism(TwoLayer(2, low=0, high=1), 501).exact() is None
+def test_exact_what_is_too_large_is_left_to_the_sampler() -> None:
+    """Where reports are too many to enumerate, no exact figure is made up."""
+    assert subject_of(DiscreteGaussian(0, 1_000_000, sigma=1_000_000), 1).table() is None
+    assert subject_of(TwoLayer(2, low=0, high=1), 501).table() is None
 
 
 def test_exact_a_table_at_a_delta() -> None:
@@ -322,9 +339,11 @@ def test_exact_a_table_at_a_delta() -> None:
         [leak, 0, (1 - leak) * Fraction(3, 4), (1 - leak) * Fraction(1, 4)],
         [0, leak, (1 - leak) * Fraction(1, 4), (1 - leak) * Fraction(3, 4)],
     ]
-    found = of_table_at(rows, inputs="ab", delta=leak)
+    found = of_table_at(rows, inputs="ab", delta=leak, claimed=Micro(2_000_000))
     assert found.event.epsilon == pytest.approx(math.log(3), abs=2e-6)
-    assert of_table_at(rows, inputs="ab", delta=leak / 2).event.epsilon == math.inf
+    assert found.delta == pytest.approx(float(leak))
+    half = of_table_at(rows, inputs="ab", delta=leak / 2, claimed=Micro(2_000_000))
+    assert half.event.epsilon == math.inf
 
 
 @given(

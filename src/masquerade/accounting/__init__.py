@@ -16,8 +16,7 @@ from masquerade.lazy import lazy_room
 if TYPE_CHECKING:
     from masquerade.accounting.allowance import what_a_cap_buys
     from masquerade.accounting.audit_custom import Auditable
-    from masquerade.accounting.audit_report import AuditReport
-    from masquerade.accounting.audits import audit
+    from masquerade.accounting.audits import AuditReport, audit
     from masquerade.accounting.balance import Balance
     from masquerade.accounting.caps import Caps
     from masquerade.accounting.chain import Charge, Entry

@@ -8,19 +8,18 @@ from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from masquerade.accounting.audit_subject import (
+from masquerade.accounting.audit_sampled import (
     Answers,
     Claim,
-    Law,
     Subject,
     Vector,
     chosen_inputs,
+    key_of,
+    value_of,
     vectors_of,
 )
-from masquerade.accounting.audit_views import Drawn
-from masquerade.accounting.exact_loss import ExactLoss, of_table, of_table_at
+from masquerade.accounting.audit_table import TableLoss, of_table, of_table_at
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Micro
 from masquerade.exact.number import exact, finite, in_range
@@ -55,10 +54,11 @@ class Auditable(Protocol):
     #: All answers that can be given, at least 2; of more than 512 a sample is drawn for.
     inputs: Sequence[Any]
 
-    def sample(self, answer: Any, size: int, rng: np.random.Generator) -> ArrayLike:
+    def sample(self, answer: Any, size: int, rng: np.random.Generator) -> Any:
         """Return `size` reports of `answer`, independent of each other and of every other call.
 
-        Numbers or texts, or rows of a table, one a report.
+        An array or a list with one entry a report: numbers, texts, bytes, None, or tuples of them,
+        also mixed. Rows of a table are reports of several numbers.
         """
         ...
 
@@ -88,13 +88,13 @@ class Randomizer:
     (False, None, True)
     """
 
-    sampler: Callable[[Any, int, np.random.Generator], ArrayLike]
+    sampler: Callable[[Any, int, np.random.Generator], Any]
     inputs: Sequence[Any]
     claimed_epsilon: Micro | Fraction | float
     claimed_delta: Fraction | float = 0
     table: Callable[[Any], Mapping[Any, Fraction | float]] | None = None
 
-    def sample(self, answer: Any, size: int, rng: np.random.Generator) -> ArrayLike:
+    def sample(self, answer: Any, size: int, rng: np.random.Generator) -> Any:
         """Return `size` reports of `answer`."""
         return self.sampler(answer, size, rng)
 
@@ -104,16 +104,13 @@ class Randomizer:
 
 
 class OfAuditable(Subject):
-    """A mechanism of your own; answers are places of its inputs, of which `rng` picks if many."""
-
-    independent = False
-    most_calls = 1_000
+    """A mechanism of your own, of whose inputs `rng` picks some if they are many."""
 
     def __init__(self, own: Auditable, rng: np.random.Generator) -> None:
         one = _amount(own.claimed_epsilon)
         delta = finite(getattr(own, "claimed_delta", 0), "claimed_delta")
         in_range(delta, "claimed_delta", low=0, below=1)
-        self._inputs = list(own.inputs)
+        self._own, self._inputs = own, list(own.inputs)
         if len(self._inputs) < 2:
             raise ParameterError(f"inputs has {len(self._inputs)} answers, expected at least 2.")
         self.claim = Claim(one, one, delta, "claimed")
@@ -121,54 +118,42 @@ class OfAuditable(Subject):
         self.inputs = len(self._inputs)
         self._places = chosen_inputs(self.inputs, rng)
         self.compared = len(self._places)
-        self._own = own
         law = getattr(own, "distribution", None)
         rows = [] if law is None else [law(answer) for answer in self._inputs]
-        told = [{_named(report): p for report, p in row.items()} for row in rows if row is not None]
-        if told and len(told) < len(self._inputs):
+        self._rows = [_by_value(row) for row in rows if row is not None]
+        if self._rows and len(self._rows) < len(self._inputs):
             raise ParameterError("distribution gives the probabilities of some answers only.")
-        self._rows = told
 
     def vectors(self) -> list[Answers]:
-        """Return places in the inputs; see `Subject.vectors`."""
+        """Return each input by itself; see `Subject.vectors`."""
         names = [str(self._inputs[place]) for place in self._places]
-        found = vectors_of(self._places.tolist(), 1, names)
-        if len(set(names)) == len(names):
-            return found
-        return [one._replace(words=f"{one.words} (input {one.vector[0] + 1})") for one in found]
+        if len(set(names)) < len(names):
+            names = [
+                f"{name} (input {place + 1})"
+                for name, place in zip(names, self._places, strict=True)
+            ]
+        return vectors_of(self._places, 1, names)
 
-    def draw(self, vector: Vector, persons: int, rng: np.random.Generator) -> Drawn:
+    def draw(self, places: Vector, persons: int, rng: np.random.Generator) -> Any:
         """Return reports; see `Subject.draw`."""
-        reports = _reports(self._own.sample(self._inputs[int(vector[0])], persons, rng))
-        if reports.ndim not in (1, 2) or len(reports) != persons or not reports.size:
+        answer = self._inputs[int(places[0])]
+        try:
+            reports = self._own.sample(answer, persons, rng)
+        except Exception as error:
             raise ParameterError(
-                f"sample(..., {persons}, rng) gave an array of shape {reports.shape}, expected "
-                f"({persons},): one number, text or row for each report."
+                f"sample({answer!r}, {persons}, rng) raised {type(error).__name__}: {error}; "
+                "a mechanism masks every one of its inputs, for an error tells the answer too."
+            ) from error
+        if not isinstance(reports, np.ndarray):
+            reports = list(reports)
+        if len(reports) != persons:
+            raise ParameterError(
+                f"sample(..., {persons}, rng) gave {len(reports)} reports, expected {persons}: "
+                "an array or a list with one number, text or row for each report."
             )
-        return Drawn.of(reports[:, None] if reports.ndim == 1 else reports)
+        return reports
 
-    def form(self, vector: Vector, rng: np.random.Generator) -> str | None:
-        """Return type and shape of the result of a call for one report, or the error it raises."""
-        try:
-            raw = self._own.sample(self._inputs[int(vector[0])], 1, rng)
-        except Exception as error:  # what a person's device would raise, tells
-            return f"raises {type(error).__name__}"
-        if isinstance(raw, np.ndarray) and raw.dtype.kind != "O":
-            kind = "text" if raw.dtype.kind == "U" else str(raw.dtype)
-            return f"array of {kind}, shape {raw.shape}"
-        try:
-            items = list(raw)  # type: ignore[arg-type]
-        except TypeError:
-            return type(raw).__name__
-        parts = ", ".join(
-            f"{type(item).__name__} of {len(item)}"
-            if isinstance(item, tuple | list | np.ndarray)
-            else type(item).__name__
-            for item in items
-        )
-        return f"{type(raw).__name__} ({parts})"
-
-    def exact(self) -> ExactLoss | None:
+    def table(self) -> TableLoss | None:
         """Return the loss by the table, where there is one."""
         if not self._rows:
             return None
@@ -180,65 +165,17 @@ class OfAuditable(Subject):
             )
         return of_table(table, inputs=self._inputs, reports=reports)
 
-    def laws(self, vector: Vector, drawn: Drawn) -> list[tuple[Law, NDArray[Any]]]:
-        """Return the claimed law and the drawn reports; see `Subject.laws`."""
+    def law(self, places: Vector, place: int) -> Mapping[Any, float] | None:
+        """Return the row of the table; see `Subject.law`."""
         if not self._rows:
-            return []
-        row = self._rows[int(vector[0])]
-        law = _keys(list(row)), np.array([float(p) for p in row.values()])
-        if drawn.reports.shape[1] == 1:
-            seen = drawn.reports[:, 0]
-        else:
-            kinds, place = np.unique(drawn.reports, axis=0, return_inverse=True)
-            seen = np.array([_named(kind) for kind in kinds.tolist()])[place.ravel()]
-        if seen.dtype.kind in "US" and law[0].dtype.kind not in "US":
-            law = np.array([_typed(report) for report in row]), law[1]
-        return [(law, seen)]
+            return None
+        row = self._rows[int(places[place])]
+        return {report: float(chance) for report, chance in row.items()}
 
 
-def _reports(raw: Any) -> NDArray[Any]:
-    """Return reports as an array of one type: numbers, texts, or rows of numbers."""
-    array = raw if isinstance(raw, np.ndarray) else None
-    if array is None or array.dtype.kind not in "iubfU":
-        items = list(raw) if array is None else array.tolist()
-        array = _keys(items)
-    return array.astype(np.int64) if array.dtype.kind == "b" else array
-
-
-def _keys(items: list[Any]) -> NDArray[Any]:
-    kinds = {type(item) for item in items}
-    plain = kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bool}
-    if plain:
-        try:
-            return np.array(items)
-        except OverflowError:
-            return np.array([_typed(item) for item in items])
-    if all(isinstance(item, np.generic) for item in items) and len(kinds) == 1:
-        found = np.array(items)
-        if found.dtype.kind in "iubfU":
-            return found
-    if all(isinstance(item, tuple | list | np.ndarray) for item in items):
-        lengths = {len(item) for item in items}
-        if len(lengths) == 1:
-            rows = np.array([list(item) for item in items])
-            if rows.ndim == 2 and rows.dtype.kind in "iubf":
-                return rows.astype(np.int64) if rows.dtype.kind == "b" else rows
-        return np.array([_named(list(item)) for item in items])
-    return np.array([_typed(item) for item in items])
-
-
-def _typed(item: Any) -> str:
-    """Return a report among reports of several types as a text that tells its type too."""
-    value = item.item() if isinstance(item, np.generic) else item
-    return f"{type(value).__name__} {value!r}"
-
-
-def _named(report: Any) -> Any:
-    """Return a report that is a row as a text, any other as it is."""
-    if isinstance(report, tuple | list):
-        flags = bool | np.bool_
-        return " ".join(str(int(part) if isinstance(part, flags) else part) for part in report)
-    return report
+def _by_value(row: Mapping[Any, Fraction | float]) -> dict[Any, Fraction | float]:
+    """Return a row of a table by the values that reports are looked up with."""
+    return {value_of(key_of(report)): chance for report, chance in row.items()}
 
 
 def _amount(number: Any) -> Micro:

@@ -81,13 +81,13 @@ def audit(
     """Test whether the privacy guarantee of a mechanism is true.
 
     It compares the claimed loss with the mechanism's probabilities and with reports that it draws.
-    The verdict is "holds", "not refuted" or "refuted". "holds" means that all probabilities were
-    enumerated for the claim, that reports were drawn for every answer, and that nothing speaks
-    against the claim. "not refuted" means that nothing speaks against the claim, but something was
-    not checked. The output also lists what was tried and what was not looked at. The command ends
-    with code 1 only if the verdict is "refuted"; the reasons are then on standard error. A
-    mechanism without a guarantee is always refuted. Drawn reports refute a true claim for at most
-    one in a million seeds.
+    The verdict is "holds", "not refuted" or "refuted". "holds" means that the table of
+    probabilities was enumerated for the claim, that reports were drawn for every answer, and that
+    nothing speaks against the claim. "not refuted" means that nothing speaks against the claim, but
+    something was not checked. The output also lists what was tried and what was not looked at. The
+    command ends with code 1 only if the verdict is "refuted"; the reasons are then on standard
+    error. A mechanism without a guarantee is always refuted. Drawn reports refute a true claim for
+    at most one in a million seeds.
 
     Example: masquerade audit randomized-response:options=2,epsilon=1
     """

@@ -128,7 +128,7 @@ class CategoricalMechanism(DeviceMechanism):
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
 
     in_surveys = True
-    _code_type = np.int32
+    code_type = np.int32
 
     #: Number of options, at least 2; "no answer" not counted.
     options: int

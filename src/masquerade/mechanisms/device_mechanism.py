@@ -60,7 +60,8 @@ class DeviceMechanism(Mechanism):
     #: Whether surveys use it; the others mask tables of claims.
     in_surveys: ClassVar[bool] = False
 
-    _code_type: ClassVar[type[np.signedinteger[Any]]] = np.int64
+    #: Of the whole numbers that stand for answers, in arrays.
+    code_type: ClassVar[type[np.signedinteger[Any]]] = np.int64
 
     @property
     @abstractmethod
@@ -90,6 +91,6 @@ class DeviceMechanism(Mechanism):
 
     def mask_for_one(self, answers: Sequence[int], source: WordSource) -> list[int]:
         """Return the reports of one person, with at most one private number for all."""
-        codes = np.array(answers, dtype=self._code_type)
+        codes = np.array(answers, dtype=self.code_type)
         person = np.zeros(len(answers), dtype=np.int32)
         return [int(report) for report in self.mask(codes, person, source)]
