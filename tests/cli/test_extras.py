@@ -27,7 +27,7 @@ plan randomized-response:options=2,epsilon=1 --margin 0.05
 plan two-parties:questions=10,options=5,rho=0.5 --people 500
 simulate comparisons --voters 20 --records 10 --features 3 --out choices.csv
 prefer choices.csv --mechanism none
-release numbers.csv --epsilon 1 --domain 0 10 --samples 5 --out synthetic.csv
+release numbers.csv --epsilon 1 --domain 0 10 --out synthetic.csv
 select pool.csv --budget 5
 caps --home home
 helper tasks --help

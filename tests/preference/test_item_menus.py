@@ -319,7 +319,9 @@ def test_mechanisms_for_pairs_refuse_menus_and_name_what_takes_them(name: str, u
     """Before anything is drawn or charged: item-wins with an aggregator, MenuResponse without."""
     book = Ledger(MemoryStorage(), clock=lambda: "2026-03-14", caps=Caps(Micro(5_000_000)))
     mechanism = preference_mechanism(name, epsilon=1, unit=unit)
-    with pytest.raises(ParameterError, match=r"item-wins .* MenuResponse .*--menus"):
+    with pytest.raises(
+        ParameterError, match=r"item-wins .* MenuResponse .*masquerade menus .*--public-menus"
+    ):
         SocialPreference.learn(menus(VOTES), mechanism=mechanism, ledger=book, public_menus=True)
     assert book.balance("0").residual_epsilon == Micro(5_000_000)
 

@@ -2,7 +2,7 @@
 
 Sun, Dong, Wang, Yu and Qin, "Truth inference on sparse crowdsourcing data with local differential
 privacy", IEEE Big Data 2018 (arXiv 1808.08181), theorems 1 and 2. Neither describes what truth
-inference on the reports comes to; `forecast` simulates that.
+inference on the reports comes to; only a simulation tells that.
 """
 
 from __future__ import annotations
