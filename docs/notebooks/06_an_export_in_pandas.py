@@ -91,8 +91,9 @@ truth = pd.DataFrame({"option": ["Yes", "No"], "value": [ill.mean(), 1 - ill.mea
 drawn = pd.concat(
     [
         truth.assign(low=truth["value"], high=truth["value"], series="truth"),
-        first[first["estimator"] == "reported"]
-        .assign(low=lambda t: t["value"], high=lambda t: t["value"], series="plain percentages"),
+        first[first["estimator"] == "reported"].assign(
+            low=lambda t: t["value"], high=lambda t: t["value"], series="plain percentages"
+        ),
         first[first["estimator"] == "eb"].assign(series="estimate"),
     ]
 )[["option", "value", "low", "high", "series"]]
@@ -107,12 +108,13 @@ crossed.to_pandas()
 
 # %%
 
+cells = crossed.to_pandas().dropna()
 axes = plots.estimates(
     {
-        "cell": [f"ill {row}, boss {column}" for row in crossed.rows for column in crossed.columns],
-        "share": crossed.share.ravel(),
-        "low": (crossed.share - 1.96 * crossed.error).ravel(),
-        "high": (crossed.share + 1.96 * crossed.error).ravel(),
+        "cell": "ill " + cells["row"] + ", boss " + cells["column"],
+        "share": cells["value"],
+        "low": cells["low"],
+        "high": cells["high"],
     },
     title="Shares of people by two answers",
 )
