@@ -147,7 +147,7 @@ FORGED = (
 @pytest.mark.both_databases
 def test_forged_answers_are_refused_and_counted(pair: Pair) -> None:
     """Two answers, none, minus one, fifty votes: all are refused, and no sum changes."""
-    record = pair.open(rho="1.5")
+    record = pair.open(rho="1.4")
     pair.crowd(record, 9)
     split = _split(pair, record)
     for vector in FORGED:

@@ -67,7 +67,7 @@ def test_killed_at_every_step_of_adding_up(
         number, reached = 0, True
         while reached:
             number += 1
-            record = pair.open(rho="1.5", title=f"{place} {number}")
+            record = pair.open(rho="1.4", title=f"{place} {number}")
             pair.crowd(record, PEOPLE)
             participant, id_ = pair.send(record, {"lunch": "soup", "mood": "1"})
             pair.leader.participations.withdraw(pair.leader.identity(participant), id_)

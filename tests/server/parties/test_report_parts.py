@@ -34,7 +34,7 @@ def sealed_parts(split: SplitTask, **parts: Any) -> Report:
 
 def test_a_number_beyond_the_field_is_refused_when_it_is_added_up(sqlite_pair: Pair) -> None:
     """Its form is right, so it is accepted; the one check of its nonce refuses and counts it."""
-    record = sqlite_pair.open(rho="1.5")
+    record = sqlite_pair.open(rho="1.4")
     sqlite_pair.crowd(record, 9)
     split = _split(sqlite_pair, record)
     report = sealed_parts(split, input_shares=lambda all_: (b"\xff" * len(all_[0]), all_[1]))
@@ -121,7 +121,7 @@ def test_a_report_that_the_parties_would_end_differently_spoils_no_survey(
 ) -> None:
     """The helper refuses it, both leave it out, and the sums of the others are shown."""
     questions = (SeveralOf("done", "Which of these have you done?", ("lied", "stolen", "drunk")),)
-    record = sqlite_pair.open(sqlite_pair.define(questions, rho="1.5"))
+    record = sqlite_pair.open(sqlite_pair.define(questions, rho="1.4"))
     for _ in range(9):
         sqlite_pair.send(record, {"done": ["lied"]})
     split = _split(sqlite_pair, record)

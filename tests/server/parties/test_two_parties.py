@@ -406,7 +406,7 @@ def test_several_answers_and_numbers_come_out_with_their_quartiles(sqlite_pair: 
     )
     pair = sqlite_pair
     survey = replace(
-        pair.define(questions, rho="1.5"), conditions=(None, ShowIf("work", ("Yes",)), None)
+        pair.define(questions, rho="1.4"), conditions=(None, ShowIf("work", ("Yes",)), None)
     )
     record = pair.open(survey)
     for number in range(24):
@@ -423,7 +423,7 @@ def test_several_answers_and_numbers_come_out_with_their_quartiles(sqlite_pair: 
     way, hours = pair.result(record)["questions"][1:]
     labels = ["bus", "bicycle", "foot", "prefer not to say", "not asked"]
     assert [option["label"] for option in way["options"]] == labels
-    assert way["quartiles"] is None
+    assert "quartiles" not in way
     assert [one["share"] for one in hours["quartiles"]] == [0.25, 0.5, 0.75]
     assert all(one["low"] <= one["value"] <= one["high"] for one in hours["quartiles"])
     names = [one["of"] for one in split_codebook(survey, token="t", count=24)["sums"]]
