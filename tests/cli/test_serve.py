@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Process:
     """A running ``masquerade`` whose first address is known."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, port: int = 0) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "masquerade", *words, "--no-browser", "--port", "0"],
+            [sys.executable, "-m", "masquerade", *words, "--no-browser", "--port", f"{port}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -122,7 +122,9 @@ def test_an_accepted_response_outlives_a_kill(processes: list[Process], tmp_path
     first.process.kill()
     first.process.wait()
     assert (tmp_path / "kept" / "demonstration.sqlite3").is_file()
-    again = Process("demo", "--data-dir", str(tmp_path / "kept"))
+    # at the same address: a device is known to one server by its address
+    port = httpx.URL(first.url).port or 80
+    again = Process("demo", "--data-dir", str(tmp_path / "kept"), port=port)
     processes.append(again)
     assert re.findall(r"/s/([0-9a-f]{16})", httpx.get(again.url).text) == tokens
     with Client(again.url, Identity.read_or_create(client.identity_file), home) as client:

@@ -17,6 +17,7 @@ from masquerade.truth.categorical import problem_of
 from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.problem import gold_codes
 from masquerade.truth.rare_labels import CrowdCoin, VoteRows, discount_of, rare_discount
+from masquerade.truth.report_mechanisms import ReportMechanisms
 from masquerade.truth.scale import Partitions, Stream, fit_partitions, partition_by_task
 
 ROWS = np.array([(4, 0), (3, 1), (2, 2), (1, 3), (0, 4)], dtype=np.float64)
@@ -144,7 +145,7 @@ def test_nothing_is_rare_behind_strong_masks(epsilon: float) -> None:
     claims, _ = whole_crowd()
     mask = RandomizedResponse(2, epsilon=epsilon)
     reports = mask.simulate(claims, np.random.default_rng(1))
-    problem, _ = problem_of(reports, mask, gold_codes(None, reports))
+    problem, _ = problem_of(reports, ReportMechanisms((mask,)), gold_codes(None, reports))
     assert rare_discount(problem) == (1.0, 1.0)
 
 
