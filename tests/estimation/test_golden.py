@@ -184,3 +184,17 @@ def test_first_options_of_equal_crowds_keep_within_dunnetts_quantiles() -> None:
     quantiles = [largest_difference(k, 0.95) for k in (2, 3, 4, 5, 7, 10)]
     # Dunnett (1955), table 1a, infinite degrees of freedom
     assert quantiles == pytest.approx([1.64, 1.92, 2.06, 2.16, 2.29, 2.42], abs=0.006)
+
+
+def test_an_option_behind_by_less_than_dunnetts_quantile_may_be_first() -> None:
+    """Of five options one beyond the cut of a pair, within that of all pairs, stays in the set."""
+    found = ahead(crowd([41, 26, 24, 5, 5]))
+    assert found.named is None
+    assert found.statistics[1] < 3.8415 < found.statistics[2] < 2.16**2 < found.statistics[3]
+    assert found.candidates == (0, 1, 2)
+
+
+def test_a_first_option_of_few_people_is_not_named() -> None:
+    """All of 19 people name no option as surely first, all of 20 do."""
+    assert ahead(crowd([19, 0])).named is None
+    assert ahead(crowd([20, 0])).named == 0

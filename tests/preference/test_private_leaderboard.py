@@ -14,6 +14,7 @@ from scipy.stats import kendalltau
 from masquerade.answers import Battles
 from masquerade.errors import InsecureRandomness, ParameterError
 from masquerade.exact import Micro, SimulatedCoins
+from masquerade.preference import private_leaderboard
 from masquerade.preference.private_leaderboard import (
     STEPS,
     BattleUnit,
@@ -23,6 +24,7 @@ from masquerade.preference.private_leaderboard import (
     exact_scores,
     exp_below,
     fit_sums,
+    masked_sums,
     pair_counts,
 )
 from masquerade.preference.tie_models import DAVIDSON
@@ -148,6 +150,34 @@ def test_audit_masked_votes_come_as_often_as_the_table_says() -> None:
         for report, wanted in enumerate(map(float, row)):
             share = np.mean(reports == report)
             assert abs(share - wanted) < 5.2 * math.sqrt(wanted * (1 - wanted) / 30_000)
+
+
+@pytest.mark.parametrize(("items", "size"), [(2, 2), (3, 4), (4, 4)])
+@pytest.mark.parametrize("unit", ["choice", "record", "voter"])
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
+def test_noise_is_asked_for_at_the_scale_of_the_largest_change(
+    items: int, size: int, unit: BattleUnit, epsilon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores get noise of scale 4 / epsilon, of two items 2 / epsilon, ties 2 / epsilon."""
+    scales: list[Fraction] = []
+
+    def none(_source: Any, scale: Fraction, count: int) -> Any:
+        scales.append(scale)
+        return np.zeros(count, dtype=np.int64)
+
+    monkeypatch.setattr(private_leaderboard, "discrete_laplace", none)
+    votes = [(a, b, 0) for a, b in itertools.combinations(range(items), 2)]
+    table = table_of(votes, [0] * len(votes), items)
+    source = SimulatedCoins(np.random.default_rng(0))
+    found = masked_sums(table, unit, Fraction(epsilon), source, 1)
+    step = STEPS if unit == "voter" else 1
+    exact = [size * step / Fraction(epsilon), 2 * step / Fraction(epsilon)]
+    for scale, least in zip(scales, exact, strict=True):
+        assert least <= scale <= least * (1 + Fraction(1, 2**40))
+    # a score is half of what was masked; of two items the same noise stands in both
+    wanted = 2 * (float(exact[0]) / step) ** 2 / 4 * (2 if items == 2 else 1)
+    if unit == "voter":  # so fine that rounding to whole steps counts for nothing
+        assert found.variance == pytest.approx(wanted, rel=1e-5)
 
 
 def test_released_sums_have_the_specified_values() -> None:

@@ -148,6 +148,16 @@ def test_the_noise_for_adding_is_too_little_for_replacing(monkeypatch: pytest.Mo
     assert distance(first, second) / adding == pytest.approx(2 * 0.9)
 
 
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_no_user_counts_with_more_objects_than_the_cap(cap: int) -> None:
+    """Of users about 1 to 5 objects, each keeps the cap's number of claims, or all they have."""
+    rows = [(f"o{place}", f"u{many}", 1.0) for many in range(1, 6) for place in range(many)]
+    table = {name: [row[i] for row in rows] for i, name in enumerate(("task", "worker", "value"))}
+    claims = GroupedClaims.of(table)
+    kept = claims.capped(cap, SimulatedCoins(np.random.default_rng(0)))
+    assert sorted(kept.objects_per_user().tolist()) == sorted(min(m, cap) for m in range(1, 6))
+
+
 def test_a_user_pays_for_the_objects_that_are_used() -> None:
     """With a cap of 2, a user about three objects pays for two; a list charges twice."""
     rows = {"task": ["a", "b", "c"], "worker": ["u"] * 3, "value": [1.0, 2.0, 3.0]}

@@ -48,3 +48,11 @@ def test_the_tables_that_told_once_tell_no_more() -> None:
     for table in ((6, 6, 6, 4), (5, 4, 4), (1, 1), (1, 0, 0)):
         shown = shown_counts(dict(zip("abcd", table, strict=False)))
         assert set(shown.values()) == {None}
+
+
+def test_five_people_are_enough_to_be_counted_apart() -> None:
+    """A level with five people is shown, one with four hides all, one with nobody hides none."""
+    assert FEWEST_AT_LEVEL == 5
+    assert shown_counts({"high": 5, "low": 40}) == {"high": 5, "low": 40}
+    assert shown_counts({"high": 4, "low": 40}) == {"high": None, "low": None}
+    assert shown_counts({"high": 0, "low": 5}) == {"high": 0, "low": 5}

@@ -8,7 +8,15 @@ import pytest
 from masquerade.answers import Claims, Truths
 from masquerade.errors import NotFitted, ParameterError
 from masquerade.mechanisms import RandomizedResponse
-from masquerade.truth import Auto, BayesianCombination, MajorityVote, Subtypes, accuracy
+from masquerade.truth import (
+    Auto,
+    BayesianCombination,
+    MajorityVote,
+    OneCoin,
+    Subtypes,
+    accuracy,
+)
+from masquerade.truth.auto import Choice, Gains
 from masquerade.truth.numeric.auto import halves_by_worker, held_out_sparing
 from masquerade.truth.samples import Split
 from masquerade.truth.ties import uniform_by_claim
@@ -194,3 +202,20 @@ def test_repeated_claims_are_never_split() -> None:
     drawn = uniform_by_claim(Claims.from_frame(rows, duplicates="all"), 3)
     assert drawn[0] == drawn[1] != drawn[2]
     assert ((drawn >= 0) & (drawn < 1)).all()
+
+
+@pytest.mark.parametrize(("threshold", "place"), [(1.9, 1), (2.1, 0), (0.5, 2)])
+def test_a_model_is_chosen_above_the_threshold_of_standard_errors(
+    threshold: float, place: int
+) -> None:
+    """Of models 2 and 1 standard errors better, those above the threshold count; the best wins."""
+    rng = np.random.default_rng(5)
+    noise = rng.standard_normal((2, 400))
+    noise -= noise.mean(axis=1, keepdims=True)
+    noise /= noise.std(axis=1, ddof=1, keepdims=True) / np.sqrt(400)
+    # means 2 and 3 in units where standard errors are 1 and 3
+    scores = np.stack([np.zeros(400), 2 + noise[0], 3 + 3 * noise[1]])
+    gains = Gains.of(scores)
+    assert gains.t(0) == pytest.approx([0, 2, 1], rel=1e-2)
+    models = (BayesianCombination(), Subtypes(), OneCoin())
+    assert Choice.of(models, 0, gains, threshold).chosen is models[place]
