@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ class Mutant:
             shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("*.pyc"))
             target = copy / self.file
             target.write_text(self.source().replace(self.line, self.broken), encoding="utf-8")
-            return not passes(self.test, copy / "src")
+            return not passes([self.test], copy / "src")
 
 
 def mutants() -> list[Mutant]:
@@ -55,19 +56,20 @@ def mutants() -> list[Mutant]:
     return [Mutant(**one) for one in listed]
 
 
-def passes(test: str, sources: Path) -> bool:
-    """Return whether a test passes with these sources."""
+def passes(tests: Sequence[str], sources: Path) -> bool:
+    """Return whether tests pass with these sources."""
     paths = os.pathsep.join([str(sources), str(ROOT / "papers")])
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "-p", "no:randomly", test],
+        [*command, "-p", "no:randomly", *tests],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
     )
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"{test} did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        names = ", ".join(tests)
+        raise RuntimeError(f"{names} did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.returncode == 0
 
 
@@ -77,13 +79,15 @@ def main() -> int:
     chosen = [one for one in mutants() if not words or any(w in one.file + one.test for w in words)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         tests = sorted({one.test for one in chosen})
-        sound = dict(
-            zip(tests, pool.map(lambda test: passes(test, ROOT / "src"), tests), strict=True)
-        )
+        # All at once, for a start of the interpreter takes longer than most tests do.
+        failing = set()
+        if tests and not passes(tests, ROOT / "src"):
+            each = pool.map(lambda test: passes([test], ROOT / "src"), tests)
+            failing = {test for test, sound in zip(tests, each, strict=True) if not sound}
         noticed = list(pool.map(Mutant.noticed, chosen))
     alive = 0
     for one, dead in zip(chosen, noticed, strict=True):
-        state = "FAILS ANYWAY" if not sound[one.test] else "noticed" if dead else "NOT NOTICED"
+        state = "FAILS ANYWAY" if one.test in failing else "noticed" if dead else "NOT NOTICED"
         alive += state != "noticed"
         print(f"{state:12}  {one.file}: {one.broken.strip()}  [{one.test}]")
     print(f"{len(chosen) - alive} of {len(chosen)} broken lines are noticed.")
