@@ -84,12 +84,12 @@ def main() -> int:
         if tests and not passes(tests, ROOT / "src"):
             each = pool.map(lambda test: passes([test], ROOT / "src"), tests)
             failing = {test for test, sound in zip(tests, each, strict=True) if not sound}
-        noticed = list(pool.map(Mutant.noticed, chosen))
-    alive = 0
-    for one, dead in zip(chosen, noticed, strict=True):
-        state = "FAILS ANYWAY" if one.test in failing else "noticed" if dead else "NOT NOTICED"
-        alive += state != "noticed"
-        print(f"{state:12}  {one.file}: {one.broken.strip()}  [{one.test}]")
+        alive = 0
+        for one, dead in zip(chosen, pool.map(Mutant.noticed, chosen), strict=True):
+            noticed = "noticed" if dead else "NOT NOTICED"
+            state = "FAILS ANYWAY" if one.test in failing else noticed
+            alive += state != "noticed"
+            print(f"{state:12}  {one.file}: {one.broken.strip()}  [{one.test}]", flush=True)
     print(f"{len(chosen) - alive} of {len(chosen)} broken lines are noticed.")
     return 1 if alive else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -113,3 +114,18 @@ def test_a_parallel_sum_of_any_gadget_adds_its_outputs() -> None:
     gadget = ParallelSum(PolyEval([1, 0, 1]), 3)
     assert (gadget.arity, gadget.degree) == (3, 2)
     assert gadget.evaluate(FIELD_64, [1, 2, 3]) == 2 + 5 + 10
+
+
+def test_exact_linear_checks_are_0_for_well_formed_bits_alone() -> None:
+    """All rows of bits: one option exactly, and as many as the bits of the limit say."""
+    for bits in itertools.product((0, 1), repeat=3):
+        assert (One(3).check(bits, 0, 1) == 0) == (sum(bits) == 1)
+    some = Some(3, most=2)
+    encoded = {
+        tuple(some.encode(flags))
+        for flags in itertools.product((False, True), repeat=3)
+        if sum(flags) <= 2
+    }
+    passed = {b for b in itertools.product((0, 1), repeat=some.bits) if not some.check(b, 0, 1)}
+    assert encoded <= passed
+    assert {b[:3] for b in passed} == {b[:3] for b in encoded}
