@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { answersTo, textOf } from "../../src/masquerade/server/web/static/app/answers.js";
+import { answersTo, textOf } from "../../src/masquerade/server/web/static/app/conditions.js";
 import { codeOfNumber, numberText, pointsOf } from "../../src/masquerade/server/web/static/app/numbers.js";
 
 const WORDS = { skip: "Prefer not to say" };

@@ -69,9 +69,9 @@ const KNOWN = {
   words: ["ar", "en", "formats", "language"],
   "app/kinds": ["choice", "comparison", "kinds", "number", "rating", "several"],
   app: [
-    "about_page", "agreement", "answers", "api", "battery_view", "budget", "components", "conditions",
+    "about_page", "agreement", "api", "budget", "components", "conditions",
     "database", "device", "dom", "home_page", "invitation", "label_kind", "ledger_page", "level_view", "main",
-    "mask_demo", "numbers", "participation", "promise", "question_view", "recovery", "reward_view",
+    "mask_demo", "numbers", "participation", "promise", "question_view", "recovery",
     "screen", "service_worker", "settings_page", "sha256", "split_encoding", "strength", "survey_page",
     "survey_text", "survey_views", "two_parties", "two_party_views",
   ],

@@ -1,8 +1,18 @@
-// Which questions are shown after the answers so far. It is decided here, where the answers are:
-// whoever is not shown a question answers it with "no answer", which is masked like every other
-// answer, so that nobody can tell who was asked.
+// Codes of answers, their words, and which questions are shown after the answers so far. Codes are
+// those of mechanisms/mask.js: 0 for the first option or point. What is shown is decided here, where
+// the answers are: whoever is not shown a question answers it with "no answer", which is masked like
+// every other answer, so that nobody can tell who was asked.
 
-import { skipCode } from "./answers.js";
+import { kindOf } from "./kinds/kinds.js";
+
+/** Return the code of "prefer not to say": after those of all answers. */
+export const skipCode = (question) => kindOf(question).skipCode(question);
+
+/** Return the number of codes of a question's answers, "prefer not to say" included. */
+export const answersTo = (question) => kindOf(question).answers(question);
+
+/** Return what an answer or a report is called; `words` has the names that are ours. */
+export const textOf = (question, code, words) => kindOf(question).text(question, code, words);
 
 /** Return the code given to a question, or undefined; its id may be any text, `constructor` too. */
 export function answerTo(answers, id) {

@@ -1,11 +1,19 @@
 // Welcome, and the list of surveys.
 
-import { battery } from "./battery_view.js";
 import { balanceOf } from "./budget.js";
 import { element } from "./dom.js";
 import { isRecord } from "./promise.js";
 import { maskDemo } from "./mask_demo.js";
-import { actions, button, failureNotice, heading, link, paragraph, userText } from "./components.js";
+import {
+  actions,
+  battery,
+  button,
+  failureNotice,
+  heading,
+  link,
+  paragraph,
+  userText,
+} from "./components.js";
 import { minutesFor, topicBadge } from "./survey_views.js";
 import { words } from "../words/language.js";
 

@@ -1,13 +1,13 @@
 // The ledger: what this device charged for what, and what the server did, the caps, and everything
 // as a file.
 
-import { battery } from "./battery_view.js";
 import { percentOf, balanceOf } from "./budget.js";
 import { element } from "./dom.js";
 import { isKnown } from "../words/formats.js";
 import { levelName } from "./level_view.js";
 import {
   actions,
+  battery,
   button,
   card,
   failureNotice,

@@ -1,14 +1,13 @@
 // The screens of one survey, but for its questions: functions from what is known and callbacks to
 // elements. No state, no storage.
 
-import { battery } from "./battery_view.js";
-import { textOf } from "./answers.js";
 import { element } from "./dom.js";
 import { isAffordable, levelName, levelPicker, oddsOf } from "./level_view.js";
 import { UNMASKED } from "./invitation.js";
 import { maskDemo } from "./mask_demo.js";
 import {
   actions,
+  battery,
   button,
   failureNotice,
   fold,
@@ -17,9 +16,9 @@ import {
   paragraph,
   userText,
 } from "./components.js";
-import { rewardPromise, rewardReceipt } from "./reward_view.js";
+import { strengthOf } from "./strength.js";
 import { halves, isSplit, ownAnswers, partiesIntro } from "./two_party_views.js";
-import { visibility } from "./conditions.js";
+import { textOf, visibility } from "./conditions.js";
 import { words } from "../words/language.js";
 
 const motif = () => element("div", { className: "motif", "aria-hidden": "true" });
@@ -300,3 +299,48 @@ export function away(failure, { retry }) {
 export function opening() {
   return [element("p", { className: "muted" }, words().frame.loading)];
 }
+
+/** What a survey gives, before a level is chosen; null where it gives nothing. */
+function rewardPromise({ reward, levels }) {
+  if (!reward) return null;
+  const said = words().reward;
+  const { amount } = words();
+  const money = (name) => said.amount(amount(reward.amounts[name] ?? 0), reward.currency);
+  const names = levels.map(({ name }) => name);
+  const worth = names.some((name) => reward.amounts[name] > 0);
+  const same = new Set(names.map((name) => reward.amounts[name])).size <= 1;
+  return element(
+    "section",
+    { className: "card reward" },
+    element("h2", {}, said.title),
+    paragraph(said.code),
+    worth &&
+      (same
+        ? element("p", { className: "sum", dir: "auto" }, money(names[0]))
+        : element(
+            "ul",
+            {},
+            levels.map(({ name, losses }) =>
+              element("li", {}, said.at(money(name), levelName(strengthOf(losses)))),
+            ),
+          )),
+    worth && !same && paragraph(said.tells, "hint"),
+  );
+}
+
+/** What somebody got for the reports that have arrived. */
+function rewardReceipt({ reward, code }) {
+  const said = words().reward;
+  const { amount } = words();
+  if (!code) return null;
+  return element(
+    "section",
+    { className: "card reward", id: "reward" },
+    element("h2", {}, said.yours),
+    element("p", {}, element("code", { className: "sum", dir: "ltr" }, code)),
+    reward?.amount > 0 &&
+      element("p", { className: "sum", dir: "auto" }, said.amount(amount(reward.amount), reward.currency)),
+    paragraph(said.codeHint, "hint"),
+  );
+}
+

@@ -1,13 +1,12 @@
 // The screens of a survey between two parties, where they differ from those of masks: who the two
 // are, what each could see, what it costs, and what is sent.
 
-import { textOf } from "./answers.js";
 import { element } from "./dom.js";
 import { beliefPercent } from "../words/formats.js";
 import { chargeOf, percentOf } from "./budget.js";
 import { actions, fold, paragraph, userText } from "./components.js";
 import { isAffordable } from "./level_view.js";
-import { visibility } from "./conditions.js";
+import { textOf, visibility } from "./conditions.js";
 import { tail } from "../mechanisms/loss.js";
 import { words } from "../words/language.js";
 
