@@ -54,7 +54,7 @@ def answers_allowed(pair: Pair, caps: Caps) -> Allowed:
     >>> from masquerade.mechanisms import RandomizedResponse
     >>> [pair] = RandomizedResponse(2, epsilon=1).pairs()
     >>> answers_allowed(pair, Caps()).ledger
-    11
+    10
     """
     loss = pair.loss
     if loss.in_clear:

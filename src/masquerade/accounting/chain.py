@@ -92,7 +92,8 @@ class Entry(NamedTuple):
 
     Examples
     --------
-    >>> from masquerade.accounting import Charge, Cost, append
+    >>> from masquerade.accounting import Charge, Cost
+    >>> from masquerade.accounting.chain import append
     >>> from masquerade.mechanisms import RandomizedResponse
     >>> cost = Cost.of("survey-1", [RandomizedResponse(2, epsilon=1)])
     >>> entry = append(Charge("a person", cost, "2026-03-14"), None)
@@ -190,7 +191,8 @@ def total(entries: Iterable[Entry]) -> Micro:
 
     Examples
     --------
-    >>> from masquerade.accounting import Charge, Cost, append
+    >>> from masquerade.accounting import Charge, Cost
+    >>> from masquerade.accounting.chain import append
     >>> from masquerade.mechanisms import RandomizedResponse
     >>> cost = Cost.of("survey-1", [RandomizedResponse(2, epsilon=1)])
     >>> first = append(Charge("a person", cost, "2026-03-14"), None)
