@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from masquerade.exact.arrays import Floats
+from masquerade.exact.concentrated import rho_of_pure, rho_of_response
 from masquerade.exact.epsilon_at_delta import epsilon_of_reports
 from masquerade.exact.loss import Loss, laplace, noise, pure_loss, response, rho_loss
-from masquerade.exact.micro import INFINITE_LOSS, MICRO, Micro
+from masquerade.exact.micro import INFINITE_LOSS, Micro
 from masquerade.exact.number import in_range, whole
 
 _DEVIATIONS = 14
@@ -84,6 +85,11 @@ class ResponsePair(Pair):
     def loss(self) -> Loss:
         """Exact, in every order."""
         return response(self.keep, self.other, self.symbols)
+
+    @property
+    def rho(self) -> Fraction | float:
+        """The supremum over orders, for this number of symbols."""
+        return rho_of_response(self.symbols, self.loss.epsilon)
 
     def points(self) -> Points | None:
         """Return reports of the one answer, of neither, of the other."""
@@ -261,23 +267,3 @@ def rho_together(pairs: Mapping[Pair, int]) -> Micro:
     for pair, count in pairs.items():
         total += pair.rho * count
     return INFINITE_LOSS if isinstance(total, float) else Micro.of_amount(total)
-
-
-def rho_of_pure(epsilon: Micro) -> Fraction | float:
-    """Return the zero-concentrated loss of an epsilon-private mechanism, in whole millionths.
-
-    ``epsilon tanh(epsilon / 2)``, which randomized response with two options attains: D_a / a of it
-    falls with a (with ``t = a - 1/2`` it is a difference quotient of ``ln cosh(epsilon sqrt(s))``
-    between ``t**2`` and 1/4, which is concave in s), so that its supremum is the limit at 1.
-
-    Examples
-    --------
-    >>> float(rho_of_pure(Micro(1_000_000)))
-    0.462118
-    """
-    if epsilon == INFINITE_LOSS:
-        return math.inf
-    size = int(epsilon.micro)
-    # epsilon tanh(epsilon / 2) in floats, with far more than its rounding added
-    amount = size * math.tanh(size / (2 * MICRO)) * (1 + 1e-12)
-    return Fraction(min(size, math.ceil(amount)), MICRO)
