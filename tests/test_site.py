@@ -62,8 +62,9 @@ def test_a_page_of_the_reference_lists_every_public_name_of_its_room() -> None:
     """Classes, functions and constants are all of `__all__` but what another room offers."""
     reference = tool("docs_reference")
     truth = importlib.import_module("masquerade.truth")
+    estimation = importlib.import_module("masquerade.estimation")
     listed = [name for _, names in reference.sections("masquerade.truth") for name in names]
-    assert sorted(listed) == sorted(truth.__all__)
+    assert sorted(listed) == sorted(set(truth.__all__) - set(estimation.__all__))
     assert "Codebook" not in dict(reference.sections("masquerade.results"))["Classes"]
     assert reference.comment("masquerade.plots", "THEMES")
 
