@@ -43,7 +43,7 @@ class Runs:
     noise : float
         Variance of each count, of two parties.
     unasked : float
-        Part of the population that did not answer.
+        (N - n) / (N - 1) of a population of N.
     """
 
     count: Floats
@@ -91,9 +91,10 @@ class Runs:
             value = (away * self.count / n).sum(axis=1) + scores.mean(axis=1)
             shift = value - (scores * held / n).sum(axis=1)
             noise = self.noise * (away**2).sum(axis=1) / self.people**2
-            return Worths(held / max(self.unasked, 1e-9), scores, None, noise, shift, zero)
+            sums = Worths(held, scores, None, noise, shift, zero)
+            return sums.of_population(self.unasked) if self.unasked < 1 else sums
         worth = scores @ self._inverse
-        count = self.count
+        count, worths = self.count, Worths(self.count, worth, None, zero, zero, zero)
         if self.unasked < 1:
             n = self.count.sum(axis=1, keepdims=True)
             held = on_simplex((self.count / n) @ self._inverse.T)
@@ -101,8 +102,9 @@ class Runs:
             mean = (count * worth).sum(axis=1, keepdims=True) / n
             total = (count * (worth - mean) ** 2).sum(axis=1) / n[:, 0]
             part = np.minimum(people / np.where(total > 0, total, 1.0), 1.0)
-            count = count / np.maximum(1 - part * (1 - self.unasked), 1e-9)[:, None]
-        return Worths(count, worth, None, zero, zero, zero)
+            clear = np.array_equal(self.channel, np.eye(self.symbols))
+            return worths.of_population(1 - (1.0 if clear else part) * (1 - self.unasked))
+        return worths
 
     def shares(self) -> Worths:
         """Refuse: figures of batches are given by their scores."""
@@ -403,14 +405,15 @@ def ticks(runs: int, seed: int) -> dict[str, Firsts]:
 def finite_populations(runs: int, seed: int) -> dict[str, float]:
     """Return coverage where a part of a known population answered."""
     found = {}
-    for size, n in ((100, 20), (100, 60), (100, 95), (1000, 500)):
-        for share in (0.05, 0.5):
+    sizes = ((20, 16), (50, 25), (100, 20), (100, 60), (100, 95), (100, 99), (1000, 500))
+    for size, n in sizes:
+        for share in (0.05, 0.1, 0.5):
             for privacy in ("clear", "epsilon 2", "epsilon 1", "two parties, sd 3"):
                 epsilon, deviation = PRIVACY[privacy]
                 rng = np.random.default_rng([seed, size, n])
                 yes = round(share * size)
                 held = rng.hypergeometric(yes, size - yes, n, runs)
-                people, unasked = None, 1 - n / size
+                people, unasked = None, (size - n) / (size - 1)
                 if deviation:
                     count = np.stack([held, n - held], 1) + np.rint(
                         deviation * rng.standard_normal((runs, 2))

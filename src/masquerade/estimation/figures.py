@@ -225,8 +225,8 @@ class Crowd:
 def sides(groups: Worths) -> tuple[Side, Side]:
     """Return the upper sides of groups, and the lower ones as upper sides of the negative."""
     low, high = (None, None) if groups.far is None else (groups.far[..., 0], groups.far[..., 1])
-    up = Side.of(groups.count, groups.worth, high)
-    return up, Side.of(groups.count, -groups.worth, None if low is None else -low)
+    up = Side.of(groups.count, groups.worth, high, groups.half)
+    return up, Side.of(groups.count, -groups.worth, None if low is None else -low, groups.half)
 
 
 def _directions(up: Side, down: Side) -> Side:

@@ -11,8 +11,11 @@ from numpy.typing import ArrayLike
 
 from masquerade.errors import ParameterError
 from masquerade.estimation.bounded_reports import BoundedReport
+from masquerade.estimation.sides import HALF
 from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
+
+_NOTHING_LEFT = 1e-9  # of a variance: the figure is known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +32,8 @@ class Worths:
         Variance of noise on the figure itself, and what it came to.
     people : float array, shape (n_figures,)
         Variance of one person's figure, of what people differ by alone.
+    half : float array, shape (n_figures,), or float
+        How many people are added at the far end.
     """
 
     count: Floats
@@ -37,6 +42,18 @@ class Worths:
     noise: Floats
     shift: Floats
     people: Floats
+    half: Floats | float = HALF
+
+    def of_population(self, left: Floats | float) -> Worths:
+        """Return the worths where only a part of the variance is unknown.
+
+        The reports weigh as many as would leave that part; so does the half person, for intervals
+        of small populations are too short with an unscaled one (.80 of 1 in 20, 16 asked).
+        """
+        part = np.broadcast_to(left, self.shift.shape)
+        some = np.maximum(part, _NOTHING_LEFT)
+        half = np.where(part > _NOTHING_LEFT, self.half / some, 0.0)
+        return replace(self, count=self.count / some[:, None], half=half)
 
     @property
     def mean(self) -> Floats:
@@ -92,7 +109,7 @@ class Counts:
         Of the mask: probability of each other symbol, and what the answer's own has more; 0 and 1
         where reports are the answers.
     unasked : float
-        Part of the population that did not answer: 1 where the population is large.
+        (N - n) / (N - 1) of a population of N; 1 where it is large.
 
     Examples
     --------
@@ -158,15 +175,16 @@ class Counts:
 
     def _finite(self, count: Floats, worth: Floats, people: Floats) -> Worths:
         zero = np.zeros(len(count))
-        if self.unasked < 1:
-            # Who did not answer is all that is unknown of the people; the masks stay as they are.
-            n = max(self.n, 1.0)
-            mean = (count * worth).sum(axis=-1, keepdims=True) / n
-            total = (count * (worth - mean) ** 2).sum(axis=-1) / n
-            part = np.minimum(people / np.where(total > 0, total, 1.0), 1.0)
-            left = np.maximum(1 - part * (1 - self.unasked), 1e-9)
-            count = count / left[:, None]
-        return Worths(count, worth, None, zero, zero, people)
+        worths = Worths(count, worth, None, zero, zero, people)
+        if self.unasked >= 1:
+            return worths
+        # Who did not answer is all that is unknown of the people; the masks stay as they are.
+        n = max(self.n, 1.0)
+        mean = (count * worth).sum(axis=-1, keepdims=True) / n
+        total = (count * (worth - mean) ** 2).sum(axis=-1) / n
+        part = np.minimum(people / np.where(total > 0, total, 1.0), 1.0)
+        clear = self.signal == 1 and self.other == 0
+        return worths.of_population(1 - (1.0 if clear else part) * (1 - self.unasked))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,7 +355,7 @@ class Sums:
     people : int
         How many are in the sums.
     unasked : float
-        Part of the population that is not in the sums; 1 where it is large.
+        (N - n) / (N - 1) of a population of N; 1 where it is large.
     """
 
     sums: Floats
@@ -362,7 +380,9 @@ class Sums:
         >>> Sums.of([41, 63], variance=9, people=100).shares().mean.round(2).tolist()
         [0.39, 0.61]
         """
-        unasked = 1.0 if population is None else max(1 - people / population, 0.0)
+        unasked = 1.0
+        if population is not None:
+            unasked = max(population - people, 0) / max(population - 1, 1)
         return cls(np.asarray(sums, dtype=np.float64), float(variance), people, unasked)
 
     @property
@@ -387,17 +407,20 @@ class Sums:
         # The sums are known to add to n but for noise: scores around their mean carry the least.
         away = scores - middle[:, None]
         value = away @ self.sums / n + middle
-        count = np.broadcast_to(self.held / max(self.unasked, 1e-9), scores.shape)
+        count = np.broadcast_to(self.held, scores.shape)
         shift = value - scores @ self.held / n
         noise = self.variance * (away**2).sum(axis=-1) / n**2
-        return Worths(count, scores, None, noise, shift, _variance(self.held / n, scores))
+        people = _variance(self.held / n, scores)
+        worths = Worths(count, scores, None, noise, shift, people)
+        return worths.of_population(self.unasked) if self.unasked < 1 else worths
 
     def shares(self) -> Worths:
         """Return the worths of reports for the share of each answer."""
         one = self.worths(np.eye(self.symbols))
         n = float(self.people)
-        count = np.stack([self.held, n - self.held], axis=-1) / max(self.unasked, 1e-9)
-        return replace(one, count=count, worth=np.broadcast_to([1.0, 0.0], count.shape))
+        count = np.stack([self.held, n - self.held], axis=-1)
+        pairs = replace(one, count=count, worth=np.broadcast_to([1.0, 0.0], count.shape), half=HALF)
+        return pairs.of_population(self.unasked) if self.unasked < 1 else pairs
 
 
 def _variance(held: Floats, scores: Floats) -> Floats:
@@ -427,6 +450,7 @@ def stacked(groups: Sequence[Worths]) -> Worths:
         np.stack([one.noise for one in groups], axis=1),
         np.stack([one.shift for one in groups], axis=1),
         np.stack([one.people for one in groups], axis=1),
+        np.stack([np.broadcast_to(one.half, one.shift.shape) for one in groups], axis=1),
     )
 
 

@@ -55,7 +55,9 @@ class Side:
     spread: Floats
 
     @classmethod
-    def of(cls, count: Floats, worth: Floats, far: Floats | None = None) -> Side:
+    def of(
+        cls, count: Floats, worth: Floats, far: Floats | None = None, half: Floats | float = HALF
+    ) -> Side:
         """Return the side of groups, adding half a person at the far end.
 
         Parameters
@@ -63,16 +65,18 @@ class Side:
         count, worth : float array, shape (..., n_reports)
         far : float array, shape (...), optional
             Worth of the half person; by default the largest worth of any report.
+        half : float array, shape (...), optional
+            How many people are added.
         """
         count, worth = np.broadcast_arrays(count, worth)
         if far is None:
             place = np.argmax(worth, axis=-1)[..., None]
             count = count.copy()
-            moved = np.take_along_axis(count, place, axis=-1) + HALF
+            moved = np.take_along_axis(count, place, axis=-1) + np.asarray(half)[..., None]
             np.put_along_axis(count, place, moved, axis=-1)
         else:
-            half = np.full((*worth.shape[:-1], 1), HALF)
-            count = np.concatenate([count, half], axis=-1)
+            added = np.broadcast_to(half, worth.shape[:-1])[..., None]
+            count = np.concatenate([count, added], axis=-1)
             worth = np.concatenate([worth, far[..., None]], axis=-1)
         there = count > 0
         top = np.where(there, worth, -np.inf).max(axis=-1)
