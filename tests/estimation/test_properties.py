@@ -83,9 +83,8 @@ def test_prop_an_interval_holds_what_is_not_rejected(people: Crowd) -> None:
         if 0 < beyond < width:
             assert figures.statistic(end)[0] <= cut + 1e-3
             assert figures.statistic(beyond)[0] > cut - 1e-3
-    inside = np.clip(figures.value[0], 0, width)
-    assert figures.statistic(inside)[0] <= 1e-6
-    assert figures.probabilities(inside)[0] == pytest.approx(1, abs=1e-2)
+    assert figures.statistic(found.shown)[0] <= 1e-6
+    assert figures.probabilities(found.shown)[0] == pytest.approx(1, abs=1e-2)
 
 
 @given(crowds(levels=2), st.randoms(use_true_random=False))

@@ -224,7 +224,7 @@ ROWS = (
     Row(
         "people of a known population",
         "the 95 % interval holds",
-        "95 of 100 answered; 5 %",
+        "16 of 20, 60, 95 and 99 of 100 answered; 5 %; masks; two parties",
         (),
         simulated.finite_populations,
     ),

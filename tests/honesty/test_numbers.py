@@ -146,3 +146,30 @@ def test_shares_hold_at_every_share(epsilon: float | None, n: int) -> None:
     reported = float(mask.other_probability) + float(mask.signal) * held
     weight = binom.pmf(np.arange(n + 1), n, reported)
     assert (weight * ((low <= held) & (held <= high))).sum(axis=1).min() > 0.935
+
+
+@pytest.mark.parametrize(("size", "n"), [(20, 16), (50, 40), (100, 60), (100, 80), (100, 95)])
+def test_exact_shares_of_small_populations_hold(size: int, n: int) -> None:
+    """At each number of people who say yes: at least 93.7 of 100, not 80."""
+    from scipy.stats import hypergeom
+
+    left = (size - n) / (size - 1)
+    found = [
+        Crowd.of([Counts(np.array([k, n - k], dtype=float), unasked=left)]).shares().estimates()[0]
+        for k in range(n + 1)
+    ]
+    low, high = np.array([(one.low, one.high) for one in found]).T
+    yes = np.arange(size + 1)[:, None]
+    share = yes / size
+    weight = hypergeom.pmf(np.arange(n + 1), size, yes, n)
+    held = (weight * ((low <= share) & (share <= high))).sum(axis=1)
+    assert held.min() > 0.937
+
+
+def test_what_is_shown_of_levels_is_inside_its_interval() -> None:
+    """A level far below the range counts as its near end, in the point as in the interval."""
+    mask = RandomizedResponse(2, epsilon=0.5)
+    for bound in (0.15, 1.0):
+        people = Crowd.of([Counts.of([1, 0]), Counts.of([0, 1], mask)], bound=bound)
+        for one in people.shares().estimates():
+            assert one.low <= one.shown <= one.high

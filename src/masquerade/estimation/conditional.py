@@ -72,6 +72,11 @@ class RatioCurve:
             width = width * 2 / (_PLACES - 1)
         return np.where(self._raw(start) > self._raw(middle), middle, start)
 
+    @property
+    def shown(self) -> Floats:
+        """Estimates, or the nearer end of the range."""
+        return np.clip(self.estimate, self.low, self.high)
+
     def _figures(self, ratio: Floats) -> Figures:
         times = len(ratio) // len(self.part)
         part, whole = (np.tile(one, (times, 1)) for one in (self.part, self.whole))
@@ -191,6 +196,11 @@ class RatioDifferenceCurve:
         object.__setattr__(self, "high", one.high - other.low)
         object.__setattr__(self, "estimate", one.estimate - other.estimate)
 
+    @property
+    def shown(self) -> Floats:
+        """Estimates, or the nearer end of the range; 0 where nothing is known."""
+        return np.clip(np.nan_to_num(self.estimate), self.low, self.high)
+
     def heights(self, x: Floats) -> tuple[Floats, Floats]:
         """Return W and its slope at one place for each figure."""
         step = _STEP * np.where(x > 0, -1.0, 1.0) * (self.high - self.low)
@@ -199,8 +209,7 @@ class RatioDifferenceCurve:
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
         """Return the ends of the values in the range with W at most a cut."""
-        middle = np.clip(np.nan_to_num(self.estimate), self.low, self.high)
-        low, high = interval_around(self._raw, middle, self.low, self.high, cut)
+        low, high = interval_around(self._raw, self.shown, self.low, self.high, cut)
         return np.where(self.known, low, self.low), np.where(self.known, high, self.high)
 
     def _raw(self, x: Floats) -> Floats:

@@ -29,6 +29,11 @@ class Curve(Protocol):
         ...
 
     @property
+    def shown(self) -> Floats:
+        """Possible figures of least W, which people read."""
+        ...
+
+    @property
     def low(self) -> Floats:
         """Low ends of the ranges."""
         ...
@@ -104,10 +109,15 @@ class SumCurve:
         wide = np.full_like(start, _FARTHEST)
         t = np.exp(rising_root(distance, start - wide, start + wide, start))
         reach = np.where(spread > 0, self._at(t)[0], mean)
-        inside = np.clip(self.estimate, self.low, self.high)
+        inside = self.shown
         low = np.clip(-reach[:, 1], self.low, self.high)
         high = np.clip(reach[:, 0], self.low, self.high)
         return np.minimum(low, inside), np.maximum(high, inside)
+
+    @property
+    def shown(self) -> Floats:
+        """Estimates, or the nearer end of the range."""
+        return np.clip(self.estimate, self.low, self.high)
 
     @property
     def _mean(self) -> Floats:
@@ -197,6 +207,11 @@ class LevelCurve:
         """Weighted mean of the levels' own estimates, or where W is least."""
         linear: Floats = self.own @ self.weight
         return np.where(self._apart, self._start, linear)
+
+    @property
+    def shown(self) -> Floats:
+        """Possible figures of least W: a level's own outside the range counts as its near end."""
+        return self._start
 
     @cached_property
     def least(self) -> Floats:

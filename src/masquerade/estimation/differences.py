@@ -96,6 +96,11 @@ class DifferenceCurve:
         ]
         object.__setattr__(self, "_tables", tables)
 
+    @property
+    def shown(self) -> Floats:
+        """Differences of what is shown of the two."""
+        return self.first.shown - self.second.shown
+
     def heights(self, x: Floats) -> tuple[Floats, Floats]:
         """Return W and its slope at one place for each figure."""
         found, slopes = np.zeros(len(x)), np.zeros(len(x))
@@ -108,8 +113,7 @@ class DifferenceCurve:
         """Return the ends of the values in the range with W at most a cut."""
         ends = [_ends(place, height, cut) for place, height in self._tables]
         low, high = np.array(ends).T
-        inside = np.clip(self.estimate, self.low, self.high)
-        return np.minimum(low, inside), np.maximum(high, inside)
+        return np.minimum(low, self.shown), np.maximum(high, self.shown)
 
 
 def _tabulated(curve: Curve) -> list[tuple[Floats, Floats]]:
