@@ -93,8 +93,9 @@ class TickSums:
         shift = scores @ (self._sums - held) / n
         mean = scores @ held / n
         people = np.maximum(scores**2 @ held / n - mean**2, 0.0)
-        count = np.broadcast_to(held / max(self.people.unasked, 1e-9), scores.shape)
-        return Worths(count, scores, None, noise, shift, people)
+        count = np.broadcast_to(held, scores.shape)
+        worths = Worths(count, scores, None, noise, shift, people)
+        return worths.of_population(self.people.unasked) if self.people.unasked < 1 else worths
 
     def shares(self) -> Worths:
         """Return the worths of reports for the share of each answer."""
@@ -231,6 +232,7 @@ class _SummedPairs:
             np.concatenate([part.noise for part in parts]),
             np.concatenate([part.shift for part in parts]),
             np.concatenate([part.people for part in parts]),
+            np.concatenate([np.broadcast_to(part.half, part.shift.shape) for part in parts]),
         )
 
     def tiled(self, times: int) -> _SummedPairs:
