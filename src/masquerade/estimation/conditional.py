@@ -73,7 +73,7 @@ class RatioCurve:
         return np.where(self._raw(start) > self._raw(middle), middle, start)
 
     @property
-    def shown(self) -> Floats:
+    def possible(self) -> Floats:
         """Estimates, or the nearer end of the range."""
         return np.clip(self.estimate, self.low, self.high)
 
@@ -197,7 +197,7 @@ class RatioDifferenceCurve:
         object.__setattr__(self, "estimate", one.estimate - other.estimate)
 
     @property
-    def shown(self) -> Floats:
+    def possible(self) -> Floats:
         """Estimates, or the nearer end of the range; 0 where nothing is known."""
         return np.clip(np.nan_to_num(self.estimate), self.low, self.high)
 
@@ -209,7 +209,7 @@ class RatioDifferenceCurve:
 
     def interval(self, cut: float) -> tuple[Floats, Floats]:
         """Return the ends of the values in the range with W at most a cut."""
-        low, high = interval_around(self._raw, self.shown, self.low, self.high, cut)
+        low, high = interval_around(self._raw, self.possible, self.low, self.high, cut)
         return np.where(self.known, low, self.low), np.where(self.known, high, self.high)
 
     def _raw(self, x: Floats) -> Floats:

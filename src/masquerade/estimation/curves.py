@@ -29,7 +29,7 @@ class Curve(Protocol):
         ...
 
     @property
-    def shown(self) -> Floats:
+    def possible(self) -> Floats:
         """Possible figures of least W, which people read."""
         ...
 
@@ -109,13 +109,13 @@ class SumCurve:
         wide = np.full_like(start, _FARTHEST)
         t = np.exp(rising_root(distance, start - wide, start + wide, start))
         reach = np.where(spread > 0, self._at(t)[0], mean)
-        inside = self.shown
+        inside = self.possible
         low = np.clip(-reach[:, 1], self.low, self.high)
         high = np.clip(reach[:, 0], self.low, self.high)
         return np.minimum(low, inside), np.maximum(high, inside)
 
     @property
-    def shown(self) -> Floats:
+    def possible(self) -> Floats:
         """Estimates, or the nearer end of the range."""
         return np.clip(self.estimate, self.low, self.high)
 
@@ -209,7 +209,7 @@ class LevelCurve:
         return np.where(self._apart, self._start, linear)
 
     @property
-    def shown(self) -> Floats:
+    def possible(self) -> Floats:
         """Possible figures of least W: a level's own outside the range counts as its near end."""
         return self._start
 

@@ -97,9 +97,9 @@ class DifferenceCurve:
         object.__setattr__(self, "_tables", tables)
 
     @property
-    def shown(self) -> Floats:
-        """Differences of what is shown of the two."""
-        return self.first.shown - self.second.shown
+    def possible(self) -> Floats:
+        """Differences of the possible figures of the two."""
+        return self.first.possible - self.second.possible
 
     def heights(self, x: Floats) -> tuple[Floats, Floats]:
         """Return W and its slope at one place for each figure."""
@@ -113,7 +113,7 @@ class DifferenceCurve:
         """Return the ends of the values in the range with W at most a cut."""
         ends = [_ends(place, height, cut) for place, height in self._tables]
         low, high = np.array(ends).T
-        return np.minimum(low, self.shown), np.maximum(high, self.shown)
+        return np.minimum(low, self.possible), np.maximum(high, self.possible)
 
 
 def _tabulated(curve: Curve) -> list[tuple[Floats, Floats]]:

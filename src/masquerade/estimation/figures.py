@@ -60,7 +60,7 @@ class Figures:
         """
         check_confidence(confidence)
         low, high = self.curve.interval(cut_of(confidence))
-        shown = self.curve.shown
+        shown = self.curve.possible
         total = np.sqrt(self.sampling + self.masks + self.between)
         parts = (np.sqrt(one) for one in (self.sampling, self.masks, self.between))
         rows = zip(self.value, total, *parts, low, high, shown, strict=True)
