@@ -78,7 +78,7 @@ def test_turns_are_given_back_and_counted() -> None:
     now = [0.0]
 
     async def use() -> None:
-        queue = WriteQueue(slots=2, patience=0.01, now=lambda: now[0])
+        queue = WriteQueue(slots=2, patience=1.0, now=lambda: now[0])
         assert [await queue.enter() for _ in range(3)] == [True, True, False]
         now[0] = 7.0
         assert queue.stuck_seconds() == 7.0
