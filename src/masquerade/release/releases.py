@@ -51,7 +51,7 @@ def summaries(
     Examples
     --------
     >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
-    >>> made = summaries(claims, epsilon=8, domain=(0, 10), step=1)
+    >>> made = summaries(claims, epsilon=40, domain=(0, 10), step=1)
     >>> round(made.summary["mean"][0].as_py(), 2), made.summary["claims"].to_pylist()
     (5.0, [30])
     """
