@@ -246,3 +246,13 @@ def test_a_tail_is_above_every_exact_quantile() -> None:
         total = math.fsum(weights.values())
         over = [w for x, w in weights.items() if (16 - 8 * x) / (2 * v) > bound.epsilon]
         assert math.fsum(over) / total <= 1.1e-7
+
+
+@given(steps=st.integers(1, 1000), top=st.integers(1, 10**6), bottom=st.integers(1, 10**6))
+def test_prop_laplace_noise_has_its_pure_epsilon_rounded_up(
+    steps: int, top: int, bottom: int
+) -> None:
+    """Steps over scale, in millionths: at least that, and less than one above."""
+    exact = steps / Fraction(top, bottom) * MICRO
+    assert exact <= laplace(steps, Fraction(top, bottom)).pure < exact + 1
+    assert laplace(1, Fraction(3)).pure == 333_334

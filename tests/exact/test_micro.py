@@ -208,3 +208,12 @@ def test_a_guarantee_in_unknown_words_is_refused(wrong: dict[str, Any]) -> None:
     promise = Guarantee(Micro(1), Micro(2), Micro(6), 3, ())
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} is .*expected one of"):
         replace(promise, **wrong)
+
+
+@given(amount=st.fractions(min_value=0, max_value=10**6))
+def test_prop_an_amount_is_rounded_up_to_a_millionth(amount: Fraction) -> None:
+    """What is stated is at least the amount, and less than a millionth above it."""
+    stated = Fraction(int(Micro.of_amount(amount).micro), MICRO)
+    assert amount <= stated < amount + Fraction(1, MICRO)
+    assert Micro.of_amount(Fraction(1, 3 * MICRO)) == Micro(1)
+    assert Micro.of_amount(stated) == Micro(int(stated * MICRO))

@@ -24,6 +24,7 @@ from masquerade.exact.noise import (
     bernoulli_exp,
     discrete_gaussian,
     discrete_laplace,
+    scale_rounded_up,
 )
 
 TOP = 1 << 64
@@ -390,3 +391,13 @@ def test_noise_that_leaves_64_bits_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(noise, "_MOST_TURNS", 3)
     with pytest.raises(OverflowError, match="64 bits"):
         discrete_laplace(seeded(1), Fraction(4), 1000)
+
+
+@given(scale=st.fractions(min_value=Fraction(1, 10**6), max_value=10**9, max_denominator=10**30))
+def test_prop_a_scale_of_many_digits_is_never_made_smaller(scale: Fraction) -> None:
+    """A scale gets terms of at most 48 bits: equal where it has these, else a little larger."""
+    for given_ in (scale, scale + Fraction(1, 10**40 + 1)):
+        found = scale_rounded_up(given_)
+        assert max(found.numerator, found.denominator) <= 1 << 48
+        assert given_ <= found <= given_ * (1 + Fraction(1, 10**2)) + Fraction(1, 1 << 20)
+    assert scale_rounded_up(Fraction(7, 3)) == Fraction(7, 3)

@@ -152,6 +152,15 @@ def test_audit_masked_votes_come_as_often_as_the_table_says() -> None:
             assert abs(share - wanted) < 5.2 * math.sqrt(wanted * (1 - wanted) / 30_000)
 
 
+def test_exact_shares_of_three_votes_are_rounded_towards_0() -> None:
+    """All voters of three votes on one item against the others cost at most 1, turned round too."""
+    voters = [[(0, other, end) for other in (1, 2, 3)] for end in range(3)]
+    voters += [[(0, 1, a), (0, 2, b), (0, 3, c)] for a, b, c in itertools.permutations(range(3))]
+    tables = [table_of([(0, 1, 0), *one], [0, 1, 1, 1], 4) for one in voters]
+    found = [loss(one, other, "voter") for one, other in itertools.product(tables, tables)]
+    assert Fraction(999, 1000) < max(found) <= 1
+
+
 @pytest.mark.parametrize(("items", "size"), [(2, 2), (3, 4), (4, 4)])
 @pytest.mark.parametrize("unit", ["choice", "record", "voter"])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
