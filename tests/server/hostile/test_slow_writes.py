@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import anyio
 import httpx
 import pytest
 from sqlalchemy import make_url
 from tests.patience import PATIENCE_SECONDS
+from tests.server.running import run
 from tests.surveys.small_surveys import define
 
 from masquerade.server.http.logs import Repeats
@@ -89,7 +89,7 @@ def test_turns_are_given_back_and_counted() -> None:
         assert queue.stuck_seconds() == 0
         assert queue.waiting == 0
 
-    anyio.run(use)
+    run(use())
 
 
 @pytest.mark.parametrize("causes", [1, 3])

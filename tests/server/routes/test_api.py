@@ -282,7 +282,7 @@ def test_results_come_after_the_close(site: Site) -> None:
     table = site.owner.get(f"/api/v1/surveys/{survey.token}/results.csv")
     assert table.headers["content-type"] == "text/csv; charset=utf-8"
     assert f'filename="results-{survey.token}.csv"' in table.headers["content-disposition"]
-    estimates = 5 * (5 + 2) + 3  # three estimators, likeliest, reported; of the mean three
+    estimates = 2 * (5 + 2) + 1  # estimated and reported shares; one mean
     assert len(table.text.split("\r\n")) == 1 + estimates + 1
 
 
