@@ -38,7 +38,13 @@ from masquerade.truth.expectation_maximization import (
 from masquerade.truth.intervals import mixture_errors
 from masquerade.truth.one_coin import OneCoin
 from masquerade.truth.problem import Problem, Solution
-from masquerade.truth.rare_labels import discount_of, discounted, given_and_expected, is_rare
+from masquerade.truth.rare_labels import (
+    discount_of,
+    discounted,
+    given_and_expected,
+    is_rare,
+    rare_discount,
+)
 from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_truth
 
 Shrink = Literal["crowd", "one-coin"]
@@ -187,7 +193,7 @@ class BayesianCombination(CategoricalEstimator):
             note = "one-coin inference was used: confusions of this many options do not fit"
             return Remark("MANY_OPTIONS", note)
         # Highest trust first: reliability and shares of truths are taken from there.
-        discount = discount_of(self.discount, claims)
+        discount = self._discount(claims)
         models = self._models(claims, discount)
         results = [claims.fit(model) for model in models]
         first, start = results[0], models[0].start
@@ -224,6 +230,11 @@ class BayesianCombination(CategoricalEstimator):
             remarks=(prior_only(reason),),
         )
 
+    def _discount(self, claims: ClaimBlocks) -> tuple[float, ...]:
+        if self.discount is None:
+            return rare_discount(claims)
+        return discount_of(self.discount, claims.crowd.n_options)
+
     def _one_coin(self, discount: tuple[float, ...] | None) -> OneCoin:
         return OneCoin(discount=discount, ties=self.ties, seed=self.seed)
 
@@ -237,7 +248,7 @@ class BayesianCombination(CategoricalEstimator):
 
     def predict_claims(self, claims: ClaimBlocks) -> Prediction:
         """Predict unseen claims from posteriors, and confusions at the highest trust."""
-        models = self._models(claims, discount_of(self.discount, claims))
+        models = self._models(claims, self._discount(claims))
         for model in models:
             model.bounded = False  # nobody asks for the bound of a fit that only predicts
         results = [claims.fit(model) for model in models]

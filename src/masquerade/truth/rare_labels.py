@@ -164,17 +164,17 @@ def rare_discount(claims: ClaimBlocks) -> tuple[float, ...]:
     return tuple(coin.discount.tolist())
 
 
-def discount_of(given: tuple[float, ...] | None, claims: ClaimBlocks) -> tuple[float, ...]:
-    """Return the discount that is given, checked, else that of `rare_discount`.
+def discount_of(given: tuple[float, ...] | None, n_options: int) -> tuple[float, ...]:
+    """Return the discount that is given, checked, else one of no rare label.
 
     Raises
     ------
     ParameterError
         There is not one factor above 0 and at most 1 for each option.
     """
+    n = n_options
     if given is None:
-        return rare_discount(claims)
-    n = claims.crowd.n_options
+        return (1.0,) * n
     if len(given) != n or not all(0 < factor <= 1 for factor in given):
         raise ParameterError(
             f"discount is {given!r}, expected {n} factors above 0 and at most 1, one an option."

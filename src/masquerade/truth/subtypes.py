@@ -54,7 +54,7 @@ class Subtypes(CategoricalEstimator):
         Answers of each kind that a worker is taken to have given at every truth and subtype before
         the claims, above 0: for the truth, and for each other option.
     discount : tuple of floats, optional
-        See `BayesianCombination`: of the votes that the truths' prior counts.
+        See `BayesianCombination`: of the votes that the truths' prior counts. All 1 by default.
     tolerance, max_iterations, ties, seed
         See `OneCoin`.
 
@@ -146,7 +146,7 @@ class SubtypesModel(ConfusionModel):
     def __init__(self, method: Subtypes, crowd: Crowd) -> None:
         self.tolerance, self.max_iterations = method.tolerance, method.max_iterations
         self.n_subtypes, s = method.subtypes, crowd.n_options
-        self.discount = method.discount
+        self.discount = discount_of(method.discount, s)
         self.channel = crowd.channel
         # rows[truth, label]: Dirichlet pseudo-answers, the same for both subtypes of a truth.
         rows = np.full((s, s), method.wrong) + (method.right - method.wrong) * np.eye(s)
@@ -159,7 +159,7 @@ class SubtypesModel(ConfusionModel):
         """Rank all tasks by how far their votes agree, and count the votes' truths."""
         look: FirstLook = claims.fold(_first_look, self.channel)
         self.starts = (look.ranks(),)
-        cut = look.shares * np.asarray(discount_of(self.discount, claims))
+        cut = look.shares * np.asarray(self.discount)
         # The prior number of tasks of each truth: as many as there are, by votes.
         self.before = cut * (look.shares.sum() / max(cut.sum(), 1e-300))
 
