@@ -48,6 +48,7 @@ from masquerade.server.routes import (
     front,
     health,
     joining,
+    leaderboards,
     me,
     openid,
     participations,
@@ -91,6 +92,7 @@ for _part in (
     teams.routes,
     results.routes,
     publication.routes,
+    leaderboards.routes,
     surveys.routes,
     survey_pages.routes,
     two_parties.helpers,
@@ -189,7 +191,7 @@ def create_app(
     app.state.writes = WriteQueue()
     app.add_middleware(AuditTrail, log=services.audit_log)
     app.add_middleware(WriteSlots, queue=app.state.writes)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimit, most=leaderboards.most_body)
     app.add_middleware(
         RateLimits,
         participant=settings.rate_participant,

@@ -129,6 +129,8 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/api/v1/surveys/{token}/helper"): "survey:read",
     ("POST", "/api/v1/surveys/{token}/helper"): "survey:write",
     ("GET", "/api/v1/surveys/{token}/aggregation"): "survey:read",
+    ("GET", "/leaderboard"): "survey:read",
+    ("POST", "/leaderboard"): "survey:read",
     ("GET", "/surveys"): "survey:read",
     ("POST", "/surveys/import"): "survey:write",
     ("GET", "/surveys/new"): "survey:write",

@@ -180,7 +180,7 @@ class BodyLimit:
             return
         body = bytearray()
         # What announces too much is refused before a byte of it is read.
-        more = not _announces_too_much(scope)
+        more = not _announces_more(scope, LARGEST_BODY)
         too_large = not more
         while more:
             message = await receive()
@@ -205,6 +205,9 @@ class BodyLimit:
         await self.app(scope, replay, send)
 
     async def _count(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        if _announces_more(scope, most):
+            await _too_large(most)(scope, receive, send)
+            return
         read = 0
 
         async def counted() -> Message:
@@ -229,11 +232,11 @@ def _too_large(most: int) -> Response:
     return problem(413, "body-too-large", f"The body is above {most} bytes; send less.")
 
 
-def _announces_too_much(scope: Scope) -> bool:
+def _announces_more(scope: Scope, most: int) -> bool:
     announced = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
     digits = announced.lstrip(b"0")
     # By length first: `int` refuses thousands of digits, and a stranger chose them.
-    return len(digits) > len(str(LARGEST_BODY)) or int(digits or b"0") > LARGEST_BODY
+    return len(digits) > len(str(most)) or int(digits or b"0") > most
 
 
 def same_origin(request: Request) -> bool:

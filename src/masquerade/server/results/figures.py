@@ -25,6 +25,7 @@ class Axis:
     low: float
     high: float
     percent: bool = False  # whether its numbers are shares
+    whole: bool = False  # whether its numbers are whole, so that no tick lies between two
 
     @classmethod
     def around(cls, values: Iterable[float | None]) -> Axis:
@@ -63,12 +64,16 @@ class Axis:
         ['0', '20', '40', '60', '80']
         >>> [text for _, text in Axis(0, 1, percent=True).ticks()]
         ['0 %', '25 %', '50 %', '75 %', '100 %']
+        >>> [text for _, text in Axis(1, 12, whole=True).ticks()]
+        ['5', '10']
         """
         span = self.high - self.low
         # The power of ten below the width; steps are round parts of it.
         size = 10.0 ** math.floor(math.log10(span))
         most = 4 if self.percent else 5
         steps = [one * size * part for part in (0.1, 1.0) for one in _STEPS]
+        if self.whole:
+            steps = [step for step in steps if step >= 1 and step.is_integer()]
         step = next(step for step in steps if span / step <= most + 1e-9)
         # 1e-9 is for rounding: a tick that falls on an end must not be lost.
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
