@@ -36,7 +36,7 @@ def test_a_file_of_votes_is_ranked(
     page.get_by_role("link", name="Leaderboard").click()
     assert faults(page, "leaderboard-empty") == {}
     votes = {"name": "votes.csv", "mimeType": "text/csv", "buffer": made_up_votes().encode()}
-    page.locator("#file").set_input_files(votes)  # type: ignore[arg-type]
+    page.locator("#file").set_input_files(votes)
     page.get_by_role("button", name="Rank").click()
     board = page.locator("#leaderboard")
     expect(board).to_contain_text("May be first")
@@ -48,7 +48,7 @@ def test_a_file_of_votes_is_ranked(
         "mimeType": "text/csv",
         "buffer": b"model_a,model_b,winner\nx,x,tie",
     }
-    page.locator("#file").set_input_files(wrong)  # type: ignore[arg-type]
+    page.locator("#file").set_input_files(wrong)
     page.get_by_role("button", name="Rank").click()
     expect(page.get_by_role("alert")).to_contain_text("row 1")
     assert faults(page, "leaderboard-refused") == {}

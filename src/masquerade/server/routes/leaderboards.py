@@ -49,16 +49,15 @@ async def _sent(request: Request, _: Reader) -> dict[str, Any]:
 
 @page(routes, PAGE)
 def upload(actor: Reader, *, error: MasqueradeError | None = None, **found: Any) -> Response:
+    board = found.get("result")
     context = {
         "endings": ENDINGS,
         "most_votes": MOST_VOTES,
         "most_items": MOST_ITEMS,
         "most_size": LARGEST_FILE // 2**20,
-        "board": found.get("result"),
-        "view": None,
+        "board": board,
+        "view": None if board is None else leaderboard_view(board.standings, board.notes),
     }
-    if context["board"] is not None:
-        context["view"] = leaderboard_view(context["board"].standings, context["board"].notes)
     return actor.page("surveyor/leaderboard.html", context, error=error)
 
 
