@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 from sqlalchemy import inspect
+from tests.patience import PATIENCE_SECONDS
 
 from masquerade.server import Services
 from masquerade.server.participants.participations import Participation
@@ -110,7 +111,7 @@ def all_at_once(*works: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_SECONDS)
     return outcomes
 
 

@@ -6,7 +6,8 @@ import secrets
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 from tests.server.devices import Device, all_at_once
 from tests.surveys.small_surveys import define
 
@@ -22,6 +23,7 @@ from masquerade.errors import (
 from masquerade.exact import Micro
 from masquerade.mechanisms import parse_mechanism
 from masquerade.server import Services
+from masquerade.server.db.ledger_storage import LedgerDatabase, LedgerTables
 from masquerade.server.db.tables import BALANCE, COST, ENTRY
 from masquerade.surveys.survey import commitment_of
 
@@ -48,8 +50,9 @@ def test_a_race_for_the_last_budget_has_one_winner(database_url: str) -> None:
             )[1]
 
         outcomes = all_at_once(*(lambda place=n: attempt(place) for n in range(THREADS)))
+        expected = (bool, InsufficientBudget)
+        assert [repr(o) for o in outcomes if not isinstance(o, expected)] == []
         assert outcomes.count(True) == 1
-        assert all(o in (True, False) or isinstance(o, InsufficientBudget) for o in outcomes)
         assert outcomes.count(False) == THREADS // 2 - 1  # the winner's survey, asked again
         balance = services.ledger.balance(who.person)
         assert (balance.entries, balance.open, balance.reserved_epsilon) == (1, 1, cost)
@@ -279,6 +282,42 @@ def test_a_balance_is_never_written_over(services: Services) -> None:
     for change in ({}, {"sequence": 1}):
         with services.engine.connect() as connection, pytest.raises(Exception, match=r"(?i)unique"):
             connection.execute(insert(ENTRY), {**twice, **change})
+
+
+def test_without_its_lock_an_account_is_not_overspent_either(services: Services) -> None:
+    """Whoever comes between check and entry makes the change fail, and it leaves nothing behind."""
+    ledger = Ledger(LedgerDatabase(services.transactions), clock=lambda: "2026-03-14")
+    cost = Cost.of("S", [parse_mechanism("randomized-response:options=2,epsilon=1")])
+    ledger.reserve("p", "first", cost)
+
+    def work(connection: Connection, step: str) -> None:
+        mine, other = LedgerTables(connection), LedgerTables(connection)
+        mine.hold("p")  # as it was before the other one's entry
+        Ledger(other, clock=lambda: "2026-03-14").reserve("p", "between", cost)
+        if step == "entry gone":  # even if the key of the table did not refuse the same place
+            connection.execute(delete(ENTRY).where(ENTRY.c.key == "between"))
+        Ledger(mine, clock=lambda: "2026-03-14").reserve("p", "second", cost)
+
+    before = ledger.entries("p")
+    for step, refused in (("as it is", IntegrityError), ("entry gone", BrokenChain)):
+        with pytest.raises(refused):
+            services.transactions.write(lambda c, step=step: work(c, step))
+        assert ledger.entries("p") == before
+        assert ledger.verify() == 1
+
+
+def test_a_cost_is_remembered_once_its_row_is_kept(services: Services) -> None:
+    """A cost whose insertion is taken back is inserted again, whoever saw it meanwhile."""
+    cost = Cost.of("S", [parse_mechanism("randomized-response:options=2,epsilon=1")])
+    found = select(COST.c.digest).where(COST.c.digest == cost.digest)
+    with services.engine.connect() as connection:
+        transaction = connection.begin()
+        for _ in range(3):  # changes in one transaction, as SQLite's writer puts them together
+            LedgerTables(connection).keep_cost(cost)
+        transaction.rollback()
+        with connection.begin():
+            LedgerTables(connection).keep_cost(cost)
+        assert connection.scalars(found).all() == [cost.digest]
 
 
 def test_amounts_come_back_exactly(services: Services) -> None:

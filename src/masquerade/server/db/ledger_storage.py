@@ -119,8 +119,6 @@ class LedgerTables:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._postgresql = connection.dialect.name == "postgresql"
-        # Digests of costs that this transaction itself inserts.
-        self._new: set[str] = set()
         self._held: dict[str, _Account] = {}
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
@@ -201,15 +199,19 @@ class LedgerTables:
 
     def keep_cost(self, cost: Cost) -> None:
         """Keep a cost, once for all entries that will name it."""
-        # Remembered only where it was there before this transaction, which may be taken back.
-        known: set[str] = self._connection.info.setdefault("costs", set())
+        # Remembered only where it was there before this transaction, which may be taken back, with
+        # all the changes that SQLite puts into one.
+        info, transaction = self._connection.info, self._connection.get_transaction()
+        known: set[str] = info.setdefault("costs", set())
         if cost.digest in known:
             return
+        if info.get("costs_of") is not transaction:
+            info["costs_of"], info["new_costs"] = transaction, set()
         if self._connection.execute(_KNOWN, {"one": cost.digest}).first() is not None:
-            if cost.digest not in self._new:
+            if cost.digest not in info["new_costs"]:
                 known.add(cost.digest)
         else:
-            self._new.add(cost.digest)
+            info["new_costs"].add(cost.digest)
             # Amounts are whole millionths, or "inf".
             row = {
                 "digest": cost.digest,
