@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -15,8 +16,9 @@ from tests.representative import one_in
 
 from masquerade.accounting import AuditReport, audit
 from masquerade.accounting.audit_custom import Randomizer
+from masquerade.accounting.audit_sampled import OWN_WORDS
 from masquerade.errors import ParameterError
-from masquerade.exact import Guarantee
+from masquerade.exact import NO_LOSS, Guarantee
 from masquerade.exact.coins import WordSource
 from masquerade.mechanisms import (
     DiscreteGaussian,
@@ -135,7 +137,7 @@ class Forgetful(TwoLayer):
 
 def test_the_published_claim_of_two_layer_is_refuted_from_two_answers_on() -> None:
     """It is right for one report, and wrong for two: they share the flip probability."""
-    assert run(Forgetful(2, low=0, high=1), answers=1).holds
+    assert run(Forgetful(2, low=0, high=1), answers=1).verdict == "not refuted"
     found = run(Forgetful(2, low=0, high=1), answers=2)
     assert not found.holds
     assert found.claimed_epsilon.epsilon == 0
@@ -215,7 +217,7 @@ def test_a_unary_encoding_that_flips_each_bit_at_the_whole_epsilon_is_caught() -
     assert found.exact_epsilon is not None
     assert found.exact_epsilon.epsilon == pytest.approx(2, abs=1e-4)
     assert found.sampled_lower_bound > 1.5
-    assert run(unary(flip + Fraction(1, 1000), claimed=2)).holds
+    assert run(unary(flip + Fraction(1, 1000), claimed=2)).verdict == "not refuted"
 
 
 def test_an_encoding_that_never_sets_a_bit_by_chance_is_caught() -> None:
@@ -254,22 +256,23 @@ class Coin:
 
 
 def test_the_class_in_the_documentation_is_audited() -> None:
-    """The example on the page of mechanisms runs, is exact, and holds."""
+    """The example on the page of mechanisms runs, is exact, and is not refuted."""
     page = (Path(__file__).parents[2] / "docs/reference/mechanisms.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)
     found = run(names["Coin"]())
-    assert found.holds
+    assert found.verdict == "not refuted"
     assert found.exact_epsilon is not None
     assert found.exact_epsilon.epsilon == 1.098613
 
 
-@pytest.mark.parametrize(("claimed", "holds"), [(1.0986122886681098, True), (1.0986, False)])
-def test_a_class_of_ones_own_is_audited_exactly(claimed: float, holds: bool) -> None:
-    """A claim of ln 3 is right; a hundred-thousandth less is refuted by the table."""
+@pytest.mark.parametrize(("claimed", "holds"), [(1.0986122886681098, None), (1.0986, False)])
+def test_a_class_of_ones_own_is_audited_exactly(claimed: float, holds: bool | None) -> None:
+    """A claim below ln 3 by a hundred-thousandth is refuted; ln 3 is not, by its own table."""
     found = run(Coin(claimed))
     assert found.holds is holds
+    assert found.not_looked_at[0] == OWN_WORDS
     assert (found.status, found.mechanism) == ("claimed", "coin")
     assert found.exact_epsilon is not None
     assert found.exact_epsilon.epsilon == 1.098613
@@ -277,8 +280,87 @@ def test_a_class_of_ones_own_is_audited_exactly(claimed: float, holds: bool) -> 
 
 def test_a_delta_of_ones_own_is_looked_at() -> None:
     """With a delta of 1/4 the coin needs an epsilon of ln 2 only."""
-    assert run(Coin(0.694, claimed_delta=0.25)).holds
-    assert not run(Coin(0.693, claimed_delta=0.25)).holds
+    assert run(Coin(0.694, claimed_delta=0.25)).verdict == "not refuted"
+    assert run(Coin(0.693, claimed_delta=0.25)).verdict == "refuted"
+
+
+class LeakySeldom(RandomizedResponse):
+    """Sends answers in clear from the 30,000th report of a call on, which no audit draws."""
+
+    def mask(self, answers: Any, persons: Any, source: WordSource) -> NDArray[np.int32]:
+        """Return reports, the last ones as they are."""
+        reports: NDArray[np.int32] = super().mask(answers, persons, source)
+        reports[30_000:] = answers[30_000:]
+        return reports
+
+
+def test_nothing_holds_by_what_a_mechanism_says_of_itself() -> None:
+    """A class outside of the package holds never: its table is its own word, and so are draws."""
+    found = run(LeakySeldom(2, epsilon=1))
+    assert (found.verdict, found.reasons) == ("not refuted", ())
+    assert OWN_WORDS in found.not_looked_at
+    assert run(RandomizedResponse(2, epsilon=1)).verdict == "holds"
+
+
+HALVES = {"r": Fraction(1, 2), "q": Fraction(1, 2)}
+
+
+def halves(answer: Any, size: int, rng: np.random.Generator) -> Any:
+    """Return reports that tell nothing."""
+    return np.where(rng.random(size) < 0.5, "r", "q")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"r": Fraction(1, 2), "q": Fraction(1, 2) - Fraction(9, 10**10)}, r"to 0\.9999999991"),
+        ({"r": 0.5, "q": 0.5 - 9e-10}, r"add to 0\.999999999"),
+        ({"r": Fraction(3, 2), "q": Fraction(-1, 2)}, "none below 0"),
+        ({"r": math.nan, "q": 0.5}, "no probability"),
+        ({"r": math.inf, "q": 0.5}, "no probability"),
+        ({"r": None, "q": 0.5}, "no probability"),
+        ({}, "add to 0"),
+    ],
+)
+def test_a_table_that_lacks_a_report_is_refused(row: dict[str, Any], message: str) -> None:
+    """What is left out may be an answer in clear: fractions add to 1, floats to a rounding."""
+    own = Randomizer(halves, inputs=(0, 1), claimed_epsilon=1, table=lambda answer: row)
+    with pytest.raises(ParameterError, match=message):
+        run(own)
+
+
+def test_a_table_of_floats_is_taken_as_proportions() -> None:
+    """Ten tenths in floats add to 1 less a rounding, and lose nothing."""
+    law = dict.fromkeys(range(10), 0.1)
+    own = Randomizer(
+        lambda answer, size, rng: rng.integers(0, 10, size),
+        inputs=(0, 1),
+        claimed_epsilon=0,
+        table=lambda answer: law,
+    )
+    assert run(own).exact_epsilon == NO_LOSS
+
+
+@pytest.mark.parametrize("inputs", [(0, 0), (0, 0.0), (1, True), ([1], (1,)), ("a", "b", "a")])
+def test_an_answer_is_compared_with_others_only(inputs: tuple[Any, ...]) -> None:
+    """The same answer twice among the inputs compares nothing, and is refused."""
+    with pytest.raises(ParameterError, match="2 times, expected each answer once"):
+        run(Randomizer(halves, inputs=inputs, claimed_epsilon=0, table=lambda answer: HALVES))
+
+
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        (lambda answer, size, rng: 1, "gave 1 reports"),
+        (lambda answer, size, rng: np.array(1), "gave 1 reports"),
+        (lambda answer, size, rng: [object() for _ in range(size)], "shows no value"),
+        (lambda answer, size, rng: [(1, object())] * size, "shows no value"),
+    ],
+)
+def test_reports_are_values(sampler: Any, message: str) -> None:
+    """A single report, and objects that show no value, are refused with what was expected."""
+    with pytest.raises(ParameterError, match=message):
+        run(Randomizer(sampler, inputs=(0, 1), claimed_epsilon=1))
 
 
 def test_a_sampler_alone_is_audited_by_its_reports() -> None:

@@ -204,13 +204,6 @@ def test_exact_a_report_that_only_one_answer_gives_loses_everything() -> None:
     assert str(found.worst) == "report y: answer a against b"
 
 
-@pytest.mark.parametrize("row", [[0.5, 0.4], [1.5, -0.5], []])
-def test_a_table_that_is_no_probability_is_refused(row: list[float]) -> None:
-    """The message names the answer and what its probabilities add to."""
-    with pytest.raises(ParameterError, match="for answer b add to"):
-        of_table([[0.5, 0.5][: len(row)] or [1], row], inputs="ab", reports="xy")
-
-
 class Understated(BitwiseResponse):
     """Says that fewer bits change than do: its promise is half of its loss."""
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from masquerade.accounting.audit_sampled import (
+    OWN_WORDS,
     Answers,
     Claim,
     Subject,
@@ -24,13 +26,17 @@ from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Micro
 from masquerade.exact.number import exact, finite, in_range
 
+_ROUNDING = Fraction(1, 10**12)  # of the sum of a row of floats
+
 
 @runtime_checkable
 class Auditable(Protocol):
     """Anything that masks one answer and claims an epsilon: the interface of your own classes.
 
     Optional: ``claimed_delta``; ``name``; and ``distribution(answer)``, a mapping from every report
-    to its probability, with which the audit is exact. Give probabilities as fractions.
+    to its probability, from which the exact loss follows. Give probabilities as fractions, which
+    add to 1; floats are taken as proportions. A table of your own can refute a claim and never
+    prove it, for it is your own statement: the verdict is then ``"not refuted"``.
 
     Examples
     --------
@@ -113,14 +119,22 @@ class OfAuditable(Subject):
         self._own, self._inputs = own, list(own.inputs)
         if len(self._inputs) < 2:
             raise ParameterError(f"inputs has {len(self._inputs)} answers, expected at least 2.")
+        # 0, 0.0 and False are one answer: what masks it may tell them apart or not
+        seen = Counter(value_of(key_of(answer)) for answer in self._inputs)
+        [(twice, count)] = seen.most_common(1)
+        if count > 1:
+            raise ParameterError(
+                f"inputs names the answer {twice!r} {count} times, expected each answer once: "
+                "nothing is compared with itself."
+            )
         self.claim = Claim(one, one, delta, "claimed")
         self.name = str(getattr(own, "name", type(own).__name__))
         self.inputs = len(self._inputs)
         self._places = chosen_inputs(self.inputs, rng)
         self.compared = len(self._places)
         law = getattr(own, "distribution", None)
-        rows = [] if law is None else [law(answer) for answer in self._inputs]
-        self._rows = [_by_value(row) for row in rows if row is not None]
+        rows = [] if law is None else [(answer, law(answer)) for answer in self._inputs]
+        self._rows = [_by_value(answer, row) for answer, row in rows if row is not None]
         if self._rows and len(self._rows) < len(self._inputs):
             raise ParameterError("distribution gives the probabilities of some answers only.")
 
@@ -144,8 +158,10 @@ class OfAuditable(Subject):
                 f"sample({answer!r}, {persons}, rng) raised {type(error).__name__}: {error}; "
                 "a mechanism masks every one of its inputs, for an error tells the answer too."
             ) from error
-        if not isinstance(reports, np.ndarray):
-            reports = list(reports)
+        if isinstance(reports, np.ndarray):
+            reports = np.atleast_1d(reports)
+        else:
+            reports = list(reports) if isinstance(reports, Iterable) else [reports]
         if len(reports) != persons:
             raise ParameterError(
                 f"sample(..., {persons}, rng) gave {len(reports)} reports, expected {persons}: "
@@ -160,10 +176,12 @@ class OfAuditable(Subject):
         reports = list(dict.fromkeys(report for row in self._rows for report in row))
         table = [[row.get(report, 0) for report in reports] for row in self._rows]
         if self.claim.delta:
-            return of_table_at(
+            found = of_table_at(
                 table, inputs=self._inputs, delta=self.claim.delta, claimed=self.claim.user
             )
-        return of_table(table, inputs=self._inputs, reports=reports)
+        else:
+            found = of_table(table, inputs=self._inputs, reports=reports)
+        return replace(found, gaps=(*found.gaps, OWN_WORDS))
 
     def law(self, places: Vector, place: int) -> Mapping[Any, float] | None:
         """Return the row of the table; see `Subject.law`."""
@@ -173,9 +191,23 @@ class OfAuditable(Subject):
         return {report: float(chance) for report, chance in row.items()}
 
 
-def _by_value(row: Mapping[Any, Fraction | float]) -> dict[Any, Fraction | float]:
-    """Return a row of a table by the values that reports are looked up with."""
-    return {value_of(key_of(report)): chance for report, chance in row.items()}
+def _by_value(answer: Any, row: Mapping[Any, Fraction | float]) -> dict[Any, Fraction]:
+    """Return a row of a table in fractions, by the values that reports are looked up with."""
+    try:
+        law = {value_of(key_of(report)): Fraction(chance) for report, chance in row.items()}
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(
+            f"distribution({answer!r}) holds what is no probability: {error}."
+        ) from error
+    total = sum(law.values(), Fraction(0))
+    # Only floats can miss 1 by rounding: a report that is left out may be one in clear.
+    rounding = _ROUNDING if any(isinstance(chance, float) for chance in row.values()) else 0
+    if min(law.values(), default=-1) < 0 or abs(total - 1) > rounding:
+        raise ParameterError(
+            f"the probabilities of the reports for answer {answer} add to {float(total)}, expected "
+            "1 and none below 0."
+        )
+    return {report: chance / total for report, chance in law.items()}
 
 
 def _amount(number: Any) -> Micro:

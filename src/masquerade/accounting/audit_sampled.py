@@ -21,6 +21,7 @@ from scipy.special import betaincinv, erfcinv
 from scipy.stats import binom
 
 from masquerade.accounting.audit_table import TableLoss, Witness
+from masquerade.errors import ParameterError
 from masquerade.exact import Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.loss import Loss
@@ -30,6 +31,8 @@ MOST_INPUTS = 512
 SAMPLED_INPUTS = 256
 #: Pairs of answers that the second half of the reports tests.
 MOST_TESTED = 24
+#: What no audit looks at where a mechanism states its own probabilities.
+OWN_WORDS = "whether the table is right: it is what the mechanism says of itself"
 #: Events rarer than this number over that of reports are seldom seen.
 RARE = 15
 
@@ -157,6 +160,11 @@ def key_of(report: Any) -> Key:
         return "row", tuple(key_of(part) for part in report)
     if report is None or isinstance(report, bool | int | str | bytes):
         return type(report).__name__, report
+    if type(report).__repr__ is object.__repr__:
+        raise ParameterError(
+            f"a report is {report!r}, which shows no value to compare; expected a number, a text, "
+            "bytes, None, or a tuple of them."
+        )
     return type(report).__name__, repr(report)
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from masquerade.accounting.audit_custom import Auditable, OfAuditable
 from masquerade.accounting.audit_sampled import (
+    OWN_WORDS,
     RARE,
     Answers,
     Claim,
@@ -37,7 +38,7 @@ from masquerade.exact.loss import ORDERS, Loss, pure_loss
 from masquerade.exact.number import in_range, whole
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
-from masquerade.mechanisms.registry import parse_mechanism
+from masquerade.mechanisms.registry import MECHANISMS, parse_mechanism
 
 DEFAULT_SAMPLES = 100_000
 DEFAULT_FALSE_ALARM = 1e-6
@@ -308,7 +309,10 @@ class OfMechanism(Subject):
         """Return the loss by the device form; see `Subject.table`."""
         if self._form is None:
             return None
-        return self._form.loss(self._answers, claimed=self.claim.user, delta=self.claim.delta)
+        found = self._form.loss(self._answers, claimed=self.claim.user, delta=self.claim.delta)
+        # What a class elsewhere says of its numbers is its own word; devices draw by those of ours.
+        ours = MECHANISMS.get(self._mechanism.name) is type(self._mechanism)
+        return found if found is None or ours else replace(found, gaps=(*found.gaps, OWN_WORDS))
 
     def law(self, places: Vector, place: int) -> Mapping[Any, float] | None:
         """Return the probabilities of one report by the device form; see `Subject.law`."""
@@ -436,7 +440,8 @@ def _unseen(subject: Subject, look: Look, answers: int) -> list[str]:
         "dependence between the reports of different persons or calls, and on batch size, time, "
         "seeds and earlier answers",
         "what reports that are seldom drawn twice have in common: parity, residues, bits, length",
-        "reports after they were changed on the way, such as texts that were normalised",
+        "reports after they were changed on the way, such as texts that were normalised or numbers "
+        "of another width",
         "whatever else leaves a device: number, order, time and length of messages, errors",
     ]
     if subject.compared < subject.inputs:

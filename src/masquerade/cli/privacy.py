@@ -82,9 +82,10 @@ def audit(
 
     It compares the claimed loss with the mechanism's probabilities and with reports that it draws.
     The verdict is "holds", "not refuted" or "refuted". "holds" means that the table of
-    probabilities was enumerated for the claim, that reports were drawn for every answer, and that
-    nothing speaks against the claim. "not refuted" means that nothing speaks against the claim, but
-    something was not checked. The output also lists what was tried and what was not looked at. The
+    probabilities of a mechanism of the package was enumerated for the claim, that reports were
+    drawn for every answer, and that nothing speaks against the claim. "not refuted" means that
+    nothing speaks against the claim, but something was not checked: a class of your own can be
+    refuted, never proven. The output also lists what was tried and what was not looked at. The
     command ends with code 1 only if the verdict is "refuted"; the reasons are then on standard
     error. A mechanism without a guarantee is always refuted. Drawn reports refute a true claim for
     at most one in a million seeds.
