@@ -160,7 +160,7 @@ def key_of(report: Any) -> Key:
         return "row", tuple(key_of(part) for part in report)
     if report is None or isinstance(report, bool | int | str | bytes):
         return type(report).__name__, report
-    if type(report).__repr__ is object.__repr__:
+    if repr(report) == object.__repr__(report):
         raise ParameterError(
             f"a report is {report!r}, which shows no value to compare; expected a number, a text, "
             "bytes, None, or a tuple of them."

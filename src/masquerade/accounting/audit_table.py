@@ -429,7 +429,7 @@ def divergences(cells: Iterable[tuple[Any, Any, int]]) -> tuple[float, ...]:
 
 
 def of_table(
-    rows: Sequence[Sequence[Fraction]],
+    rows: Sequence[Sequence[Fraction | float]],
     *,
     inputs: Sequence[Any],
     reports: Sequence[Any],
@@ -440,7 +440,8 @@ def of_table(
     """
     worst, witness = Fraction(1), None
     certain = False
-    for place, column in enumerate(zip(*rows, strict=True)):
+    exact = ([Fraction(p) for p in row] for row in rows)
+    for place, column in enumerate(zip(*exact, strict=True)):
         high, low = max(column), min(column)
         # a product and not a quotient, for `low` may be 0
         if certain or high <= low * worst:
@@ -454,7 +455,7 @@ def of_table(
 
 
 def of_table_at(
-    rows: Sequence[Sequence[Fraction]],
+    rows: Sequence[Sequence[Fraction | float]],
     *,
     inputs: Sequence[Any],
     delta: Fraction,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from typing import Any
 
 import pytest
@@ -301,7 +302,7 @@ def test_without_its_lock_an_account_is_not_overspent_either(services: Services)
     before = ledger.entries("p")
     for step, refused in (("as it is", IntegrityError), ("entry gone", BrokenChain)):
         with pytest.raises(refused):
-            services.transactions.write(lambda c, step=step: work(c, step))
+            services.transactions.write(partial(work, step=step))
         assert ledger.entries("p") == before
         assert ledger.verify() == 1
 
