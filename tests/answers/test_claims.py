@@ -391,7 +391,7 @@ def test_a_value_that_is_no_finite_number_is_named(
             r"'task' is missing; .*\['worker', 'label'\]",
         ),
         ({"task": ["a"], "label": [1]}, SchemaError, "'worker' is missing"),
-        ({"task": ["a"], "worker": ["x"], "vote": [1]}, SchemaError, r"none of .*'label'.*'vote'"),
+        ({"task": ["a"], "worker": ["x"], "said": [1]}, SchemaError, r"none of .*'label'.*'said'"),
         ({}, SchemaError, "columns 'task', 'worker' and 'label' are missing"),
         ({"task": [], "worker": [], "label": []}, EmptyTable, "no rows"),
         (pd.DataFrame(ROWS).iloc[:0], EmptyTable, "no rows"),

@@ -69,11 +69,11 @@ def test_line_breaks_in_fields_do_not_split_a_long_file(tmp_path: Path) -> None:
         ('task,worker,label\n"a\nb",x,1\n\nb\n', UnreadableFile, "row 2 has 1 fields"),
         ('task,worker,label\na,x,1\n"b,y,2\n', UnreadableFile, "row 2 has 1 fields"),
         (
-            b"task,worker,label\na,x,1\nb,y,\xe9\n",
+            b"task,worker,label\na,\xc3\xa9,1\nb,y,\xe9\n",
             UnreadableFile,
             r"column 'label', row 2: b'\\xe9' is not UTF-8",
         ),
-        (b"task,worker,lab\xe9l\na,x,1\n", UnreadableFile, "cannot be read"),
+        (b"task,worker,lab\x8dl\na,x,1\n", UnreadableFile, "cannot be read"),
         ("", UnreadableFile, "cannot be read"),
         ("task,worker,label\n", EmptyTable, "no rows"),
         ("task,worker,label\na,x,1\nb,,2\n", MissingValue, "column 'worker', row 2"),
@@ -83,7 +83,6 @@ def test_line_breaks_in_fields_do_not_split_a_long_file(tmp_path: Path) -> None:
         ("task,worker,value\na,x,1\nb,y,one\n", SchemaError, "column 'value', row 2: 'one'"),
         ("task,worker,label\na,x,1\nb,y,2\na,x,2\n", DuplicateClaim, "row 3: .* in row 1"),
         ("task,worker,label,label\na,x,1,2\n", SchemaError, "column 'label' stands twice"),
-        ("task;worker;label\na;x;1\n", UnreadableFile, "separated by semicolons"),
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
@@ -119,11 +118,11 @@ def test_a_file_that_is_not_there_or_broken_is_unreadable(tmp_path: Path) -> Non
     no_gzip.write_bytes(b"task,worker,label\na,x,1\n")
     parquet = tmp_path / "broken.parquet"
     parquet.write_bytes(b"hello")
-    other = write_text(tmp_path / "c.txt", "task,worker,label\na,x,1\n")
+    other = write_text(tmp_path / "c.dat", "task,worker,label\na,x,1\n")
     for path, message in (
         (tmp_path / "none.csv", "none.csv is not a file; check the path"),
         (tmp_path, "is not a file"),
-        (other, r"has the ending '.txt'; expected .csv, .csv.gz, .parquet, .xlsx, .json"),
+        (other, r"has the ending '.dat'; expected .csv, .csv.gz, .parquet, .xlsx, .json"),
         (cut, "cut.csv.gz cannot be read"),
         (no_gzip, "no.csv.gz cannot be read"),
         (parquet, "broken.parquet cannot be read"),
@@ -216,11 +215,34 @@ def test_prop_any_texts_survive_csv_and_parquet(
 
 
 @pytest.mark.parametrize(("mark", "said"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
-def test_a_file_separated_by_something_else_is_named_as_such(
-    tmp_path: Path, mark: str, said: str
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "csv.gz"])
+def test_columns_may_be_separated_by_another_mark(
+    tmp_path: Path, mark: str, said: str, ending: str
 ) -> None:
-    """And not as a table that lacks a column."""
-    path = tmp_path / "claims.csv"
-    path.write_text(f"task{mark}worker{mark}label\na{mark}x{mark}yes\n")
-    with pytest.raises(UnreadableFile, match=f"separated by {said}.*commas"):
+    """By the header, and it is said; a comma inside a cell is a text's."""
+    rows = [("task", "worker", "label"), ("a", "x", "yes, I do"), ("b", "y", "no")]
+    path = write_text(tmp_path / f"c.{ending}", "\n".join(map(mark.join, rows)))
+    with pytest.warns(UserWarning, match=f"separated by {said}"):
+        assert rows_of(Claims.read(path)) == rows[1:]
+
+
+@pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
+def test_other_encodings_are_found_and_said(tmp_path: Path, encoding: str, said: str) -> None:
+    """UTF-16 by its mark, Windows-1252 where nothing is written as in UTF-8."""
+    path = tmp_path / "c.csv"
+    path.write_bytes("task,worker,label\ncafé,Jürgen,€ 5\n".encode(encoding))
+    with pytest.warns(UserWarning, match=f"read as {said}"):
+        assert rows_of(Claims.read(path)) == [("café", "Jürgen", "€ 5")]
+
+
+def test_decimal_commas_are_numbers(tmp_path: Path) -> None:
+    """Where no entry has a point, and they cannot be thousands; else the error says both."""
+    path = write_text(tmp_path / "c.csv", "task;worker;value\na;x;8,13\na;y;-7,5\nb;x;1\n")
+    with pytest.warns(UserWarning, match=r"decimal commas|semicolons"):
+        assert Claims.read(path).value.tolist() == [8.13, -7.5, 1.0]
+    write_text(path, "task;worker;value\na;x;1,135\na;y;7,522\n")
+    with (
+        pytest.warns(UserWarning, match="semicolons"),
+        pytest.raises(SchemaError, match="row 1: '1,135' may have a decimal comma or one between"),
+    ):
         Claims.read(path)

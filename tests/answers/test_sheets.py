@@ -73,6 +73,15 @@ def test_no_answer_becomes_a_formula(tmp_path: Path) -> None:
     assert read_table(path).to_pydict() == {"=A1": ["=HYPERLINK(1)", "+1"]}
 
 
+@pytest.mark.parametrize("below", [[], [[]]], ids=["title", "title and empty row"])
+def test_a_title_above_the_table_is_passed_over(tmp_path: Path, below: list[list[Any]]) -> None:
+    """A first row of one cell above a row of several is said to be a title."""
+    rows = [["Cats and dogs"], *below, ["task", "worker", "label"], ["a", "x", "cat"]]
+    with pytest.warns(UserWarning, match="row 1 is read as a title"):
+        table = read_table(book(tmp_path / "t.xlsx", rows))
+    assert table.to_pylist() == [{"task": "a", "worker": "x", "label": "cat"}]
+
+
 @pytest.mark.parametrize(
     ("sheets", "words"),
     [

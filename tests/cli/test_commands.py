@@ -230,22 +230,36 @@ def test_parquet_in_and_out(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "hint"),
+    ("text", "note"),
     [
-        ("task;worker;label\na;x;u\n", "Separate the columns by commas"),
-        ("Task,Worker,Label\na,x,u\n", "Rename 'Task' to 'task'"),
-        ("task, worker, label\na, x, u\n", "Rename ' worker' to 'worker'"),
+        ("task;worker;label\na;x;u\n", "separated by semicolons"),
+        ("Task,Worker,Label\na,x,u\n", "'Task' as task"),
+        ("task, worker, label\na, x, u\n", "' worker' as worker"),
+        ("item,ann,bob\na,yes,no\nb,no,no\n", "a column an annotator: 4 claims"),
     ],
 )
-def test_a_file_of_another_dialect_is_told_what_to_change(
-    run: Run, tmp_path: Path, text: str, hint: str
+def test_what_is_taken_from_a_file_of_another_dialect_is_said(
+    run: Run, tmp_path: Path, text: str, note: str
 ) -> None:
-    """Semicolons, capitals and spaces in the header are named."""
+    """Semicolons, capitals, spaces in the header and wide tables are read, with a note."""
     path = tmp_path / "claims.csv"
     path.write_text(text)
     found = run("truth", path)
-    assert found.code == 1
-    assert hint in found.err
+    assert (found.code, note in found.err) == (0, True)
+
+
+def test_columns_of_any_name_can_be_named(run: Run, tmp_path: Path) -> None:
+    """The options name them; where several could be meant, the error names the option."""
+    path = tmp_path / "claims.csv"
+    path.write_text("item,question,coder,code\na,q,x,u\nb,q,x,v\n")
+    found = run("truth", path)
+    assert (found.code, "--task-column" in found.err) == (1, True)
+    named = ("--task-column", "item", "--label-column", "code")
+    assert run("truth", path, *named).code == 0
+    found = run("truth", path, *named, "--engine", "stream")
+    assert (found.code, "Use --engine memory" in found.err) == (1, True)
+    found = run("truth", path, "--wide", "--layout", "toloka")
+    assert (found.code, "leave one of them out" in found.err) == (1, True)
 
 
 @pytest.mark.parametrize("words", [("simulate", "crowd"), ("simulate", "comparisons")])

@@ -14,6 +14,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.answers.battles import Battles
+    from masquerade.answers.claim_layouts import ClaimColumns
     from masquerade.answers.claims import Claims
     from masquerade.answers.comparisons import Comparisons
     from masquerade.answers.features import Feature
@@ -25,6 +26,7 @@ else:
 
 __all__ = [
     "Battles",
+    "ClaimColumns",
     "Claims",
     "Comparisons",
     "Feature",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from masquerade.answers.claim_layouts import LABEL_COLUMNS, ClaimColumns
 from masquerade.answers.codes import declared_names, encode, encode_declared
 from masquerade.answers.frames import (
     Frame,
@@ -20,7 +22,6 @@ from masquerade.answers.frames import (
     id_column,
     missing_column,
     plain_column,
-    read_table,
     to_arrow,
     write_table,
 )
@@ -40,7 +41,6 @@ from masquerade.exact.number import one_of
 Kind = Literal["categorical", "numeric"]
 Duplicates = Literal["error", "first", "last", "all"]
 
-LABEL_COLUMNS = ("label", "answer", "value")
 MOST_OPTIONS_WHEN_GUESSING = 20
 
 
@@ -96,6 +96,7 @@ class Claims(Result):
         duplicates: Duplicates = "error",
         tasks: Sequence[Any] | None = None,
         workers: Sequence[Any] | None = None,
+        columns: ClaimColumns | None = None,
     ) -> Claims:
         """Check a table and return it as claims.
 
@@ -103,7 +104,7 @@ class Claims(Result):
         ----------
         frame : pandas, polars, pyarrow or duckdb table, or dict of arrays
             Columns ``task``, ``worker`` and one of ``label``, ``answer``, ``value`` (the first of
-            these that is there). Other columns are ignored.
+            these that is there), or another layout that is known. Other columns are ignored.
         kind : {"categorical", "numeric"}, optional
             Default: ``label`` is categorical and ``value`` numeric; ``answer`` is numeric where
             every entry is a number and some are fractions. More than 20 different whole numbers in
@@ -119,6 +120,9 @@ class Claims(Result):
         tasks, workers : sequence of ids, optional
             All tasks that were asked, and everybody who was asked, also without a row; public. An
             id outside is an error. Masks that hide which tasks were answered need both lists.
+        columns : ClaimColumns, optional
+            Which columns the claims are in, or whose tool's layout they have. Default: as their
+            names say; a warning says what was taken.
 
         Raises
         ------
@@ -126,6 +130,7 @@ class Claims(Result):
             Each names the row (from 1, the header not counted), the value, and what to do.
         """
         one_of(duplicates, "duplicates", ("error", "first", "last", "all"))
+        frame = (columns or ClaimColumns()).table(frame)
         table = to_arrow(frame, columns=("task", "worker", *LABEL_COLUMNS))
         column = _label_column(table)
         if table.num_rows == 0:
@@ -164,10 +169,14 @@ class Claims(Result):
         duplicates: Duplicates = "error",
         tasks: Sequence[Any] | None = None,
         workers: Sequence[Any] | None = None,
+        columns: ClaimColumns | None = None,
     ) -> Claims:
-        """Read claims from CSV (also .gz; ids and labels as text) or Parquet; see `from_frame`."""
+        """Read claims from a file: CSV (ids and labels as text), Parquet, .xlsx, JSON.
+
+        See `from_frame`.
+        """
         return cls.from_frame(
-            read_table(path),
+            (columns or ClaimColumns()).read(path),
             kind=kind,
             options=options,
             null=null,
@@ -296,7 +305,13 @@ def _label_column(table: pa.Table) -> str:
     if absent:
         if not set(LABEL_COLUMNS) & set(found):
             absent.append("label")
-        raise missing_column(absent[0], found, others=absent[1:])
+        wrong = missing_column(absent[0], found, others=absent[1:])
+        if len(found) > 2 and "worker" in absent and "label" in absent:
+            wrong = SchemaError(
+                f"{wrong} Where each further column is an annotator, read it with "
+                "ClaimColumns(layout='wide') (--wide on the command line)."
+            )
+        raise wrong
     for name in LABEL_COLUMNS:
         if name in found:
             return name
@@ -320,7 +335,7 @@ def _guess_kind(column: str, labels: pa.Array) -> Kind:
     if column != "answer":
         return "numeric" if column == "value" else "categorical"
     try:
-        numbers = labels.cast(pa.float64())
+        numbers = _with_points(labels, column).cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return "categorical"
     distinct = pc.unique(numbers.drop_null())
@@ -429,8 +444,30 @@ def _whole_numbers(labels: pa.Array, column: str) -> pa.Array:
     return cleaned.cast(pa.int64())
 
 
+def _with_points(labels: pa.Array, column: str) -> pa.Array:
+    """Return numbers with decimal commas with points; other labels as they are."""
+    if not (pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type)):
+        return labels
+    with_comma = pc.match_substring_regex(labels, r"^\s*[-+]?\d+,\d+\s*$")
+    if not pc.any(with_comma).as_py():
+        return labels
+    whole = pc.match_substring_regex(labels, r"^\s*[-+]?\d+\s*$")
+    if not pc.all(pc.or_(with_comma, whole)).as_py():
+        return labels
+    thousands = pc.match_substring_regex(labels.filter(with_comma), r"^\s*[-+]?\d{1,3},\d{3}\s*$")
+    if pc.all(thousands).as_py():
+        row = pc.index(with_comma, True).as_py()
+        raise SchemaError(
+            f"column {column!r}, row {row + 1}: {labels[row].as_py()!r} may have a decimal comma "
+            "or one between thousands; write numbers with a point, and thousands without a mark."
+        )
+    warnings.warn(f"column {column!r} is read as numbers with decimal commas.", stacklevel=2)
+    return pc.replace_substring(labels, ",", ".")
+
+
 def _to_numbers(labels: pa.Array, column: str, *, null: bool) -> Floats:
     _refuse_missing(labels, column, "value", null=null)
+    labels = _with_points(labels, column)
     try:
         numbers = labels.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

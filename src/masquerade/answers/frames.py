@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from masquerade.answers.csv_files import read_csv
 from masquerade.answers.sheets import read_sheet, write_sheet
 from masquerade.errors import (
     InputError,
@@ -27,16 +28,12 @@ from masquerade.lazy import suggestion
 #: object that speaks the Arrow interface, or a dict of arrays.
 Frame = Any
 
-#: Texts that a CSV file may hold for "no value"; each is reported, never read as a label. Between
-#: quotes they are text, as `write_table` writes them: somebody may be called null.
-MISSING_TEXT = ("", "NaN", "nan", "null", "NULL")
-
 #: The path that is standard input or output.
 STANDARD = Path("-")
 
 _ENDINGS = ".csv, .csv.gz, .parquet, .xlsx, .json or .jsonl"
+_SEPARATED = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _PARQUET_MAGIC = b"PAR1"
-_ANY_BYTES = "latin-1"
 _QUOTED = pa_csv.WriteOptions(quoting_style="needed")
 
 
@@ -186,8 +183,6 @@ def missing_column(
         hint = f"Rename a column, or add it.{suggestion(name, found)}"
     else:
         hint = "Rename a column, or add it."
-    if not alike and len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
-        hint = "Separate the columns by commas."
     return SchemaError(f"{said} missing; {table} has {found}. {hint}")
 
 
@@ -324,7 +319,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """Read CSV (also .gz) or .xlsx, every column as text; Parquet or JSON with their own types.
+    """Read CSV (also .tsv and .gz) or .xlsx as texts; Parquet or JSON with their own types.
 
     The path ``-`` is standard input, as CSV or Parquet.
     """
@@ -344,12 +339,12 @@ def read_table(path: str | Path) -> pa.Table:
     try:
         if name.endswith((".parquet", ".pq")):
             return pa_parquet.read_table(path)
-        if name.endswith((".csv", ".csv.gz")):
-            return _read_csv(lambda: path, path)
+        if name.endswith(_SEPARATED):
+            return read_csv(lambda: path, path)
         if name.endswith(".xlsx"):
             return read_sheet(path)
-        if name.endswith((".json", ".jsonl")):
-            return _read_json(path, lines=name.endswith(".jsonl"))
+        if is_json(path):
+            return _read_json(path)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
     if name.endswith((".xls", ".ods")):
@@ -357,8 +352,27 @@ def read_table(path: str | Path) -> pa.Table:
     raise UnreadableFile(f"{path} has the ending {path.suffix or '(none)'!r}; expected {_ENDINGS}.")
 
 
-def _read_json(path: Path, *, lines: bool) -> pa.Table:
-    """Read an array of objects, or one object a line; a key that is absent is no value."""
+def _read_json(path: Path) -> pa.Table:
+    """Read objects as rows; a key that is absent is no value."""
+    rows = json_rows(path)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return to_arrow({name: [row.get(name) for row in rows] for name in names})
+
+
+def is_json(path: Path) -> bool:
+    """Return whether a path has an ending of JSON files."""
+    return path.name.lower().endswith((".json", ".jsonl"))
+
+
+def json_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file: an array of them, or one a line (.jsonl).
+
+    Raises
+    ------
+    UnreadableFile
+        It is no JSON, or a row is no object; the message names the row.
+    """
+    lines = path.name.lower().endswith(".jsonl")
     rows: list[Any] = []
     text = path.read_text(encoding="utf-8-sig")
     try:
@@ -377,96 +391,15 @@ def _read_json(path: Path, *, lines: bool) -> pa.Table:
             f"{path} cannot be read: row {odd} is {rows[odd - 1]!r:.60}, expected an object with a "
             "value for each column."
         )
-    names = dict.fromkeys(name for row in rows for name in row)
-    return to_arrow({name: [row.get(name) for row in rows] for name in names})
+    return rows
 
 
 def read_csv_bytes(data: bytes, *, name: str = "the file") -> pa.Table:
     """Read the content of a CSV file, every column as text; errors call it `name`."""
     try:
-        return _read_csv(lambda: pa.BufferReader(data), name)
+        return read_csv(lambda: pa.BufferReader(data), name)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise UnreadableFile(f"{name} cannot be read: {error}") from error
-
-
-def _read_csv(source: Callable[[], Any], called: str | Path) -> pa.Table:
-    # As Latin-1, which every byte is: pyarrow aborts where it hands over a row that is not UTF-8.
-    lenient = pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _row: "skip")
-    anything = pa_csv.ReadOptions(encoding=_ANY_BYTES)
-    with pa_csv.open_csv(source(), read_options=anything, parse_options=lenient) as reader:
-        header = reader.schema.names
-    try:
-        names = [_decoded(name) for name in header]
-    except UnicodeDecodeError as error:
-        raise UnreadableFile(
-            f"{called} cannot be read: its header is not UTF-8 text; expected a CSV file, saved as "
-            "UTF-8, whose first row names the columns."
-        ) from error
-    # Spreadsheets put a byte order mark before the header.
-    names[0] = names[0].removeprefix("\ufeff")
-    for mark, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if len(names) == 1 and mark in names[0]:
-            raise UnreadableFile(
-                f"{called} seems to be separated by {said}: its header is {names[0][:100]!r}. "
-                "Separate the columns by commas (CSV, UTF-8)."
-            )
-    try:
-        return pa_csv.read_csv(
-            source(),
-            parse_options=pa_csv.ParseOptions(newlines_in_values=True),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                null_values=list(MISSING_TEXT),
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        reason = _first_broken_row(source(), header) or str(error)
-        raise UnreadableFile(f"{called} cannot be read: {reason}") from error
-
-
-def _decoded(latin: str, errors: str = "strict") -> str:
-    """Return the UTF-8 text of bytes that were read as Latin-1."""
-    return latin.encode(_ANY_BYTES).decode(errors=errors)
-
-
-def _first_broken_row(source: Any, names: list[str]) -> str | None:
-    """Return the error of a CSV file's first broken row; its `names` are read in Latin-1."""
-    ragged: list[pa_csv.InvalidRow] = []
-
-    def note(row: pa_csv.InvalidRow) -> str:
-        ragged.append(row)
-        return "skip"
-
-    table = pa_csv.read_csv(
-        source,
-        read_options=pa_csv.ReadOptions(
-            use_threads=False,  # only then are rows numbered
-            encoding=_ANY_BYTES,
-        ),
-        parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
-        convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary())),
-    )
-    if ragged:
-        row = ragged[0]  # its number counts the header
-        text = _decoded(row.text, "replace")
-        return (
-            f"row {row.number - 1} has {row.actual_columns} fields where the header has "
-            f"{row.expected_columns}: {text[:100]!r}; quote fields that hold a comma, a quote "
-            "or a line break."
-        )
-    for number, fields in enumerate(zip(*table.columns, strict=True), start=1):
-        for name, field in zip(names, fields, strict=True):
-            content = field.as_py().decode().encode(_ANY_BYTES)
-            try:
-                content.decode()
-            except UnicodeDecodeError:
-                return (
-                    f"column {_decoded(name)!r}, row {number}: {content[:100]!r} is not UTF-8; "
-                    "save the file as UTF-8."
-                )
-    return None
 
 
 def csv_bytes(table: pa.Table) -> bytes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -16,6 +18,7 @@ from masquerade.errors import MissingExtra, UnreadableFile
 _MOST_ROWS = 2**20 - 1  # of a sheet, beside the names
 _WHOLE = 2**53  # whole numbers up to this are exact in a spreadsheet
 _BATCH = 1 << 14
+_MOST_TITLES = 2  # rows above the names: a title, and an empty row
 
 Cell = str | int | float | bool | None
 
@@ -66,7 +69,8 @@ def _rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
 
 def _table(sheet: Any, path: Path) -> pa.Table:
     rows = _rows(sheet)
-    names = [None if cell is None else str(cell) for cell in next(rows)]
+    first, rows = _below_titles(rows, path)
+    names = [None if cell is None else str(cell) for cell in first]
     while names and names[-1] is None:
         names.pop()
     for place, name in enumerate(names, start=1):
@@ -85,6 +89,24 @@ def _table(sheet: Any, path: Path) -> pa.Table:
             column.append(None)
     arrays = [pa.array(column, pa.string()) for column in columns]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in names])
+
+
+def _below_titles(
+    rows: Iterator[tuple[Any, ...]], path: Path
+) -> tuple[tuple[Any, ...], Iterator[tuple[Any, ...]]]:
+    """Return the row of names and the rows below; titles of one cell above them are passed over."""
+    ahead = list(islice(rows, _MOST_TITLES + 1))
+    filled = [sum(cell is not None for cell in row) for row in ahead]
+    titles = next((place for place, cells in enumerate(filled) if cells > 1), 0)
+    held = [place for place in range(titles) if filled[place]]
+    # A table of one column has no row of several cells after its first one.
+    if titles and held == [0]:
+        warnings.warn(
+            f"{path}: row 1 is read as a title, and row {titles + 1} as the columns' names.",
+            stacklevel=2,
+        )
+        ahead = ahead[titles:]
+    return ahead[0], chain(ahead[1:], rows)
 
 
 def _text(cell: Any, where: str) -> str | None:

@@ -24,7 +24,7 @@ from masquerade.cli.options import (
 )
 from masquerade.cli.terminal import progress_bar, say, show, show_rows
 from masquerade.errors import ParameterError
-from masquerade.truth.inference_options import ENGINES, HELP, InferenceOptions
+from masquerade.truth.inference_options import ENGINES, HELP, LAYOUTS, InferenceOptions
 from masquerade.truth.method_names import method_names
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _LONG = 200_000
 #: Truths that are printed where no file is named.
 _FIRST = 10
 
+_Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
+
 #: How the options that are no plain text, file or number are read.
 _READ: dict[str, Any] = {
     "method": Annotated[
@@ -50,6 +52,11 @@ _READ: dict[str, Any] = {
     "options": OptionNames,
     "kind": KindChoice,
     "duplicates": DuplicatesChoice,
+    "layout": Annotated[str, choice(*LAYOUTS, help="")],
+    "task_column": _Column,
+    "worker_column": _Column,
+    "label_column": _Column,
+    "wide": Annotated[bool, typer.Option("--wide")],
     "engine": Annotated[str | None, choice(*ENGINES, help="")],
     "scheduler": Annotated[str | None, typer.Option(metavar="ADDRESS")],
     "repartition": Annotated[Path | None, typer.Option()],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.answers import Claims, Frame, Progress, Truths
-from masquerade.answers.frames import column_names, read_table
+from masquerade.answers.frames import column_names
 from masquerade.errors import ParameterError
 from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.categorical import CategoricalEstimator
@@ -50,7 +50,8 @@ class CheckedTable:
         InputError, ParameterError
             A row cannot be used, or the options do not fit the claims.
         """
-        frame: Any = read_table(data) if isinstance(data, Path) else data
+        columns = options.columns
+        frame: Any = columns.read(data) if isinstance(data, Path) else columns.table(data)
         mechanism = None if options.mechanism is None else mechanism_of(options.mechanism)
         likely = None if options.method in (None, "auto") else method_named(options.method).kind
         masks: Masks = None if mechanism is None else ReportMechanisms((mechanism,))

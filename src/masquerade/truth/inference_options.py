@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
+    from masquerade.answers.claim_layouts import ClaimColumns
     from masquerade.answers.claims import Duplicates, Kind
     from masquerade.mechanisms import Mechanism
     from masquerade.truth.estimator import Estimator
 
 ENGINES = ("memory", "stream", "dask")
+#: As `masquerade.answers.claim_layouts` has them, without loading Arrow.
+LAYOUTS = (
+    *("auto", "mturk", "toloka", "appen", "label-studio", "label-studio-min", "prodigy"),
+    *("argilla", "doccano", "wide", "long"),
+)
 
 
 #: Texts of the options, for the command line.
@@ -50,6 +56,17 @@ HELP = {
         "What to do if a worker answered a task more than once: error stops the command, "
         "first or last keeps that one claim, all keeps every claim."
     ),
+    "layout": (
+        "Whose tool wrote CLAIMS, or how the table is laid out. Default: auto, which knows it by "
+        "the columns and says what it took."
+    ),
+    "task_column": "The column of tasks, where it has another name.",
+    "worker_column": "The column of workers, where it has another name.",
+    "label_column": (
+        "The column of labels or numbers, or the question of which the answers are read, where "
+        "there are several."
+    ),
+    "wide": "CLAIMS has a row for each task, and a column for each worker. As --layout wide.",
     "engine": (
         "Where the claims are while the method runs. memory: all in memory. stream: in a "
         "folder of Parquet files, read one after the other. dask: the same folder, read by a "
@@ -85,6 +102,11 @@ class InferenceOptions:
     options: tuple[Any, ...] | None = None
     kind: Kind | None = None
     duplicates: Duplicates = "error"
+    layout: str = "auto"
+    task_column: str | None = None
+    worker_column: str | None = None
+    label_column: str | None = None
+    wide: bool = False
     engine: str | None = None
     scheduler: str | None = None
     repartition: Path | None = None
@@ -121,7 +143,35 @@ class InferenceOptions:
                 "--repartition works only with --engine stream or dask. Add one of them, or leave "
                 "it out."
             )
+        named = (self.task_column, self.worker_column, self.label_column)
+        if engine != "memory" and (self.wide or self.layout != "auto" or any(named)):
+            raise ParameterError(
+                f"layouts and names of columns were given with --engine {engine}, which reads the "
+                "columns task, worker and label. Use --engine memory, or leave them out."
+            )
         return engine
+
+    @property
+    def columns(self) -> ClaimColumns:
+        """Where the claims of the table are.
+
+        Raises
+        ------
+        ParameterError
+            The layout is not known, or two are asked for.
+        """
+        from masquerade.answers.claim_layouts import ClaimColumns
+
+        if self.wide and self.layout not in ("auto", "wide"):
+            raise ParameterError(
+                f"--wide was given with --layout {self.layout}; leave one of them out."
+            )
+        return ClaimColumns(
+            "wide" if self.wide else self.layout,
+            self.task_column,
+            self.worker_column,
+            self.label_column,
+        )
 
     def estimator(self, kind: Kind) -> Estimator:
         """Return the unfitted method for claims of this kind."""
