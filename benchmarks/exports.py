@@ -5,6 +5,9 @@ its own process; files are downloaded over HTTP. Memory is the server's peak, ab
 before, when it had given out a survey of ten people; the baseline reads everything and writes one
 JSON text.
 
+Then so many people's responses are counted for a result, processor time and memory above before:
+where few responses differ, and where nearly all do.
+
     python benchmarks/exports.py [reports] [database URL]
 """
 
@@ -41,6 +44,7 @@ QUESTIONS: tuple[Question, ...] = (
     Comparison("p1", "Which?", "X", "Y", "Neither"),
     Comparison("p2", "Which?", "Y", "Z"),
 )
+SHORT = tuple(Choice(f"c{n}", f"Choice {n}?", ("A", "B", "C", "D")) for n in range(5))
 _BATCH = 10_000
 _FEW = 10  # people of the survey that is looked at before anything is measured
 
@@ -56,13 +60,16 @@ def main() -> None:
         for kind in ("csv", "jsonl", "parquet"):
             download(url, survey.token, first.token, kind)
         baseline(url, survey)
+        first = fill(url, _FEW, SHORT)
+        for name, asked in (("5 choices", SHORT), ("10 questions, a number too", QUESTIONS)):
+            count(url, fill(url, reports, asked).token, first.token, name)
 
 
-def fill(url: str, people: int) -> SurveyRecord:
+def fill(url: str, people: int, asked: tuple[Question, ...] = QUESTIONS) -> SurveyRecord:
     """Return a closed survey with made-up reports of so many people."""
     services = Services.open(url)
     definition = Survey.at_levels(
-        title="Exports", questions=QUESTIONS, levels=("high", "medium", "low")
+        title="Exports", questions=asked, levels=("high", "medium", "low")
     )
     survey = services.surveys.open_survey(definition)
     rng = np.random.default_rng(1)
@@ -112,6 +119,31 @@ def compute(url: str, survey: SurveyRecord, first: SurveyRecord) -> None:
     note = f"{used:.2f} s of one core, {len(text)} bytes"
     CARDS.add(f"{what}, first look", done - started, "s", note=note)
     CARDS.add(f"{what}, a later look", again - done, "s")
+    services.close()
+
+
+def count(url: str, token: str, first: str, name: str) -> None:
+    """Print what the first look at a result takes, in a process of its own."""
+    here, there = multiprocessing.Pipe()
+    arguments = (url, token, first, there)
+    process = multiprocessing.get_context("spawn").Process(target=_count, args=arguments)
+    process.start()
+    people, used, taken = here.recv()
+    process.join()
+    what = f"a result of {people:,} responses to {name}"
+    wanted = people == 1_000_000 and name.startswith("5")
+    CARDS.add(f"{what}, processor", used, "s", at_most=3 if wanted else None)
+    CARDS.add(f"{what}, memory above before", taken, "MB", at_most=60 if wanted else None)
+
+
+def _count(url: str, token: str, first: str, pipe: Connection) -> None:
+    services = Services.open(url)
+    results, surveys = services.results, services.surveys
+    results.result_text(surveys.record(first))  # loads the libraries
+    before, cpu = memory(os.getpid()), time.process_time()
+    text = results.result_text(surveys.record(token))
+    used = time.process_time() - cpu
+    pipe.send((json.loads(text)["responses"], used, memory(os.getpid(), "VmHWM") - before))
     services.close()
 
 

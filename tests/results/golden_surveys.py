@@ -192,8 +192,10 @@ def _report(mask: Mask, answer: int, rng: np.random.Generator) -> int:
     return (answer + 1 + int(rng.random() * (mask.symbols - 1))) % mask.symbols
 
 
-def reports_of(survey: Survey, people: int, seed: int, **more: Any) -> SurveyReports:
-    """Return the reports of made-up people to a survey that is masked on devices."""
+def reports_of(
+    survey: Survey, people: int, seed: int, **more: Any
+) -> tuple[SurveyReports, list[tuple[str, str, str]]]:
+    """Return reports of made-up people to a survey that is masked on devices, and their rows."""
     rng = np.random.default_rng(seed)
     rows = []
     for person in range(people):
@@ -210,7 +212,8 @@ def reports_of(survey: Survey, people: int, seed: int, **more: Any) -> SurveyRep
         ]
         rows.append((f"{person * 7919 % 100_003:05}", level.name, report))
     book = Codebook(f"{seed:016x}", survey, survey.content_hash(), **more)
-    return SurveyReports.from_rows(book, *(list(zip(*rows, strict=True)) or [(), (), ()]))
+    reports = SurveyReports.from_rows(book, *(list(zip(*rows, strict=True)) or [(), (), ()]))
+    return reports, sorted((name, level, json.dumps(sent)) for name, level, sent in rows)
 
 
 def sums_of(survey: Survey, people: int, seed: int) -> list[list[int]]:
@@ -267,8 +270,8 @@ def golden_files() -> Iterator[tuple[str, bytes]]:
             }
         if number % 6 == 2:
             more["known_shares"] = {question.id: _known(question) for question in survey.questions}
-        reports = reports_of(survey, people, number, **more)
-        yield from _masked_files(name, reports)
+        reports, rows = reports_of(survey, people, number, **more)
+        yield from _masked_files(name, reports, rows)
         if people > 20 and survey.questions[0] is ILL:
             if first is not None and first.codebook.questions[0] is ILL:
                 found = difference(first, reports, "ill", option="Yes")
@@ -298,21 +301,14 @@ def _known(question: Question) -> list[float]:
     return [1 / whole] * whole
 
 
-def _masked_files(name: str, reports: SurveyReports) -> Iterator[tuple[str, bytes]]:
+def _masked_files(
+    name: str, reports: SurveyReports, rows: list[tuple[str, str, str]]
+) -> Iterator[tuple[str, bytes]]:
     yield from _result_files(name, survey_result(reports))
-    book, n = reports.codebook, len(reports)
+    book = reports.codebook
     yield f"{name}/codebook.json", _json(book.to_json())
     cells = notebook(book, reports="reports.parquet")["cells"]
     yield f"{name}/notebook.ipynb", _json(cells[1:])  # the first one names the version
-    levels = list(book.levels)
-    rows = [
-        (
-            str(reports.pseudonyms[i]),
-            levels[reports.level[i]],
-            json.dumps(reports.report[i].tolist()),
-        )
-        for i in range(n)
-    ]
     for kind in ("csv", "jsonl"):
         yield f"{name}/reports.{kind}", b"".join(write_reports(book, [rows], kind=kind))
     for one, other in zip(book.questions[:-1], book.questions[1:], strict=True):

@@ -26,6 +26,7 @@ from masquerade.results import (
     group_difference,
     survey_result,
 )
+from masquerade.results.reports import PersonRows
 from masquerade.surveys import Choice, Number, Rating
 from masquerade.surveys.survey import Survey
 
@@ -61,8 +62,9 @@ def at_levels(
     for place, offered in enumerate(survey.levels):
         here = level == place
         table[here] = seen_through(masks(survey, offered.name), answers[here], rng)
+    survey_book = codebook(survey)
     names = np.array([f"{token}{n:05}" for n in range(len(answers))], dtype=np.str_)
-    return SurveyReports.from_arrays(codebook(survey), names, level, table)
+    return PersonRows.from_arrays(survey_book, names, level, table).counted(survey_book)
 
 
 def test_two_surveys_in_clear_differ_nearly_as_textbooks_say() -> None:

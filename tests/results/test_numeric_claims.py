@@ -18,17 +18,20 @@ CHOICE = Choice("c", "Which?", ("A", "B"))
 
 
 def test_reports_become_values() -> None:
-    """Codes are steps from the lowest value, ratings points; who skipped, and choices, are not."""
+    """Codes are steps from the lowest value, ratings points; who skipped, and choices, are not.
+
+    People come in the order of their reports.
+    """
     definition = define(HOURS, RATING, CHOICE)
     rows = rows_of([[0, 0, 0], [84, 5, 1], [-3, 4, 0]])
     claims = numeric_claims(reports_of(definition, rows))
     found = set(zip(claims["task"], claims["worker"], claims["value"], strict=True))
     assert found == {
-        ("n", "medium-1", -2.0),
-        ("n", "medium-2", 40.0),
-        ("n", "medium-3", -3.5),
-        ("r", "medium-1", 1.0),
-        ("r", "medium-3", 5.0),
+        ("n", "medium-1", -3.5),
+        ("n", "medium-2", -2.0),
+        ("n", "medium-3", 40.0),
+        ("r", "medium-1", 5.0),
+        ("r", "medium-2", 1.0),
     }
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from masquerade.results.headline import Outlook, outlook, sentence
     from masquerade.results.methods import bibliography, methods_text
     from masquerade.results.question_figures import Figure, QuestionResult
+    from masquerade.results.report_counts import ReportCounts
     from masquerade.results.report_files import (
         REPORT_FORMATS,
         read_codebook,
@@ -47,6 +48,7 @@ __all__ = [
     "GroupComparison",
     "Outlook",
     "QuestionResult",
+    "ReportCounts",
     "SurveyReports",
     "SurveyResult",
     "all_differences",

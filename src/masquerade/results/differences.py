@@ -316,11 +316,10 @@ def group_comparisons(
     places = {asked.id: place for place, asked in enumerate(codebook.questions)}
     _require(by, places)
     labels = codebook.questions[places[by]].labels
-    said = reports.report[:, places[by]]
     names = [
         label
         for code, label in enumerate(labels)
-        if np.count_nonzero(said == code) >= FEWEST_IN_CELL
+        if reports.people[reports.report[:, places[by]] == code].sum() >= FEWEST_IN_CELL
     ]
     if len(names) < 2:
         raise ParameterError(
@@ -403,9 +402,7 @@ class _Side:
         _require(question, places, title=self.title)
         place = places[question]
         names = [name for name, n in reports.counts().items() if n]
-        sent = {
-            name: (reports.at_level(name)[:, place], book.levels[name][place]) for name in names
-        }
+        sent = {name: reports.sent(name, place) for name in names}
         pool = None if book.pool is None else [float(book.pool[name]) for name in names]
         asked = book.questions[place]
         found = question_reports(asked, sent, estimator=book.survey.estimator, pool=pool)

@@ -38,14 +38,15 @@ from masquerade.mechanisms import (
     DiscreteGaussian,
 )
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
+from masquerade.results.reports import SentReports
 from masquerade.surveys import Question
 from masquerade.surveys.survey import EB, IVW, RESPONDENT
 
 #: How far a level's own figure may be from everybody's, in widths of the range, by estimator.
 BOUNDS = {EB: WITHIN, RESPONDENT: OWN, IVW: ALIKE}
 
-#: For each level, the reports to a question and their mechanism.
-Sent = Mapping[str, tuple[Integers, DeviceMechanism]]
+#: The reports to a question at each level.
+Sent = Mapping[str, SentReports]
 
 
 class QuestionReports(Protocol):
@@ -200,8 +201,10 @@ class TickReports:
 
     Attributes
     ----------
-    bits : tuple of int array, shape (n_people, n_options)
+    bits : tuple of int array, shape (n_distinct, n_options)
         For each level; "no answer" is the last bit where there is one.
+    people : tuple of int array, shape (n_distinct,)
+        For each level, how many people sent these bits.
     masks : tuple of BitwiseResponse
     options : int
         Number of options.
@@ -210,6 +213,7 @@ class TickReports:
     """
 
     bits: tuple[Integers, ...]
+    people: tuple[Integers, ...]
     masks: tuple[BitwiseResponse, ...]
     options: int
     pool: tuple[float, ...] | None
@@ -226,15 +230,15 @@ class TickReports:
 
     def _crowd(self, bit: int) -> Crowd:
         groups = [
-            Counts.of([len(rows) - rows[:, bit].sum(), rows[:, bit].sum()], mask.bit)
-            for rows, mask in zip(self.bits, self.masks, strict=True)
+            Counts.of([people.sum() - people @ rows[:, bit], people @ rows[:, bit]], mask.bit)
+            for rows, people, mask in zip(self.bits, self.people, self.masks, strict=True)
         ]
         return Crowd.of(groups, pool=self.pool, bound=self.bound)
 
     def _pair(self, first: int, second: int) -> Crowd:
         groups = [
-            _table(rows, mask, first, second)
-            for rows, mask in zip(self.bits, self.masks, strict=True)
+            _table(rows, people, mask, (first, second))
+            for rows, people, mask in zip(self.bits, self.people, self.masks, strict=True)
         ]
         return Crowd.of(groups, pool=self.pool, bound=self.bound)
 
@@ -246,8 +250,8 @@ class TickReports:
     @property
     def reported(self) -> list[float]:
         """Share of the reports in which each option is ticked."""
-        everybody = np.concatenate(self.bits)
-        share: list[float] = (everybody.sum(axis=0) / max(len(everybody), 1)).tolist()
+        everybody, people = np.concatenate(self.bits), np.concatenate(self.people)
+        share: list[float] = (people @ everybody / max(people.sum(), 1)).tolist()
         return share
 
     def shares(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
@@ -281,8 +285,8 @@ class TickReports:
 
     def _pairs(self, first: int, others: Sequence[int]) -> Figures:
         groups = [
-            TickPairs(tuple(_table(rows, mask, first, other) for other in others))
-            for rows, mask in zip(self.bits, self.masks, strict=True)
+            TickPairs(tuple(_table(rows, people, mask, (first, other)) for other in others))
+            for rows, people, mask in zip(self.bits, self.people, self.masks, strict=True)
         ]
         crowd = Crowd.of(groups, pool=self.pool, bound=self.bound)
         return crowd.figures(np.tile([1.0, -1.0, 0.0], (len(others), 1)))
@@ -296,8 +300,9 @@ class TickReports:
 
     def at_level(self, place: int) -> TickReports:
         """Return the reports of one level by themselves."""
-        bits, masks = self.bits[place : place + 1], self.masks[place : place + 1]
-        return TickReports(bits, masks, self.options, None, self.bound)
+        one = slice(place, place + 1)
+        here = (self.bits[one], self.people[one], self.masks[one])
+        return TickReports(*here, self.options, None, self.bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,21 +394,21 @@ def question_reports(
     Parameters
     ----------
     question : Question
-    sent : mapping of str to (reports, mechanism)
+    sent : mapping of str to SentReports
     estimator : str
         Of the survey; see `BOUNDS`.
     pool : sequence of float, optional
         People at each level, where that is known.
     """
-    bound, domains = BOUNDS[estimator], {type(mask.domain) for _, mask in sent.values()}
+    bound, domains = BOUNDS[estimator], {type(one.mask.domain) for one in sent.values()}
     if Sets in domains:
         return _ticks(question, sent, pool, bound)
     if Scale in domains or not question.labels:
         return _numbers(question, sent, pool, bound)
-    masks = [(name, rows, _categories(mask)) for name, (rows, mask) in sent.items()]
+    masks = [(name, one, _categories(one.mask)) for name, one in sent.items()]
     counted = {
-        name: (np.bincount(rows, minlength=mask.symbols).tolist(), mask)
-        for name, rows, mask in masks
+        name: (_counts(one.code, one.people, mask.symbols).tolist(), mask)
+        for name, one, mask in masks
     }
     groups = [Counts.of(count, mask) for count, mask in counted.values()]
     crowd = Crowd.of(groups, pool=pool, bound=bound)
@@ -419,22 +424,22 @@ def _ticks(
     question: Question, sent: Sent, pool: Sequence[float] | None, bound: float
 ) -> TickReports:
     bits, masks = [], []
-    for rows, mask in sent.values():
-        assert isinstance(mask, BitwiseResponse)
-        bits.append(rows[:, None] >> np.arange(mask.bits) & 1)
-        masks.append(mask)
+    for one in sent.values():
+        assert isinstance(one.mask, BitwiseResponse)
+        bits.append(one.code[:, None] >> np.arange(one.mask.bits) & 1)
+        masks.append(one.mask)
     tests = []
     for bit in range(bits[0].shape[1]):
-        held = [int(rows[:, bit].sum()) for rows in bits]
-        counted = {
-            name: ([len(rows) - ticked, ticked], mask.bit)
-            for name, rows, ticked, mask in zip(sent, bits, held, masks, strict=True)
-        }
+        counted = {}
+        for (name, one), rows, mask in zip(sent.items(), bits, masks, strict=True):
+            ticked = int(one.people @ rows[:, bit])
+            counted[name] = ([one.n - ticked, ticked], mask.bit)
         test = share_plausibility(counted)
         tests.append((test.probability, test.reason))
     sizes = None if pool is None else tuple(pool)
     options, plausible = len(question.labels), Plausibility.of(tests)
-    return TickReports(tuple(bits), tuple(masks), options, sizes, bound, plausible)
+    people = tuple(one.people for one in sent.values())
+    return TickReports(tuple(bits), people, tuple(masks), options, sizes, bound, plausible)
 
 
 def _numbers(
@@ -444,7 +449,8 @@ def _numbers(
     assert lattice is not None
     low, high, step = float(lattice.low), float(lattice.high), float(lattice.step)
     groups, masks = [], {}
-    for name, (rows, mask) in sent.items():
+    for name, one in sent.items():
+        mask, rows = one.mask, one.each
         assert isinstance(mask, CategoricalMechanism | DiscreteGaussian)
         noise = mask if isinstance(mask, DiscreteGaussian) else None
         groups.append(Numbers.of(low + step * rows, low, high, noise))
@@ -453,10 +459,18 @@ def _numbers(
     return NumberReports(crowd, number_plausibility(masks))
 
 
-def _table(bits: Integers, mask: BitwiseResponse, first: int, second: int) -> Table:
+def _table(bits: Integers, people: Integers, mask: BitwiseResponse, pair: tuple[int, int]) -> Table:
     """Return how many people report each pair of two bits."""
-    cell = np.bincount(2 * bits[:, first] + bits[:, second], minlength=4)
+    first, second = pair
+    cell = _counts(2 * bits[:, first] + bits[:, second], people, 4)
     return Table.of(cell.reshape(2, 2), mask.bit, mask.bit)
+
+
+def _counts(code: Integers, people: Integers, symbols: int) -> Integers:
+    # exact: sums of floats are, below 2**53 people
+    total = np.bincount(code, weights=people, minlength=symbols)
+    found: Integers = total.astype(np.int64)
+    return found
 
 
 def _categories(mask: DeviceMechanism) -> CategoricalMechanism:

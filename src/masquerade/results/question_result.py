@@ -44,10 +44,10 @@ def masked_question(
     """
     sizes = None if pool is None else [float(pool[name]) for name in sent]
     reports = question_reports(question, sent, estimator=estimator, pool=sizes)
-    counted = shown_counts({name: len(rows) for name, (rows, _) in sent.items()})
+    counted = shown_counts({name: one.n for name, one in sent.items()})
     setting = Setting(
         estimator=estimator,
-        mechanism="; ".join(dict.fromkeys(str(mechanism) for _, mechanism in sent.values())),
+        mechanism="; ".join(dict.fromkeys(str(one.mask) for one in sent.values())),
         n_by_level=counted,
         forecast=_forecast(question, sent),
         needed=offered,
@@ -55,8 +55,8 @@ def masked_question(
     )
     # Neither levels that nobody chose (0) nor those that are withheld (None); one is the whole.
     by_level = [
-        _level(name, len(rows), str(mechanism), question, reports.at_level(place))
-        for place, (name, (rows, mechanism)) in enumerate(sent.items())
+        _level(name, one.n, str(one.mask), question, reports.at_level(place))
+        for place, (name, one) in enumerate(sent.items())
         if counted[name] and len(sent) > 1
     ]
     return question_result(question, reports, question.codes, setting, by_level=by_level)
@@ -191,9 +191,6 @@ def _forecast(question: Question, sent: Sent) -> float:
     Before any report is looked at: of a share of one half, or of a mean whose answers spread by a
     quarter of the range; everybody counts once.
     """
-    n = sum(len(rows) for rows, _ in sent.values())
-    total = sum(
-        len(rows) * person_variance(question, mask, people=len(rows))
-        for rows, mask in sent.values()
-    )
+    n = sum(one.n for one in sent.values())
+    total = sum(one.n * person_variance(question, one.mask, people=one.n) for one in sent.values())
     return range_width(question) * math.sqrt(total) / n

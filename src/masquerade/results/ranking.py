@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from masquerade.estimation import Estimate
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.preference import rank_pairs
-from masquerade.results.question_reports import AnswerReports, Sent, question_reports
+from masquerade.results.question_reports import AnswerReports, question_reports
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import ItemStrength
@@ -52,33 +52,37 @@ def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """A pair of items, the share who prefer the first, and the part of each person in it."""
+    """A pair of items, the share who prefer the first, and the part of each response in it."""
 
     items: tuple[str, str]
     share: Estimate
-    influence: Floats  # of everybody, level by level
+    influence: Floats  # of each response, level by level
+    people: Integers  # who sent it
 
 
 def _pairs(reports: SurveyReports) -> Iterator[_Pair]:
     codebook = reports.codebook
     names = [name for name, n in reports.counts().items() if n]
     sizes = None if codebook.pool is None else [float(codebook.pool[name]) for name in names]
+    responses = [reports.counted(name) for name in names]
+    everybody = np.concatenate([people for _, people in responses]) if names else np.zeros(0, int)
     for place, question in enumerate(codebook.questions):
         if question.compared is None:
             continue
-        sent = {
-            name: (reports.at_level(name)[:, place], codebook.levels[name][place]) for name in names
-        }
+        sent = {name: reports.sent(name, place) for name in names}
+        codes = [(rows[:, place], people) for rows, people in responses]
         found = question_reports(question, sent, estimator=codebook.survey.estimator, pool=sizes)
         assert isinstance(found, AnswerReports)
         scored = replace(found, scores=(FIRST, SECOND, TIE)[: found.answers])
         figures = scored.mean_figures()
         assert figures is not None
         [share] = figures.estimates(CONFIDENCE)
-        yield _Pair(question.compared, share, _influence(scored, share.value, sent))
+        yield _Pair(question.compared, share, _influence(scored, share.value, codes), everybody)
 
 
-def _influence(found: AnswerReports, share: float, sent: Sent) -> Floats:
+def _influence(
+    found: AnswerReports, share: float, sent: Sequence[tuple[Integers, Integers]]
+) -> Floats:
     """Return how far each report moves the share, as its linear part has it."""
     crowd, scores = found.crowd, found.scores or ()
     answered = (np.arange(crowd.symbols) < found.answers).astype(np.float64)
@@ -86,9 +90,10 @@ def _influence(found: AnswerReports, share: float, sent: Sent) -> Floats:
     away[: found.answers] += scores
     base = float(crowd.values(answered[None, :])[0])
     parts = []
-    for group, weight, (rows, _) in zip(crowd.groups, crowd.weights, sent.values(), strict=True):
+    for group, weight, (rows, people) in zip(crowd.groups, crowd.weights, sent, strict=True):
         worth = group.worths(away[None, :]).worth[0][rows]
-        parts.append(weight / len(rows) * (worth - worth.mean()) / base)
+        n = people.sum()
+        parts.append(weight / n * (worth - people @ worth / n) / base)
     return np.concatenate(parts)
 
 
@@ -101,7 +106,7 @@ def _covariance(pairs: Sequence[_Pair]) -> Floats:
     error = np.array([(pair.share.high - pair.share.low) / reach for pair in pairs])
     away = np.stack([pair.influence for pair in pairs])
     # Summed in one order whatever the number of threads, so that it is the same everywhere.
-    product = np.einsum("ip,jp->ij", away, away)
+    product = np.einsum("ip,jp,p->ij", away, away, pairs[0].people)
     size = np.sqrt(np.maximum(np.diag(product), 1e-300))
     correlation = product / np.outer(size, size)
     np.fill_diagonal(correlation, 1.0)

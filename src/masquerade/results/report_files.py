@@ -18,7 +18,7 @@ import pyarrow.parquet as pa_parquet
 
 from masquerade.answers import Frame, to_arrow
 from masquerade.errors import ParameterError, SchemaError, UnreadableFile
-from masquerade.results.reports import SurveyReports
+from masquerade.results.reports import PersonRows, SurveyReports
 from masquerade.results.result_rows import safe
 from masquerade.surveys.codebook import COLUMNS, Codebook
 
@@ -165,7 +165,7 @@ def read_reports(
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder) / "reports.csv"
     ...     _ = file.write_bytes(b"".join(write_reports(book, [rows], kind="csv")))
-    ...     print(len(read_reports(file, codebook=book).pseudonyms))
+    ...     print(len(read_reports(file, codebook=book)))
     2
     """
     if isinstance(codebook, str | Path):
@@ -271,12 +271,13 @@ def _from_table(
             f"person {person.dictionary[int(mixed[0])].as_py()!r} has reports at several levels; "
             "expected one level a person."
         )
-    return SurveyReports.from_arrays(
+    rows = PersonRows.from_arrays(
         codebook,
         np.array(person.dictionary.to_pylist(), dtype=np.str_),
         of_person[:, 0] if people else np.empty(0, dtype=np.int64),
         report.reshape(people, questions),
     )
+    return rows.counted(codebook)
 
 
 def _codes(table: pa.Table, column: str, known: list[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -377,8 +378,8 @@ def _parquet(codebook: Codebook, chunks: Iterable[Sequence[Row]]) -> Iterator[by
     out = io.BytesIO()
     with pa_parquet.ParquetWriter(out, schema, compression="zstd") as writer:
         for chunk in chunks:
-            found = SurveyReports.from_rows(codebook, *zip(*chunk, strict=True))
-            person = np.repeat(np.arange(len(found)), size)
+            found = PersonRows.of(codebook, *zip(*chunk, strict=True))
+            person = np.repeat(np.arange(len(found.level)), size)
             first = np.array([places[name] for name in codebook.levels])[found.level] * size
             code = pa.array((first[:, None] + np.arange(size)).ravel().astype(np.int32))
             writer.write_table(

@@ -1,4 +1,4 @@
-"""The reports of a survey as arrays."""
+"""The reports of a survey: how many people sent each response, and nothing of who they are."""
 
 from __future__ import annotations
 
@@ -13,22 +13,59 @@ from numpy.typing import NDArray
 
 from masquerade.errors import SchemaError
 from masquerade.exact.arrays import Integers
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.codebook import Codebook
+
+#: Below so many combinations a key of whole rows fits 64 bits.
+_MOST_KEYS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentReports:
+    """The reports to one question at one level.
+
+    Attributes
+    ----------
+    code : int array, shape (n_distinct,)
+        Each report that was sent, ascending.
+    people : int array, shape (n_distinct,)
+        Number of people who sent it.
+    mask : DeviceMechanism
+    """
+
+    code: Integers
+    people: Integers
+    mask: DeviceMechanism
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return int(self.people.sum())
+
+    @property
+    def each(self) -> Integers:
+        """The report of each person, ascending."""
+        rows: Integers = np.repeat(self.code, self.people)
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
 class SurveyReports:
-    """All reports to one survey, people in the order of their pseudonyms.
+    """All reports to one survey: each response that was sent, and the number of its people.
 
-    Build one with `from_rows`, which sorts, or read one with `read_reports`.
+    The same responses give the same object, in whatever order and form they come. Build one with
+    `from_rows` or `from_counts`, or read one with `read_reports`.
 
     Attributes
     ----------
-    pseudonyms : str array, shape (n,)
-    level : int array, shape (n,)
-        Place of each person's level in the codebook.
-    report : int array, shape (n, n_questions)
+    level : int array, shape (n_distinct,)
+        Place of a response's level in the codebook.
+    report : int array, shape (n_distinct, n_questions)
         Codes; of numbers, whole steps from the lowest; of several options, their bits.
+    people : int array, shape (n_distinct,)
+        Number of people who sent this response.
+    crowd : bytes
+        `crowd_digest` of their pseudonyms.
 
     Examples
     --------
@@ -41,14 +78,15 @@ class SurveyReports:
     >>> people = [f"p{n}" for n in range(40)]
     >>> sent = [[n % 2] for n in range(40)]
     >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> len(reports.pseudonyms)
-    40
+    >>> len(reports), reports.people.tolist()
+    (40, [20, 20])
     """
 
     codebook: Codebook
-    pseudonyms: NDArray[np.str_]
     level: Integers
     report: Integers
+    people: Integers
+    crowd: bytes
 
     @classmethod
     def from_rows(
@@ -73,83 +111,149 @@ class SurveyReports:
             A row has another number of reports than there are questions, a level is unknown, a
             pseudonym stands twice, or a report is none that its mask gives. It names the row.
         """
-        n, questions = len(pseudonyms), len(codebook.questions)
-        places = {name: place for place, name in enumerate(codebook.levels)}
-        try:
-            level = np.array([places[name] for name in levels], dtype=np.int64)
-        except KeyError as error:
-            raise SchemaError(
-                f"level {error} is none of the survey's: {', '.join(places)}."
-            ) from error
-        return cls.from_arrays(
-            codebook,
-            np.array(pseudonyms, dtype=np.str_),
-            level,
-            _matrix(reports, n, questions),
-        )
+        return PersonRows.of(codebook, pseudonyms, levels, reports).counted(codebook)
 
     @classmethod
-    def from_arrays(
-        cls, codebook: Codebook, names: NDArray[np.str_], level: Integers, table: Integers
+    def from_counts(
+        cls,
+        codebook: Codebook,
+        level: Integers,
+        report: Integers,
+        people: Integers,
+        *,
+        crowd: bytes,
     ) -> SurveyReports:
-        """Return the reports of people given as arrays, in any order; see `from_rows`."""
-        # By pseudonym, so that neither result nor digest depends on the order of arrival.
-        order = np.argsort(names, kind="stable")
-        names = names[order]
-        twice = np.flatnonzero(names[1:] == names[:-1])
-        if twice.size:
-            raise SchemaError(f"pseudonym {names[twice[0]]!r} stands twice; one person, one row.")
-        found = cls(codebook, names, level[order], table[order])
-        found._check()
-        return found
+        """Return the reports of people who are counted already, rows in any order.
+
+        A response may stand in several rows. `ReportCounts` counts people while they are read.
+
+        Raises
+        ------
+        SchemaError
+            A report is none that its mask gives.
+        """
+        level, report, people = _distinct(level, report, people)
+        impossible = _first_impossible(codebook, level, report)
+        if impossible is not None:
+            raise SchemaError(f"a person, {impossible[1]}")
+        return cls(codebook, level, report, people, crowd)
 
     def __len__(self) -> int:
-        return len(self.pseudonyms)
+        return int(self.people.sum())
+
+    def counted(self, name: str) -> tuple[Integers, Integers]:
+        """Return the responses at one level, shape (n_distinct, n_questions), and their people."""
+        here = self.level == list(self.codebook.levels).index(name)
+        return self.report[here].astype(np.int64), self.people[here]
 
     def at_level(self, name: str) -> Integers:
         """Return the reports of the people at one level, shape (n_people, n_questions)."""
-        rows: Integers = self.report[self.level == list(self.codebook.levels).index(name)]
-        return rows
+        rows, people = self.counted(name)
+        each: Integers = np.repeat(rows, people, axis=0)
+        return each
+
+    def sent(self, name: str, question: int) -> SentReports:
+        """Return the reports to one question at one level."""
+        here = self.level == list(self.codebook.levels).index(name)
+        code, place = np.unique(self.report[here, question], return_inverse=True)
+        people = _added(place, self.people[here], len(code))
+        mask = self.codebook.levels[name][question]
+        return SentReports(code.astype(np.int64), people, mask)
 
     def counts(self) -> dict[str, int]:
         """Return how many people there are at each level."""
-        found = np.bincount(self.level, minlength=len(self.codebook.levels)).tolist()
+        found = _added(self.level, self.people, len(self.codebook.levels)).tolist()
         return dict(zip(self.codebook.levels, found, strict=True))
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that a result is computed from.
 
-        Of the hash of the definition, then the pseudonyms in order, one a line, then the place of
-        each one's level and the reports, as 64-bit little-endian integers.
+        Of the hash of the definition, of `crowd`, so that nobody finds out by trying what people
+        sent, and of each response with the place of its level and the number of its people, as
+        64-bit little-endian integers.
         """
-        found = hashlib.sha256(self.codebook.hash.encode())
-        found.update(("\n" + "\n".join(self.pseudonyms.tolist()) + "\n").encode())
-        for array in (self.level, self.report):
+        found = hashlib.sha256(self.codebook.hash.encode() + b"\n" + self.crowd)
+        for array in (self.level, self.report, self.people):
             # little-endian, so that the digest is the same on every machine
             found.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
         return found.hexdigest()
 
-    def _check(self) -> None:
-        for place, (name, mechanisms) in enumerate(self.codebook.levels.items()):
-            rows = np.flatnonzero(self.level == place)
-            if not rows.size:
-                continue
-            for number, mechanism in enumerate(mechanisms):
-                # Noise on numbers has no bounds: every whole number is a possible report.
-                if mechanism.kind == "numeric":
-                    continue
-                low, high = mechanism.possible_reports()
-                sent = self.report[rows, number]
-                bad = np.flatnonzero((sent < low) | (sent > high))
-                if bad.size:
-                    raise SchemaError(
-                        f"person {self.pseudonyms[rows[bad[0]]]!r}, question "
-                        f"{self.codebook.questions[number].id!r}: report {sent[bad[0]]} is none "
-                        f"that {mechanism} gives at level {name!r}."
-                    )
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonRows:
+    """The rows of single people, by pseudonym, so that their order tells nothing of arrival.
+
+    Attributes
+    ----------
+    pseudonyms : str array, shape (n,)
+    level : int array, shape (n,)
+    report : int array, shape (n, n_questions)
+    """
+
+    pseudonyms: NDArray[np.str_]
+    level: Integers
+    report: Integers
+
+    @classmethod
+    def of(
+        cls,
+        codebook: Codebook,
+        pseudonyms: Sequence[str],
+        levels: Sequence[str],
+        reports: Sequence[Sequence[int]] | Sequence[str],
+    ) -> PersonRows:
+        """Return the rows of people; see `SurveyReports.from_rows`."""
+        level = level_places(codebook, levels)
+        report = report_table(reports, len(pseudonyms), len(codebook.questions))
+        return cls.from_arrays(codebook, np.array(pseudonyms, dtype=np.str_), level, report)
+
+    @classmethod
+    def from_arrays(
+        cls, codebook: Codebook, names: NDArray[np.str_], level: Integers, table: Integers
+    ) -> PersonRows:
+        """Return the rows of people given as arrays, in any order."""
+        order = np.argsort(names, kind="stable")
+        names, level, table = names[order], level[order], table[order]
+        twice = np.flatnonzero(names[1:] == names[:-1])
+        if twice.size:
+            raise SchemaError(f"pseudonym {names[twice[0]]!r} stands twice; one person, one row.")
+        impossible = _first_impossible(codebook, level, table)
+        if impossible is not None:
+            row, what = impossible
+            raise SchemaError(f"person {names[row]!r}, {what}")
+        return cls(names, level, table)
+
+    def counted(self, codebook: Codebook) -> SurveyReports:
+        """Return the reports without the people."""
+        each = np.ones(len(self.level), dtype=np.int64)
+        crowd = crowd_digest(self.pseudonyms.tolist())
+        return SurveyReports.from_counts(codebook, self.level, self.report, each, crowd=crowd)
 
 
-def _matrix(reports: Sequence[Sequence[int]] | Sequence[str], n: int, questions: int) -> Integers:
+def crowd_digest(pseudonyms: Sequence[str], before: bytes = bytes(32)) -> bytes:
+    """Return a digest of people that does not depend on their order, 32 bytes.
+
+    The sum of the SHA-256 of their pseudonyms, each of four 64-bit words by itself. `before`: that
+    of other people, who are added.
+    """
+    digests = b"".join([hashlib.sha256(name.encode()).digest() for name in pseudonyms])
+    words = np.frombuffer(before + digests, dtype="<u8").reshape(-1, 4)
+    return words.sum(axis=0, dtype=np.uint64).astype("<u8").tobytes()
+
+
+def level_places(codebook: Codebook, levels: Sequence[str]) -> Integers:
+    """Return the places of levels in the codebook, by their names."""
+    places = {name: place for place, name in enumerate(codebook.levels)}
+    try:
+        return np.array([places[name] for name in levels], dtype=np.int64)
+    except KeyError as error:
+        raise SchemaError(f"level {error} is none of the survey's: {', '.join(places)}.") from error
+
+
+def report_table(
+    reports: Sequence[Sequence[int]] | Sequence[str], n: int, questions: int
+) -> Integers:
+    """Return the reports of people as a table, a row each."""
     if len(reports) != n:
         raise SchemaError(f"there are {len(reports)} rows of reports for {n} pseudonyms.")
     if n and isinstance(reports[0], str):
@@ -171,3 +275,50 @@ def _matrix(reports: Sequence[Sequence[int]] | Sequence[str], n: int, questions:
         if len(one) != questions:
             raise SchemaError(f"row {row} has {len(one)} reports for {questions} questions.")
     return np.array(lists, dtype=np.int64).reshape(n, questions)
+
+
+def _first_impossible(
+    codebook: Codebook, level: Integers, table: Integers
+) -> tuple[int, str] | None:
+    """Return the first row with a report that its mask never gives, and what is wrong with it."""
+    for place, (name, mechanisms) in enumerate(codebook.levels.items()):
+        rows = np.flatnonzero(level == place)
+        if not rows.size:
+            continue
+        for number, mechanism in enumerate(mechanisms):
+            # Noise on numbers has no bounds: every whole number is a possible report.
+            if mechanism.kind == "numeric":
+                continue
+            low, high = mechanism.possible_reports()
+            sent = table[rows, number]
+            bad = np.flatnonzero((sent < low) | (sent > high))
+            if bad.size:
+                return int(rows[bad[0]]), (
+                    f"question {codebook.questions[number].id!r}: report {sent[bad[0]]} is none "
+                    f"that {mechanism} gives at level {name!r}."
+                )
+    return None
+
+
+def _distinct(
+    level: Integers, report: Integers, people: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """Return each response once, ascending by level and reports, and the number of its people."""
+    key, size = np.zeros(len(level), dtype=np.int64), 1
+    for column in (level, *report.T):
+        values, code = np.unique(column, return_inverse=True)
+        if size * max(len(values), 1) >= _MOST_KEYS:
+            # At most one key a row: with one more column it fits again.
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            size = len(level)
+        key = key * len(values) + code
+        size *= max(len(values), 1)
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    return level[first], report[first], _added(place, people, len(first))
+
+
+def _added(place: Integers, people: Integers, size: int) -> Integers:
+    # exact: sums of floats are, below 2**53 people
+    total = np.bincount(place, weights=people, minlength=size)
+    found: Integers = total.astype(np.int64)
+    return found

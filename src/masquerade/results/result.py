@@ -70,11 +70,7 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
     rho = {name: codebook.rho(name) for name in codebook.levels}
     # A level of the pool at which nobody answered still counts among the people.
     pool = codebook.pool
-    sent = {
-        name: reports.at_level(name)
-        for name, count in counts.items()
-        if count or (pool is not None and pool[name])
-    }
+    names = [name for name, n in counts.items() if n or (pool is not None and pool[name])]
     asked = enumerate(codebook.questions) if n else ()
     return SurveyResult(
         survey=codebook.token,
@@ -122,12 +118,9 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
         questions=tuple(
             masked_question(
                 question,
-                {
-                    name: (rows[:, place], codebook.levels[name][place])
-                    for name, rows in sent.items()
-                },
+                {name: reports.sent(name, place) for name in names},
                 estimator=codebook.survey.estimator,
-                pool=None if pool is None else {name: pool[name] for name in sent},
+                pool=None if pool is None else {name: pool[name] for name in names},
                 known=(codebook.known_shares or {}).get(question.id),
                 offered={name: masks[place] for name, masks in codebook.levels.items()},
             )

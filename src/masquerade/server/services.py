@@ -25,6 +25,7 @@ from masquerade.server.db.ledger_storage import LedgerDatabase
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.seals import Seals, begin_sealing
 from masquerade.server.db.server_values import ServerValues
+from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.daily_jobs import DailyJobs
@@ -183,7 +184,7 @@ class Services:
             drafts=drafts,
             selection_runs=SelectionRuns(transactions, lifecycle, drafts, today=today),
             reports=reports,
-            results=ResultCache(reports, values, aggregation),
+            results=ResultCache(reports, SingleFlight(engine, transactions), aggregation),
             helpers=helpers,
             proposals=proposals,
             aggregation=aggregation,

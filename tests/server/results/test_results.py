@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import numpy as np
 import pytest
-from tests.server.devices import Device, all_at_once
+from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import ParameterError, WrongState
@@ -93,17 +93,6 @@ def test_a_result_is_computed_once(services: Services, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("masquerade.results.survey_result", other)
     assert services.results.result_text(survey) == first
-
-
-@pytest.mark.both_databases
-def test_two_who_ask_at_once_get_the_same(services: Services) -> None:
-    """Whoever comes first decides what is kept."""
-    texts = iter(["one", "two"])
-    outcomes = all_at_once(
-        *[lambda: services.values.get_or_create("result:x", lambda: next(texts))] * 2
-    )
-    assert len(set(outcomes)) == 1
-    assert services.values.get_or_create("result:x", lambda: "three") == outcomes[0]
 
 
 def test_files_are_read_in_pieces(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

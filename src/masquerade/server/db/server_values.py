@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -30,23 +29,6 @@ class ServerValues:
             secret = secrets.token_hex(32)
             connection.execute(insert(SETTING), {"key": key, "value": secret})
         return secret
-
-    def get_or_create(self, key: str, compute: Callable[[], str]) -> str:
-        """Return the cached text for `key`, computing and storing it on first use."""
-        cached = self._transactions.read(lambda c: _value(c, key))
-        if cached is not None:
-            return cached
-        # Outside a transaction: it may take long, and all writers would wait.
-        text = compute()
-
-        def work(connection: Connection) -> str:
-            # Somebody else may have computed it in the meantime; the first one stays.
-            first = _value(connection, key)
-            if first is None:
-                connection.execute(insert(SETTING), {"key": key, "value": text})
-            return text if first is None else first
-
-        return self._transactions.write(work)
 
     def new_owner_token(self) -> str:
         """Return a fresh one-time owner token; only its hash is kept, older ones end."""
