@@ -60,9 +60,8 @@ def main() -> None:
         for kind in ("csv", "jsonl", "parquet"):
             download(url, survey.token, first.token, kind)
         baseline(url, survey)
-        first = fill(url, _FEW, SHORT)
         for name, asked in (("5 choices", SHORT), ("10 questions, a number too", QUESTIONS)):
-            count(url, fill(url, reports, asked).token, first.token, name)
+            count(url, fill(url, reports, asked).token, fill(url, _FEW, asked).token, name)
 
 
 def fill(url: str, people: int, asked: tuple[Question, ...] = QUESTIONS) -> SurveyRecord:
