@@ -238,7 +238,8 @@ def crowd_digest(pseudonyms: Sequence[str], before: bytes = bytes(32)) -> bytes:
     """
     digests = b"".join([hashlib.sha256(name.encode()).digest() for name in pseudonyms])
     words = np.frombuffer(before + digests, dtype="<u8").reshape(-1, 4)
-    return words.sum(axis=0, dtype=np.uint64).astype("<u8").tobytes()
+    total: bytes = words.sum(axis=0, dtype=np.uint64).astype("<u8").tobytes()
+    return total
 
 
 def level_places(codebook: Codebook, levels: Sequence[str]) -> Integers:
