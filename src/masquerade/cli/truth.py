@@ -247,9 +247,8 @@ def _show_first(fit: Estimator) -> None:
     first = fit.truths_.slice(0, _FIRST)
     heads, columns = first.column_names, [column.to_pylist() for column in first.columns]
     if isinstance(fit, CategoricalEstimator):
-        of_options = fit.posteriors_.slice(0, _FIRST).columns[1:]
-        shares = zip(*(column.to_pylist() for column in of_options), strict=True)
-        columns.append([f"{max(row):.3f}" for row in shares])
+        sure = fit.result_.table["posterior"].slice(0, _FIRST).to_pylist()
+        columns.append([None if one is None else f"{one:.3f}" for one in sure])
         heads = [*heads, "posterior"]
     console = Console()
     rows = [["–" if cell is None else cell for cell in row] for row in zip(*columns, strict=True)]

@@ -108,6 +108,10 @@ class Auto(CategoricalEstimator):
         super().__post_init__()
         check_positive(threshold=self.threshold)
 
+    def compares_options(self, n_workers: int, n_options: int) -> bool:
+        """See `BayesianCombination.compares_options`."""
+        return BayesianCombination().compares_options(n_workers, n_options)
+
     def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
         """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
         choice, solution = self.choose(claims, lambda one: one.solve_blocks(claims))

@@ -140,6 +140,10 @@ class BayesianCombination(CategoricalEstimator):
         check_positive(strength=self.strength)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
 
+    def compares_options(self, n_workers: int, n_options: int) -> bool:
+        """Return whether confusions are fitted; `OneCoin` treats all labels alike."""
+        return n_workers * n_options**2 <= _MOST_CELLS or is_rare(self.discount)
+
     def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
         """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
         found = self.conclude(claims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from masquerade.truth.estimator import (
     probabilities_like,
 )
 from masquerade.truth.expectation_maximization import ClaimBlocks
+from masquerade.truth.label_slots import LabelSlots
 from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
 from masquerade.truth.rare_labels import given_and_expected, low_rates, rare_table
 from masquerade.truth.report_mechanisms import (
@@ -62,6 +64,9 @@ class CategoricalEstimator(Estimator):
     streams: ClassVar[bool] = False
     #: Whether ``posteriors_`` are probabilities, and not shares of votes.
     gives_probabilities: ClassVar[bool] = True
+    #: Whether labels differ that nobody gave a task. If not, tables have places only for those
+    #: given and for all others (`LabelSlots`), where there are very many labels.
+    weighs_all_options: ClassVar[bool] = True
 
     ties: Ties = "random"
     seed: int = 0
@@ -105,22 +110,40 @@ class CategoricalEstimator(Estimator):
         claims = self._as_claims(data, masks)
         if masks is not None:
             masks.check(claims)
-        _require_room(claims)
         known = gold_codes(gold, claims)
-        problem, sources = problem_of(claims, masks, known, progress)
+        slots = self._slots(claims, masks, known)
+        if slots is None:
+            _require_room(self.name, claims)
+        problem, sources = problem_of(claims, masks, known, progress, slots)
         solution, answers = self.solve(problem), problem.unsorted_votes.of_worker
         if sources is not None:
             solution = solution.by_worker(sources, answers, claims.n_workers)
             answers = sources.total(answers, claims.n_workers)
         undecided = problem.unsorted_votes.undecided()
         # The sorted votes are let go: they take more memory than all results.
-        if self.gives_probabilities and solution.expected is None:
+        if self.gives_probabilities and solution.expected is None and slots is None:
             shares = solution.posteriors
             solution = replace(solution, expected=given_and_expected(shares, shares, ~undecided))
         self._results = Fitted(
-            claims, masks, known, undecided, answers, solution, self.ties, self.seed
+            claims, masks, known, undecided, answers, solution, self.ties, self.seed, slots
         )
         return self
+
+    def _slots(self, claims: Claims, masks: Masks, known: Codes) -> LabelSlots | None:
+        """Return places of labels where tasks by labels are too many and the places are few."""
+        n, s = claims.n_tasks, claims.n_options
+        one_mask = masks is None or len(masks.distinct().mechanisms) == 1
+        if n * s <= _MANY_CELLS or not one_mask or self.compares_options(claims.n_workers, s):
+            return None
+        slots = LabelSlots.of(claims, known)
+        return slots if 2 * slots.n_places <= s else None
+
+    def compares_options(self, n_workers: int, n_options: int) -> bool:
+        """Return whether labels that nobody gave a task may differ, with so many workers, labels.
+
+        See `weighs_all_options`.
+        """
+        return self.weighs_all_options
 
     def fit_predict(
         self,
@@ -183,11 +206,13 @@ class CategoricalEstimator(Estimator):
 
         It is not kept: sorted votes take more memory than all results.
         """
-        fitted = self._fitted
+        fitted = self.fitted
+        fitted.require_tables()
         return problem_of(fitted.claims, fitted.masks, fitted.gold)
 
     @property
-    def _fitted(self) -> Fitted:
+    def fitted(self) -> Fitted:
+        """The solution with its claims, in whatever form its tables have."""
         if self._results is None:
             raise NotFitted(f"{type(self).__name__} {NOT_FITTED}")
         return self._results
@@ -195,20 +220,20 @@ class CategoricalEstimator(Estimator):
     @property
     def claims_(self) -> Claims:
         """The claims that were fitted."""
-        return self._fitted.claims
+        return self.fitted.claims
 
     @property
     def truths_(self) -> pa.Table:
         """The labels found: ``task``, ``label``; null for a task without any answer."""
-        claims, labels = self.claims_, self._fitted.labels
+        claims, labels = self.claims_, self.fitted.labels
         assert claims.options is not None
         # -1 has to be null: `take` would count it as an index.
         codes = pa.array(labels, mask=labels < 0)
         return pa.table({"task": claims.tasks, "label": claims.options.take(codes)})
 
     def _truth_table(self) -> pa.Table:
-        labels, posteriors = self._fitted.labels, self.solution_.posteriors
-        sure = np.where(labels < 0, np.nan, posteriors[np.arange(len(labels)), labels])
+        fitted = self.fitted
+        sure = np.where(fitted.labels < 0, np.nan, fitted.of_label(fitted.solution.posteriors))
         return self.truths_.append_column("posterior", pa.array(sure, from_pandas=True))
 
     @property
@@ -233,7 +258,7 @@ class CategoricalEstimator(Estimator):
         methods that know the mask, that the worker's answer is. A worker with 0 claims has the
         prior's.
         """
-        fitted = self._fitted
+        fitted = self.fitted
         return pa.table(
             {
                 "worker": fitted.claims.workers,
@@ -245,23 +270,30 @@ class CategoricalEstimator(Estimator):
 
     @property
     def solution_(self) -> Solution:
-        """The solution, as arrays in the order of ``claims_``."""
-        return self._fitted.solution
+        """The solution, as arrays in the order of ``claims_``.
+
+        Raises
+        ------
+        ParameterError
+            There are so many labels that no table of tasks by labels was made.
+        """
+        self.fitted.require_tables()
+        return self.fitted.solution
 
     @property
     def scores_(self) -> Floats:
         """Scores that decide, ``scores_[task, option]``, in the order of ``claims_``."""
-        return self._fitted.solution.scores
+        return self.solution_.scores
 
     @property
     def labels_(self) -> Any:
         """Each task's label as a code in ``claims_.options``, shape (n_tasks,); -1 for none."""
-        return self._fitted.labels
+        return self.fitted.labels
 
     @property
     def remarks_(self) -> tuple[Remark, ...]:
         """Limits of the result that a reader should know: see `Remark`; ``PRIOR_ONLY`` is first."""
-        return self._fitted.remarks
+        return self.fitted.remarks
 
     @property
     def chances_(self) -> Floats:
@@ -270,12 +302,13 @@ class CategoricalEstimator(Estimator):
         1 for the winner; 1/r where r options tie and ``ties="random"``; a row of zeros where no
         label is given.
         """
-        return chances(self._fitted.winners, ties=self._fitted.ties)
+        self.fitted.require_tables()
+        return self.fitted.chances
 
     @property
     def unanswered_(self) -> pa.Array:
         """Tasks that nobody answered (all reports are "no answer")."""
-        fitted = self._fitted
+        fitted = self.fitted
         return fitted.claims.tasks.take(pa.array(np.flatnonzero(fitted.undecided)))
 
     @property
@@ -286,12 +319,12 @@ class CategoricalEstimator(Estimator):
         """
         options = self.claims_.options
         assert options is not None
-        return rare_table(options, self.solution_.expected)
+        return rare_table(options, self.fitted.solution.expected)
 
     @property
     def components_(self) -> int:
         """Number of groups of workers and tasks that share no answer with one another."""
-        return self._fitted.components
+        return self.fitted.components
 
     @property
     def orientation_ambiguous_(self) -> bool:
@@ -299,35 +332,51 @@ class CategoricalEstimator(Estimator):
 
         So with two options and a mask such as a flip probability drawn from U(0, 1).
         """
-        return self._fitted.solution.orientation_ambiguous
+        return self.fitted.solution.orientation_ambiguous
 
     @property
     def converged_(self) -> bool:
         """Whether the result stopped changing before the last iteration allowed."""
-        return self._fitted.solution.converged
+        return self.fitted.solution.converged
 
     @property
     def iterations_(self) -> int:
         """Number of iterations done."""
-        return self._fitted.solution.iterations
+        return self.fitted.solution.iterations
 
 
-_MOST_CELLS = 500_000_000  # tasks times options: 4 GB a table of which there are several
+#: Tasks times options, from which on tables have `LabelSlots` where the method allows it.
+_MANY_CELLS = 20_000_000
+_TABLES = 6  # of tasks by options at a time, at most
 
 
-def _require_room(claims: Claims) -> None:
-    """Raise where the tables of tasks by options would be larger than any memory at hand."""
-    cells = claims.n_tasks * claims.n_options
-    if cells > _MOST_CELLS:
+def _require_room(name: str, claims: Claims) -> None:
+    """Raise where tables of tasks by options would be larger than the memory at hand."""
+    size = 8.0 * claims.n_tasks * claims.n_options
+    if _TABLES * size > available_memory():
         raise ParameterError(
             f"{claims.n_tasks:,} tasks times {claims.n_options:,} options make tables of "
-            f"{8 * cells / 1e9:,.0f} GB. Fit parts of the tasks by themselves, join options that "
-            "mean the same, or write the claims as partitions (partition_by_task) and stream them."
+            f"{size / 1e9:,.1f} GB, of which {name} needs up to {_TABLES}. Take one-coin, "
+            "majority-vote or truth-discovery, which work on given labels alone; or fit parts of "
+            "the tasks by themselves, join options that mean the same, or write the claims as "
+            "partitions (partition_by_task) and stream them."
         )
 
 
+def available_memory() -> float:
+    """Return the bytes of memory at hand; 24 GB where the system does not say."""
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return 24e9
+
+
 def problem_of(
-    claims: Claims, masks: Masks, known: Codes, progress: Progress | None = None
+    claims: Claims,
+    masks: Masks,
+    known: Codes,
+    progress: Progress | None = None,
+    slots: LabelSlots | None = None,
 ) -> tuple[Problem, Sources | None]:
     """Return checked claims as a problem, and its sources' workers where masks differ."""
     mechanisms = () if masks is None else masks.distinct().mechanisms
@@ -336,7 +385,9 @@ def problem_of(
         behind = claims.workers.take(pa.array(sources.worker_of))
         return Problem(split, None, known, progress, sources.levels, behind=behind), sources
     mechanism = label_mechanism(mechanisms[0]) if mechanisms else None
-    return Problem(claims, mechanism, known, progress), None
+    if slots is not None:
+        claims, known = slots.of_claims(claims), slots.of_known(known)
+    return Problem(claims, mechanism, known, progress, slots=slots), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,6 +402,17 @@ class Fitted:
     solution: Solution
     ties: Ties
     seed: int
+    slots: LabelSlots | None = None  # whose places the solution has in place of options
+
+    def require_tables(self) -> None:
+        """Raise where a table of tasks by options was not made."""
+        if self.slots is not None:
+            n, s = self.claims.n_tasks, self.claims.n_options
+            raise ParameterError(
+                f"{n:,} tasks times {s:,} options would be a table of {8 * n * s / 1e9:,.1f} GB, "
+                "so figures were worked out for given labels alone; read truths_, result_.table "
+                "(with the posterior of each label) and reliability_."
+            )
 
     @cached_property
     def components(self) -> int:
@@ -360,7 +422,38 @@ class Fitted:
     @cached_property
     def winners(self) -> Flags:
         """Return which options share the best score."""
-        return known_winners(winners(self.solution.scores, self.undecided), self.gold)
+        gold = self.gold if self.slots is None else self.slots.of_known(self.gold)
+        return known_winners(winners(self.solution.scores, self.undecided), gold)
+
+    @property
+    def chances(self) -> Floats:
+        """Return the probability that the tie rule gives each label; by place, of each label."""
+        sizes = None if self.slots is None else self.slots.sizes
+        return chances(self.winners, ties=self.ties, sizes=sizes)
+
+    def of_label(self, table: Floats, code: Codes | None = None) -> Floats:
+        """Return a figure of one label of each task: of `code`, by default of the label found.
+
+        ``table[task, option]``, or by place.
+        """
+        code, task = self.labels if code is None else code, np.arange(len(table))
+        known = np.maximum(code, 0)
+        place = known if self.slots is None else self.slots.place(task.astype(np.int32), known)
+        return np.asarray(table[task, place])
+
+    def right(self, code: Codes) -> Floats:
+        """Return the chance that the label of each task is the one of this code."""
+        if self.ties == "random":
+            return self.of_label(self.chances, code) * (code >= 0)
+        return np.asarray(((self.labels == code) & (code >= 0)).astype(np.float64))
+
+    @property
+    def sureness(self) -> Floats:
+        """Return the posterior of each task's label, the mean over labels that may be picked."""
+        if self.ties != "random":
+            return self.of_label(self.solution.posteriors)
+        sure = self.solution.posteriors * self.chances
+        return np.asarray((sure if self.slots is None else sure * self.slots.sizes).sum(axis=1))
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
@@ -383,4 +476,6 @@ class Fitted:
     @cached_property
     def labels(self) -> Codes:
         """Return the code of each task's label, -1 for none."""
+        if self.slots is not None:
+            return self.slots.pick(self.winners, self.claims, ties=self.ties, seed=self.seed)
         return pick(self.winners, self.claims, ties=self.ties, seed=self.seed)

@@ -84,6 +84,14 @@ class VoteBlock:
     workers: Codes | None = None  # own workers' codes among all; None where the block has all
     n_workers: int = 0  # all workers
     unseen: UnseenClaims | None = None  # on the same tasks, and not among `votes`
+    # float array, shape (n_tasks, n_options), or None. Number of options that a column of the votes
+    # stands for, where columns are the places of `LabelSlots`; else each is one option.
+    sizes: Floats | None = None
+
+    @property
+    def n_options(self) -> int:
+        """Number of options of a task."""
+        return self.sorted_votes.n_options if self.sizes is None else int(self.sizes[0].sum())
 
     @property
     def sorted_votes(self) -> Votes:
@@ -207,8 +215,8 @@ class Model(ABC):
         posterior = self.posterior(block, message)
         return posterior, self.statistics(block, posterior, earlier)
 
-    def vote_shares(self, posterior: Posterior) -> Floats:
-        """Return the rows of ``posteriors_``, which sum to 1."""
+    def vote_shares(self, posterior: Posterior, sizes: Floats | None = None) -> Floats:
+        """Return the rows of ``posteriors_``, which sum to 1; `sizes` are those of the block."""
         return posterior.shares
 
     def decision_scores(self, posterior: Posterior) -> Floats:
@@ -399,8 +407,10 @@ def iterate(
     )
 
 
-def vote_shares(scores: Floats) -> Floats:
+def vote_shares(scores: Floats, sizes: Floats | None = None) -> Floats:
     """Return each option's share of a task's weighted votes; rows sum to 1.
+
+    With ``sizes[task, column]`` a column stands for so many options, each with its entry.
 
     Where weights below 0 make a score negative, the row is lifted so that its lowest score is 0: a
     vote against one option of two is a vote for the other.
@@ -410,24 +420,26 @@ def vote_shares(scores: Floats) -> Floats:
     for rows in row_blocks(scores):
         lifted = shares[rows]
         np.add(scores[rows], np.maximum(row_max(-scores[rows]), 0)[:, None], out=lifted)
-        total = row_sum(lifted)
+        size = None if sizes is None else sizes[rows]
+        total = row_sum(lifted if size is None else lifted * size)
         # A task without votes: all options alike, instead of 0 / 0.
         empty = total <= 0
         lifted[empty] = 1
-        total[empty] = lifted.shape[1]
+        total[empty] = lifted.shape[1] if size is None else row_sum(size)[empty]
         lifted /= total[:, None]
     return shares
 
 
-def row_softmax(scores: Floats) -> Floats:
-    """Return the softmax of each row."""
+def row_softmax(scores: Floats, sizes: Floats | None = None) -> Floats:
+    """Return the softmax of each row; for `sizes` see `vote_shares`."""
     shares = np.empty(scores.shape)
     for rows in row_blocks(scores):
         odds = shares[rows]
         # Shifted by the row's maximum, so that no exponential overflows.
         np.subtract(scores[rows], row_max(scores[rows])[:, None], out=odds)
         np.exp(odds, out=odds)
-        odds /= np.einsum("ta->t", odds)[:, None]
+        total = np.einsum("ta->t", odds if sizes is None else odds * sizes[rows])
+        odds /= total[:, None]
     return shares
 
 
@@ -436,14 +448,16 @@ def entropy(posterior: Floats) -> float:
     return float(row_entropies(posterior).sum())
 
 
-def row_entropies(posterior: Floats) -> Floats:
-    """Return the entropy of each row, in nats."""
+def row_entropies(posterior: Floats, sizes: Floats | None = None) -> Floats:
+    """Return the entropy of each row, in nats; for `sizes` see `vote_shares`."""
     each = np.empty(len(posterior))
     for rows in row_blocks(posterior):
         flat = np.maximum(posterior[rows], 1e-300)  # 0 ln 0 = 0
         np.log(flat, out=flat)
         # Not a product of vectors: its threads cost more than they save, on arrays of this size.
         flat *= posterior[rows]
+        if sizes is not None:
+            flat *= sizes[rows]
         each[rows] = -np.einsum("ta->t", flat)
     return each
 
@@ -451,7 +465,7 @@ def row_entropies(posterior: Floats) -> Floats:
 def entropies(block: VoteBlock, posterior: Posterior, of_worker: Codes, count: int) -> Floats:
     """Return the summed entropy of the tasks of each of `count` components of workers."""
     votes, shares = block.sorted_votes, posterior.shares
-    each = row_entropies(shares)
+    each = row_entropies(shares, block.sizes)
     answered = np.flatnonzero(~votes.undecided())
     # All voters of a task are of one component, so the first one tells.
     # Row `task * n_options + option` of the matrix holds the votes for that option.

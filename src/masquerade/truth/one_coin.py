@@ -95,6 +95,7 @@ class OneCoin(CategoricalEstimator):
 
     name: ClassVar[str] = "one-coin"
     streams: ClassVar[bool] = True
+    weighs_all_options: ClassVar[bool] = False
 
     accuracy_prior: tuple[float, float] = (4.0, 2.0)
     tolerance: float = 1e-4
@@ -105,6 +106,10 @@ class OneCoin(CategoricalEstimator):
         super().__post_init__()
         check_accuracy_prior(self.accuracy_prior)
         check_iteration(self.max_iterations, tolerance=self.tolerance)
+
+    def compares_options(self, n_workers: int, n_options: int) -> bool:
+        """Return whether rates are learnt, so that labels differ."""
+        return is_rare(self.discount)
 
     def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
         """Return workers and models; see `CategoricalEstimator.solve_blocks`."""
@@ -171,7 +176,7 @@ class Start:
 
     def posterior(self, block: VoteBlock) -> Floats:
         """Return smoothed vote shares."""
-        votes, s = block.sorted_votes, block.sorted_votes.n_options
+        votes, s = block.sorted_votes, block.n_options
         # One pseudo-vote for each option: a task without votes starts even, and no share is 0.
         share: Floats = votes.count()
         share += 1
@@ -232,7 +237,7 @@ class OneCoinModel(Model):
         scores = block.sorted_votes.score(block.own(message.weight))
         if message.log_rate is not None:
             scores += message.log_rate
-        return Posterior(scores, block.anchored(row_softmax(scores)))
+        return Posterior(scores, block.anchored(row_softmax(scores, block.sizes)))
 
     def statistics(
         self, block: VoteBlock, posterior: Posterior, earlier: Posterior | None

@@ -25,6 +25,7 @@ from masquerade.truth.expectation_maximization import (
     VoteBlock,
     fit_blocks,
 )
+from masquerade.truth.label_slots import LabelSlots
 from masquerade.truth.report_mechanisms import Sources
 from masquerade.truth.samples import Split, TaskSample, UnseenClaims
 from masquerade.truth.ties import uniform_by_claim
@@ -64,6 +65,13 @@ class Problem(ClaimBlocks):
     # Name of the worker behind each of the workers of `claims`, where these went through several
     # mechanisms and each with one of them stands by itself.
     behind: pa.Array | None = None
+    # Places of labels, where `claims` and `gold` have these in place of labels.
+    slots: LabelSlots | None = None
+
+    @property
+    def sizes(self) -> Floats | None:
+        """See `VoteBlock.sizes`."""
+        return None if self.slots is None else self.slots.sizes
 
     @property
     def people(self) -> pa.Array:
@@ -135,14 +143,19 @@ class Problem(ClaimBlocks):
         """All tasks as one block, for methods that iterate."""
         rows = self.unseen
         unseen = None if rows is None else UnseenClaims(rows.task, rows.worker, rows.value)
-        return VoteBlock(self.votes, self.gold, unseen=unseen)
+        return VoteBlock(self.votes, self.gold, unseen=unseen, sizes=self.sizes)
+
+    @property
+    def unsorted_block(self) -> VoteBlock:
+        """All tasks as one block, for methods of one pass."""
+        return VoteBlock(self.unsorted_votes, self.gold, sizes=self.sizes)
 
     @cached_property
     def crowd(self) -> Crowd:
         """See `ClaimBlocks.crowd`."""
         null_share = float(np.mean(self.claims.unanswered())) if self.claims.null else 0.0
         return Crowd(
-            self.claims.n_options,
+            self.claims.n_options if self.slots is None else self.slots.n_options,
             self.unsorted_votes.of_worker,
             null_share,
             self.mechanism,
@@ -160,7 +173,7 @@ class Problem(ClaimBlocks):
 
     def anchored(self, shares: Floats) -> Floats:
         """Return `shares` with 1 for each known truth."""
-        return VoteBlock(self.unsorted_votes, self.gold).anchored(shares)
+        return self.unsorted_block.anchored(shares)
 
     def blocks(self, model: Model, block: VoteBlock | None = None) -> InMemory:
         """Return the tasks as one block."""
@@ -177,7 +190,7 @@ class Problem(ClaimBlocks):
         reliability, weight = model.reliability_and_weight(result.parameters)
         return Solution(
             scores=result.posterior.scores,
-            posteriors=self.anchored(model.vote_shares(result.posterior)),
+            posteriors=self.anchored(model.vote_shares(result.posterior, self.sizes)),
             reliability=reliability,
             weight=weight,
             converged=result.converged,

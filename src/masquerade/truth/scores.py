@@ -146,7 +146,8 @@ def hits(answers: Answers, truths: Truths | Frame) -> Floats:
             "root_mean_squared_error."
         )
     if isinstance(answers, CategoricalEstimator):
-        return _some(chances_of_truth(answers.chances_, Truths.of(truths).codes(answers.claims_)))
+        code, counted = _scored_tasks(answers, truths)
+        return _some(answers.fitted.right(code)[counted])
     answer, true = _matched(answers, truths)
     # Of different types, labels and truths are compared as text: 1 is "1".
     if answer.type != true.type:
@@ -155,16 +156,19 @@ def hits(answers: Answers, truths: Truths | Frame) -> Floats:
     return _some(equal.astype(np.float64))
 
 
+def _scored_tasks(fit: CategoricalEstimator, truths: Truths | Frame) -> tuple[Codes, Integers]:
+    """Return each task's truth as a code, and the tasks that have a truth and a label."""
+    code = Truths.of(truths).codes(fit.claims_)
+    # -1 is an unknown truth; -2, one that is none of the options, counts as missed.
+    return code, np.flatnonzero((code != -1) & (fit.labels_ >= 0))
+
+
 def chances_of_truth(chances: Floats, code: Codes) -> Floats:
     """Return the chance that the label is the truth, of the tasks that have both."""
-    counted = _scorable(chances, code)
+    # -1 is an unknown truth; -2, one that is none of the options, counts as missed.
+    counted = np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
     right = chances[counted, np.maximum(code[counted], 0)]
     return np.asarray(right * (code[counted] >= 0))
-
-
-def _scorable(chances: Floats, code: Codes) -> Integers:
-    # -1 is an unknown truth; -2, one that is none of the options, counts as missed.
-    return np.flatnonzero((code != -1) & (chances.sum(axis=1) > 0))
 
 
 def deviations(answers: Answers, truths: Truths | Frame) -> Floats:
@@ -302,7 +306,6 @@ def calibration_table(
 
 def _sureness(fit: CategoricalEstimator, truths: Truths | Frame) -> tuple[Floats, Floats]:
     """Return for every task scored its label's posterior, and the chance that it is right."""
-    code, chances = Truths.of(truths).codes(fit.claims_), fit.chances_
-    right, counted = _some(chances_of_truth(chances, code)), _scorable(chances, code)
-    sure = (fit.solution_.posteriors[counted] * chances[counted]).sum(axis=1)
-    return np.clip(sure, 0, 1), right
+    code, counted = _scored_tasks(fit, truths)
+    right = _some(fit.fitted.right(code)[counted])
+    return np.clip(fit.fitted.sureness[counted], 0, 1), right

@@ -206,7 +206,7 @@ class SubtypesModel(ConfusionModel):
         """Return posteriors of truths."""
         return self.truths(posterior.shares)
 
-    def vote_shares(self, posterior: Posterior) -> Floats:
+    def vote_shares(self, posterior: Posterior, sizes: Floats | None = None) -> Floats:
         """Return posteriors of truths."""
         return self.truths(posterior.shares)
 

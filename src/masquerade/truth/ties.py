@@ -63,6 +63,23 @@ def pick(candidates: Flags, claims: Claims, *, ties: Ties, seed: int) -> Codes:
     a task and an option has one priority for the whole run, computed from their names in `claims`
     and `seed`: it depends neither on the order of the rows nor on the order of the options.
     """
+    assert claims.options is not None
+    return pick_among(candidates, claims.tasks, claims.options, None, ties=ties, seed=seed)
+
+
+def pick_among(
+    candidates: Flags,
+    tasks: pa.Array,
+    options: pa.Array,
+    label: Codes | None,
+    *,
+    ties: Ties,
+    seed: int,
+) -> Codes:
+    """Return one candidate's column of every task; ``label[task, column]`` are codes of options.
+
+    Without `label` the columns are the options; see `pick`.
+    """
     count = row_count(candidates)
     picked: Codes = candidates.argmax(axis=1).astype(np.int32)
     picked[count == 0] = -1
@@ -70,18 +87,25 @@ def pick(candidates: Flags, claims: Claims, *, ties: Ties, seed: int) -> Codes:
     if ties == "abstain":
         picked[tied] = -1
     elif ties == "random" and tied.size:
-        assert claims.options is not None
         task = scattered(
-            digest(claims.tasks.take(pa.array(tied))) + scattered(np.array([seed], dtype=np.uint64))
+            digest(tasks.take(pa.array(tied))) + scattered(np.array([seed], dtype=np.uint64))
         )
-        priority = scattered(task[:, None] ^ digest(claims.options)[None, :])
+        words = digest(options)
+        priority = scattered(
+            task[:, None] ^ (words[None, :] if label is None else words[label[tied]])
+        )
         picked[tied] = np.where(candidates[tied], priority, np.uint64(0)).argmax(axis=1)
     return picked
 
 
-def chances(candidates: Flags, *, ties: Ties) -> Floats:
-    """Return the probability with which `pick` takes each option; rows sum to 1 or 0."""
-    count = row_count(candidates)[:, None]
+def chances(candidates: Flags, *, ties: Ties, sizes: Floats | None = None) -> Floats:
+    """Return the probability with which `pick` takes each option; rows sum to 1 or 0.
+
+    With `sizes`, the numbers of labels of columns: of each of a column's labels, of random ties.
+    """
+    count: Any = row_count(candidates)[:, None]
+    if sizes is not None:
+        count = (candidates * sizes).sum(axis=1, keepdims=True)
     if ties == "first":
         first = np.zeros(candidates.shape)
         first[np.arange(len(first)), candidates.argmax(axis=1)] = count[:, 0] > 0

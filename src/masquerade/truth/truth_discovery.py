@@ -90,6 +90,7 @@ class TruthDiscovery(CategoricalEstimator):
 
     name: ClassVar[str] = "truth-discovery"
     streams: ClassVar[bool] = True
+    weighs_all_options: ClassVar[bool] = False
     gives_probabilities: ClassVar[bool] = False
 
     weights: Weights = "logit"
@@ -181,18 +182,20 @@ class DiscoveryModel(Model):
             # Few tasks move after the first rounds: only their votes are counted again.
             # Known truths were counted as such at the start, whatever leads by votes.
             moved = moved[block.gold[moved] < 0]
+            sizes = None if block.sizes is None else block.sizes[moved]
             now, before = (
-                chances(one.shares[moved], ties="random") for one in (posterior, earlier)
+                chances(one.shares[moved], ties="random", sizes=sizes)
+                for one in (posterior, earlier)
             )
             posterior.agreed = earlier.agreed + votes.agreement(now - before, tasks=moved)
         else:
-            leaders = block.anchored(chances(posterior.shares, ties="random"))
+            leaders = block.anchored(chances(posterior.shares, ties="random", sizes=block.sizes))
             posterior.agreed = votes.agreement(leaders)
         return SufficientStatistics(block.spread(posterior.agreed), change=change)
 
-    def vote_shares(self, posterior: Posterior) -> Floats:
+    def vote_shares(self, posterior: Posterior, sizes: Floats | None = None) -> Floats:
         """Return shares of the weighted votes."""
-        return vote_shares(posterior.scores)
+        return vote_shares(posterior.scores, sizes)
 
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None

@@ -43,7 +43,7 @@ class VotingModel(Model):
         """Return 1 for the leader; 1/r for each of r tied leaders, or 1 for the first by rule."""
         votes = block.votes
         scores = votes.count()
-        leaders = chances(winners(scores, votes.undecided()), ties=self.ties)
+        leaders = chances(winners(scores, votes.undecided()), ties=self.ties, sizes=block.sizes)
         return Posterior(scores, block.anchored(leaders))
 
     def statistics(
@@ -54,9 +54,9 @@ class VotingModel(Model):
         agreed = block.votes.agreement(posterior.shares)
         return SufficientStatistics(block.spread(agreed), change=change)
 
-    def vote_shares(self, posterior: Posterior) -> Floats:
+    def vote_shares(self, posterior: Posterior, sizes: Floats | None = None) -> Floats:
         """Return shares of the votes."""
-        return vote_shares(posterior.scores)
+        return vote_shares(posterior.scores, sizes)
 
     def maximization_step(
         self, statistics: SufficientStatistics, earlier: Parameters | None
@@ -80,7 +80,7 @@ class WeightedModel(VotingModel):
         if message is None:
             return super().posterior(block, message)
         scores = block.votes.score(block.own(message))
-        return Posterior(scores, vote_shares(scores))
+        return Posterior(scores, vote_shares(scores, block.sizes))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -112,6 +112,7 @@ class MajorityVote(CategoricalEstimator):
 
     name: ClassVar[str] = "majority-vote"
     streams: ClassVar[bool] = True
+    weighs_all_options: ClassVar[bool] = False
     gives_probabilities: ClassVar[bool] = False
 
     def solve_blocks(self, claims: ClaimBlocks) -> BlockSolution:
@@ -121,7 +122,7 @@ class MajorityVote(CategoricalEstimator):
     def solve(self, problem: Problem) -> Solution:
         """Return the counts of votes; see `CategoricalEstimator.solve`."""
         # Each vote is looked at twice: fewer passes than sorting them costs.
-        block = VoteBlock(problem.unsorted_votes, problem.gold)
+        block = problem.unsorted_block
         model = VotingModel(self, problem.crowd)
         return problem.solution(model, problem.fit(model, block))
 
@@ -156,6 +157,7 @@ class WeightedVote(CategoricalEstimator):
 
     name: ClassVar[str] = "weighted-vote"
     streams: ClassVar[bool] = True
+    weighs_all_options: ClassVar[bool] = False
     gives_probabilities: ClassVar[bool] = False
 
     weights: Mapping[Any, float] | Any | None = None
@@ -175,8 +177,7 @@ class WeightedVote(CategoricalEstimator):
 
     def solve(self, problem: Problem) -> Solution:
         """Return the sums of weights; see `CategoricalEstimator.solve`."""
-        votes = problem.unsorted_votes
-        block = VoteBlock(votes, problem.gold)
+        votes, block = problem.unsorted_votes, problem.unsorted_block
         majority = problem.fit(VotingModel(self, problem.crowd), block)
         agreed = majority.parameters.state
         # Wawa: agreement with the majority is the weight, once and without going on.
@@ -184,7 +185,7 @@ class WeightedVote(CategoricalEstimator):
         scores = votes.score(weight)
         return Solution(
             scores=scores,
-            posteriors=block.anchored(vote_shares(scores)),
+            posteriors=block.anchored(vote_shares(scores, block.sizes)),
             reliability=agreed,
             weight=weight,
             converged=True,
