@@ -17,6 +17,7 @@ import resource
 import subprocess
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -96,6 +97,7 @@ def main() -> None:
     table = pa.table(frame)
     whole = timed(lambda: MajorityVote().fit(table).truths_, repeat=5)
     from_parquet(claims)
+    many_labels()
     against(given.peer, claims, ours, whole)
 
 
@@ -127,6 +129,26 @@ def per_iteration(make: Callable[[int], CategoricalEstimator], claims: Claims) -
 def peak() -> int:
     """Return the most memory the process has had, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def many_labels() -> None:
+    """Time a fit of 300,000 claims on 100,000 tasks with 20,000 labels, and its memory."""
+    rng = np.random.default_rng(1)
+    tasks, options, workers = 100_000, 20_000, 1000
+    truth, task = rng.integers(0, options, tasks), np.repeat(np.arange(tasks), 3)
+    worker = rng.integers(0, workers, len(task))
+    right = rng.random(len(task)) < rng.beta(8, 2, workers)[worker]
+    label = np.where(right, truth[task], rng.integers(0, options, len(task)))
+    table = {"task": task, "worker": worker, "label": label}
+    claims = Claims.from_frame(table, options=list(range(options)), duplicates="all")
+    for method in (MajorityVote(), Auto()):
+        what = f"{method.name}, 300,000 claims of 20,000 labels"
+        CARDS.add(what, timed(partial(labels, method, claims), repeat=1), "s", at_most=3)
+        tracemalloc.start()
+        labels(method, claims)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        CARDS.add(f"memory of {what}", most / 1e6, "MB", at_most=500)
 
 
 def from_parquet(claims: Claims) -> None:

@@ -247,7 +247,7 @@ def _show_first(fit: Estimator) -> None:
     first = fit.truths_.slice(0, _FIRST)
     heads, columns = first.column_names, [column.to_pylist() for column in first.columns]
     if isinstance(fit, CategoricalEstimator):
-        sure = fit.result_.table["posterior"].slice(0, _FIRST).to_pylist()
+        sure = fit.result_.truths["posterior"].slice(0, _FIRST).to_pylist()
         columns.append([None if one is None else f"{one:.3f}" for one in sure])
         heads = [*heads, "posterior"]
     console = Console()

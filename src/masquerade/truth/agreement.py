@@ -10,7 +10,7 @@ from scipy import sparse
 
 from masquerade.answers import Claims, Frame
 from masquerade.errors import InputError, ParameterError
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Floats, Integers
 from masquerade.truth.expectation_maximization import ClaimBlocks, VoteBlock
 from masquerade.truth.votes import LabelVotes
 
@@ -63,13 +63,11 @@ def krippendorff_alpha(data: Claims | Frame) -> float:
         # the same over all pairs of answers, of whatever tasks
         expected = 2 * float(value.var()) * total / (total - 1)
     else:
-        key = task.astype(np.int64) * claims.n_options + value
-        counts = np.bincount(key, minlength=len(size) * claims.n_options)
-        counts = counts.reshape(len(size), -1)[size > 1].astype(np.float64)
+        # given[cell]: answers of one label to one task; only cells that have any
+        of_task, _, given = _cells(claims.among(paired))
         # pairs of answers to a task that agree
-        same = (counts * (counts - 1)).sum(axis=1)
-        observed = 1 - float((same / (each - 1)).sum()) / total
-        overall = counts.sum(axis=0)
+        observed = 1 - float((given * (given - 1) / (size[of_task] - 1)).sum()) / total
+        overall = np.bincount(value).astype(np.float64)
         expected = 1 - float((overall * (overall - 1)).sum()) / (total * (total - 1))
     return math.nan if expected == 0 else 1 - observed / expected
 
@@ -106,18 +104,21 @@ def fleiss_kappa(data: Claims | Frame) -> float:
             f"tasks have from {int(size.min())} to {n} answers; Fleiss' kappa needs the same "
             "number, at least 2, for all. Use krippendorff_alpha."
         )
-    key = claims.task.astype(np.int64) * claims.n_options + claims.value
-    counts = (
-        np.bincount(key, minlength=claims.n_tasks * claims.n_options)
-        .reshape(claims.n_tasks, -1)
-        .astype(np.float64)
-    )
+    _, _, given = _cells(claims)
     # share of pairs of answers that agree, averaged over tasks (Fleiss, 1971)
-    observed = float(((counts**2).sum(axis=1) - n).mean()) / (n * (n - 1))
-    shares = counts.sum(axis=0) / counts.sum()
+    observed = (float((given**2).sum()) / claims.n_tasks - n) / (n * (n - 1))
+    shares = np.bincount(claims.value) / len(claims)
     # chance agreement: two labels drawn from all (Fleiss, 1971)
     expected = float((shares**2).sum())
     return math.nan if expected == 1 else (observed - expected) / (1 - expected)
+
+
+def _cells(claims: Claims) -> tuple[Integers, Integers, Floats]:
+    """Return task and label of the pairs of these that were given, and how often."""
+    key = claims.task.astype(np.int64) * claims.n_options + claims.value
+    cells, given = np.unique(key, return_counts=True)
+    task, label = np.divmod(cells, claims.n_options)
+    return task, label, given.astype(np.float64)
 
 
 def agreement_surplus(claims: ClaimBlocks) -> float:
@@ -199,8 +200,10 @@ def pairwise_agreement(data: Claims | Frame) -> pa.Table:
     ones = np.ones(len(claims), dtype=np.int64)
     shape = (claims.n_workers, claims.n_tasks)
     answered = sparse.csr_array((ones, (claims.worker, claims.task)), shape=shape)
-    column = claims.task.astype(np.int64) * claims.n_options + claims.value
-    shape = (claims.n_workers, claims.n_tasks * claims.n_options)
+    # Columns of the pairs of a task and a label that were given
+    key = claims.task.astype(np.int64) * claims.n_options + claims.value
+    cells, column = np.unique(key, return_inverse=True)
+    shape = (claims.n_workers, len(cells))
     given = sparse.csr_array((ones, (claims.worker, column)), shape=shape)
     both = sparse.triu(answered @ answered.T, k=1).tocoo()
     same = (given @ given.T).tocsr()[both.row, both.col]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ from masquerade.truth.estimator import (
     probabilities_like,
 )
 from masquerade.truth.expectation_maximization import ClaimBlocks
-from masquerade.truth.label_slots import LabelSlots
+from masquerade.truth.label_slots import LabelSlots, require_room
 from masquerade.truth.problem import Gold, Problem, Solution, gold_codes
 from masquerade.truth.rare_labels import given_and_expected, low_rates, rare_table
 from masquerade.truth.report_mechanisms import (
@@ -67,6 +66,8 @@ class CategoricalEstimator(Estimator):
     #: Whether labels differ that nobody gave a task. If not, tables have places only for those
     #: given and for all others (`LabelSlots`), where there are very many labels.
     weighs_all_options: ClassVar[bool] = True
+    #: Tables of workers by labels squared that the method needs whatever their number.
+    confusions: ClassVar[int] = 0
 
     ties: Ties = "random"
     seed: int = 0
@@ -113,7 +114,7 @@ class CategoricalEstimator(Estimator):
         known = gold_codes(gold, claims)
         slots = self._slots(claims, masks, known)
         if slots is None:
-            _require_room(self.name, claims)
+            require_room(self.name, claims, self.confusions)
         problem, sources = problem_of(claims, masks, known, progress, slots)
         solution, answers = self.solve(problem), problem.unsorted_votes.of_worker
         if sources is not None:
@@ -347,28 +348,6 @@ class CategoricalEstimator(Estimator):
 
 #: Tasks times options, from which on tables have `LabelSlots` where the method allows it.
 _MANY_CELLS = 20_000_000
-_TABLES = 6  # of tasks by options at a time, at most
-
-
-def _require_room(name: str, claims: Claims) -> None:
-    """Raise where tables of tasks by options would be larger than the memory at hand."""
-    size = 8.0 * claims.n_tasks * claims.n_options
-    if _TABLES * size > available_memory():
-        raise ParameterError(
-            f"{claims.n_tasks:,} tasks times {claims.n_options:,} options make tables of "
-            f"{size / 1e9:,.1f} GB, of which {name} needs up to {_TABLES}. Take one-coin, "
-            "majority-vote or truth-discovery, which work on given labels alone; or fit parts of "
-            "the tasks by themselves, join options that mean the same, or write the claims as "
-            "partitions (partition_by_task) and stream them."
-        )
-
-
-def available_memory() -> float:
-    """Return the bytes of memory at hand; 24 GB where the system does not say."""
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return 24e9
 
 
 def problem_of(
@@ -410,7 +389,7 @@ class Fitted:
             n, s = self.claims.n_tasks, self.claims.n_options
             raise ParameterError(
                 f"{n:,} tasks times {s:,} options would be a table of {8 * n * s / 1e9:,.1f} GB, "
-                "so figures were worked out for given labels alone; read truths_, result_.table "
+                "so figures were worked out for given labels alone; read truths_, result_.truths "
                 "(with the posterior of each label) and reliability_."
             )
 

@@ -68,6 +68,7 @@ class DawidSkene(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "dawid-skene"
+    confusions: ClassVar[int] = 1
     streams: ClassVar[bool] = True
 
     max_iterations: int = 100

@@ -91,7 +91,9 @@ class VoteBlock:
     @property
     def n_options(self) -> int:
         """Number of options of a task."""
-        return self.sorted_votes.n_options if self.sizes is None else int(self.sizes[0].sum())
+        return (
+            self.sorted_votes.n_options if self.sizes is None else round(float(self.sizes[0].sum()))
+        )
 
     @property
     def sorted_votes(self) -> Votes:

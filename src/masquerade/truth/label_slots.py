@@ -7,18 +7,23 @@ others counts as often as it stands for a label. Cost is in claims, not in tasks
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims
+from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.truth.ties import Ties, pick, pick_among
 from masquerade.truth.votes import blocks
 
 _BLOCK = 1 << 16  # claims that are looked up at a time
 _CELLS = 1 << 22  # of tasks by all labels that are spread out at a time
+_TABLES = 6  # of tasks by labels that a method has at a time, at most
+_MEMORY = 24e9  # bytes, where the system does not say
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +56,8 @@ class LabelSlots:
     @property
     def n_options(self) -> int:
         """Number of labels, given or not."""
-        return int(self.sizes[0].sum())
+        total: float = self.sizes[0].sum()
+        return round(total)
 
     @property
     def n_places(self) -> int:
@@ -98,3 +104,37 @@ class LabelSlots:
             part = replace(claims, tasks=claims.tasks.take(pa.array(tasks)))
             picked[tasks] = pick(spread, part, ties=ties, seed=seed)
         return np.asarray(picked, dtype=np.int32)
+
+
+def require_room(name: str, claims: Claims, confusions: int) -> None:
+    """Raise where tables of all labels would be larger than the memory at hand.
+
+    `confusions`: tables of workers by labels squared that are needed besides tasks by labels.
+    """
+    n, s, workers = claims.n_tasks, claims.n_options, claims.n_workers
+    # of labels squared: counts, their logarithms and the tables before
+    needs = {
+        f"{n:,} tasks times {s:,} options": (8.0 * n * s, _TABLES),
+        f"{workers:,} workers times {s:,} options squared": (8.0 * workers * s**2, 3 * confusions),
+    }
+    for what, (size, tables) in needs.items():
+        if size * tables > memory_at_hand():
+            raise ParameterError(
+                f"{what} make tables of {size / 1e9:,.1f} GB, of which {name} needs up to {tables}."
+                " Take auto, one-coin, majority-vote or truth-discovery, which work on given "
+                "labels alone; or join options that mean the same, or fit parts of the tasks by "
+                "themselves."
+            )
+
+
+def memory_at_hand() -> float:
+    """Return how many bytes of memory are free or could be freed."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        return next(1024.0 * float(x.split()[1]) for x in lines if x.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        pass
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return _MEMORY

@@ -79,6 +79,7 @@ class Subtypes(CategoricalEstimator):
     """
 
     name: ClassVar[str] = "subtypes"
+    confusions: ClassVar[int] = 2
     streams: ClassVar[bool] = True
 
     subtypes: int = 2

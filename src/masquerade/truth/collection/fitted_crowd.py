@@ -22,6 +22,7 @@ from masquerade.truth.collection.saved_folder import SavedFolder, array_of, rows
 from masquerade.truth.confusions import LEAST
 from masquerade.truth.estimator import as_series, option_columns, probabilities_like
 from masquerade.truth.expectation_maximization import row_softmax
+from masquerade.truth.label_slots import require_room
 from masquerade.truth.report_mechanisms import (
     AnyMechanism,
     Masks,
@@ -103,6 +104,7 @@ class FittedCrowd:
     def judged(cls, claims: Claims, posterior: Floats, masks: Masks) -> Self:
         """Return the crowd of claims, judged by ``posterior[task, option]``."""
         assert claims.options is not None
+        require_room("a table of confusions", claims, 1)
         mechanisms: tuple[CategoricalMechanism, ...] = ()
         if masks is not None:
             masks = masks.distinct()
