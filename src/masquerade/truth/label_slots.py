@@ -56,13 +56,12 @@ class LabelSlots:
     @property
     def n_options(self) -> int:
         """Number of labels, given or not."""
-        total: float = self.sizes[0].sum()
-        return round(total)
+        return round(float(self.sizes[0].sum()))
 
     @property
     def n_places(self) -> int:
         """Number of places of a task."""
-        return self.label.shape[1]
+        return int(self.label.shape[1])
 
     def place(self, task: Codes, label: Codes) -> Codes:
         """Return the place of a label of a task; that of the others where it was not given."""
