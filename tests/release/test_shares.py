@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from masquerade.exact.arrays import Floats
 from masquerade.release import fine_shares as fine_module
 from masquerade.release.fine_shares import fine_shares, means_of, rows_of
 from masquerade.release.knots import Knots
 from masquerade.release.pool import Pool, with_floor
-from masquerade.release.posterior_shares import NoisyCounts, on_simplex, posterior_shares
+from masquerade.release.posterior_shares import NoisyCounts, posterior_shares
+from masquerade.release.simplex import on_simplex
 from masquerade.release.simplex_noise import variance_of_sum_zero
 
 EVEN = np.full(11, 1 / 11)
@@ -40,7 +42,7 @@ def test_the_posterior_has_its_golden_values() -> None:
         (0.280, 0.186, 0.534, 0),
         (0.394, 0.340, 0.267, 0),
     ]
-    assert np.abs(posterior_shares(noisy) - np.array(expected)).max() < 1.5e-3
+    assert np.abs(posterior_shares(noisy).shares - np.array(expected)).max() < 1.5e-3
 
 
 def test_the_tilt_of_an_even_pool_has_its_golden_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +67,12 @@ def test_rows_have_their_golden_values() -> None:
     assert rows_of(shares, 7, 2.15, answers=True).tolist() == [0, 1, 2, 2, 3, 3, 4]
     twenty = rows_of(shares, 20, 2.15, answers=True).astype(int)
     assert np.bincount(twenty).tolist() == [2, 4, 6, 5, 3]
+
+
+def fine_of(noisy: NoisyCounts) -> Floats:
+    """Return the shares of the cells of each object."""
+    read = posterior_shares(noisy)
+    return fine_shares(read.shares, read.shape, noisy.knots)
 
 
 @given(seed=st.integers(0, 2**16), count=st.integers(1, 60), cells=st.integers(2, 60))
@@ -92,7 +100,7 @@ def test_equal_measurements_give_equal_shares() -> None:
         pool.shares,
         pool,
     )
-    first, second = (fine_shares(posterior_shares(noisy), pool.shares, THREE) for _ in range(2))
+    first, second = (fine_of(noisy) for _ in range(2))
     assert first.tobytes() == second.tobytes()
     assert first.sum(axis=1) == pytest.approx(np.ones(30))
     assert (first >= 0).all()
@@ -106,9 +114,38 @@ def test_few_objects_and_objects_without_claims_are_read_too(objects: int) -> No
     noisy = NoisyCounts(
         counts, total, np.full(objects + 1, 0.25), np.full(objects + 1, 2.0), THREE, EVEN
     )
-    shares = posterior_shares(noisy)
+    shares = posterior_shares(noisy).shares
     assert np.isfinite(shares).all()
     assert shares.sum(axis=1) == pytest.approx(np.ones(objects + 1))
+
+
+def test_templates_place_narrow_objects_where_the_normal_model_cannot() -> None:
+    """40 objects of 20 claims at one of nine places: shapes are narrow, and where claims are."""
+    rng = np.random.default_rng(5)
+    knots = Knots.at(np.array([0, 25, 50, 75, 100]), 101)
+    place = rng.integers(1, 10, 40) * 10
+    at = np.repeat(place, 20).astype(np.float64)
+    exact = knots.table(at, np.repeat(np.arange(40), 20), 40, np.ones(800, dtype=np.int64))
+    noise = rng.laplace(0, knots.parts / 2, exact.shape)
+    noise = np.rint(noise - noise.mean(axis=1, keepdims=True)).astype(np.int64)
+    counts = np.bincount(at.astype(int), minlength=101)
+    pool = Pool.of(counts, claims=800, variance=8.0)
+    noisy = NoisyCounts(
+        exact + noise,
+        np.full(40, 20.0),
+        np.full(40, 0.05),
+        np.full(40, 0.5),
+        knots,
+        pool.shares,
+        pool,
+    )
+    read = posterior_shares(noisy)
+    grid = np.arange(101)
+    mean = read.shape @ grid
+    spread = np.sqrt(read.shape @ grid**2 - mean**2)
+    assert np.abs(mean - place).mean() < 4
+    # the pool itself is 26 wide
+    assert spread.mean() < 12
 
 
 def test_a_pool_of_noise_alone_is_flat_and_a_heap_stays() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from masquerade.exact.arrays import Floats
 from masquerade.release.knots import Knots
 
-#: What is left of the pool in every object's shares, so that a solution exists.
+#: What is left of the shape in every object's shares, so that a solution exists.
 _BLEND = 0.01
 _NEWTON_ROUNDS = 40
 _LARGEST_STEP = 8.0
@@ -17,22 +17,24 @@ _CLOSE = 1e-11
 _PHASES = tuple(sorted(((2 * k + 1) / 64 for k in range(32)), key=lambda u: (abs(u - 0.5), u)))
 
 
-def fine_shares(shares: Floats, pool: Floats, knots: Knots) -> Floats:
+def fine_shares(shares: Floats, shape: Floats, knots: Knots) -> Floats:
     """Return the share of each cell, shape (n_objects, n_cells).
 
-    The shares nearest to the pool's (in Kullback-Leibler divergence) that count at the knots as
-    `shares` do, but for a hundredth: ``p ~ pool exp(hats' lambda)``. So heaps at round numbers,
-    which the pool has, stay between two knots.
+    The shares nearest to an object's shape (in Kullback-Leibler divergence) that count at the knots
+    as `shares` do, but for a hundredth: ``p ~ shape exp(hats' lambda)``. So heaps at round numbers,
+    which the shape has, stay between two knots.
+
+    `shape`: above 0, shape (n_objects, n_cells), or (n_cells,) for all.
     """
     if knots.hard:
         return shares
     hats = knots.hats
-    target = (1 - _BLEND) * shares + _BLEND * (hats @ pool)
+    target = (1 - _BLEND) * shares + _BLEND * (shape @ hats.T)
     # the last multiplier is 0, for the hats of a cell add to 1
     free, wanted = hats[:-1], target[:, :-1]
     multipliers = np.zeros_like(wanted)
-    log_pool = np.log(pool)
-    tilted, value = _tilted(multipliers, free, log_pool, wanted)
+    log_shape = np.log(shape)
+    tilted, value = _tilted(multipliers, free, log_shape, wanted)
     for _ in range(_NEWTON_ROUNDS):
         slope = tilted @ free.T - wanted
         if np.abs(slope).max() < _CLOSE:
@@ -46,16 +48,16 @@ def fine_shares(shares: Floats, pool: Floats, knots: Knots) -> Floats:
             :, None
         ]
         multipliers, tilted, value = _line_search(
-            multipliers, step, value, (free, log_pool, wanted)
+            multipliers, step, value, (free, log_shape, wanted)
         )
     return tilted
 
 
 def _tilted(
-    multipliers: Floats, free: Floats, log_pool: Floats, wanted: Floats
+    multipliers: Floats, free: Floats, log_shape: Floats, wanted: Floats
 ) -> tuple[Floats, Floats]:
     """Return the tilted shares, and the convex function to minimise."""
-    exponent = log_pool + multipliers @ free
+    exponent = log_shape + multipliers @ free
     top = exponent.max(axis=1, keepdims=True)
     weight = np.exp(exponent - top)
     total = weight.sum(axis=1, keepdims=True)

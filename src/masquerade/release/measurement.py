@@ -15,10 +15,17 @@ from masquerade.exact.coins import WordSource
 from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.exact.number import finite
 from masquerade.release.grouped_claims import GroupedClaims
-from masquerade.release.knots import EVEN_CELLS, MOST_ANSWERS, Knots, number_of_knots, placed_knots
+from masquerade.release.knots import (
+    EVEN_CELLS,
+    FEW_CLAIMS,
+    MOST_ANSWERS,
+    Knots,
+    number_of_knots,
+    placed_knots,
+)
 from masquerade.release.parameters import ReleaseParameters
 from masquerade.release.pool import Pool, with_floor
-from masquerade.release.posterior_shares import on_simplex
+from masquerade.release.simplex import on_simplex
 from masquerade.release.simplex_noise import noise_of_sum_zero, variance_of_sum_zero
 
 #: Weights are whole multiples of 1 / `UNITS`.
@@ -197,7 +204,9 @@ def _knots_of(group: Coded, claims: Integers, parameters: ReleaseParameters) -> 
         typical = float(np.median(claims[claims > 0])) if (claims > 0).any() else 0.0
     evidence = typical * float(parameters.epsilon_of_object)
     answers = group.cells if group.answers else None
-    count = number_of_knots(evidence, answers=answers, means=parameters.aim == "means")
+    count = number_of_knots(
+        evidence, answers=answers, means=parameters.aim == "means", few=typical < FEW_CLAIMS
+    )
     return min(count, group.cells)
 
 

@@ -1,8 +1,9 @@
 """From noisy soft counts to shares: every object is read in the light of all others.
 
-The model is normal: an object's own shares b_i lie around the crowd's mean m with covariance S, its
-claims are drawn from b_i, and its counts carry the noise that was added. It is a working model:
-where it is wrong it costs accuracy, never privacy, for it reads released numbers alone.
+In the normal model an object's own shares b_i lie around the crowd's mean m with covariance S, its
+claims are drawn from b_i, and its counts carry the noise that was added. Where objects are narrow
+and lie apart, `templates` explain the counts better and are taken. Both are working models: where
+they are wrong it costs accuracy, never privacy, for they read released numbers alone.
 """
 
 from __future__ import annotations
@@ -14,14 +15,19 @@ import numpy as np
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.release.knots import Knots
 from masquerade.release.pool import Pool
+from masquerade.release.simplex import nearest_shares, sum_free_basis
+from masquerade.release.templates import Coordinates, Templates
 
 _ROUNDS = 25
-_SPLITTING_ROUNDS = 120
 #: Share of the claims' covariance that objects differ by at the start.
 _START = 0.15
 #: Least share of the whole covariance that stays within objects.
 _LEAST_WITHIN = 0.02
 _JITTER = 1e-6
+#: Where a yes or no is asked, a share has no shape, and templates tell nothing.
+_FEWEST_CELLS = 2
+#: Fewer objects say nothing of how often a template occurs.
+_FEWEST_OBJECTS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,40 +60,58 @@ class NoisyCounts:
     measured: Pool | None = None
 
 
-def posterior_shares(noisy: NoisyCounts) -> Floats:
-    """Return the share of each knot in each object's claims, shape (n_objects, n_knots).
-
-    An object without claims gets the mean of all.
-    """
-    basis = _sum_free_basis(noisy.knots.count)
-    model = _fitted(noisy, basis)
-    count = noisy.knots.count
-    known = noisy.total > 0
-    shares = np.tile(1 / count + basis @ model.mean, (len(noisy.total), 1))
-    shares = np.maximum(shares, 0.0)
-    shares /= shares.sum(axis=1, keepdims=True)
-    if not known.any():
-        return shares
-    read = _read(noisy, known, basis)
-    # objects with equal numbers share all matrices
-    for group, members in _groups(read):
-        spread, noise = group
-        within = model.spread + model.within * spread
-        weight = np.linalg.inv(within + noise * np.eye(basis.shape[1]))
-        gain = within @ weight
-        estimate = model.mean + (read.coordinates[members] - model.mean) @ gain.T
-        covariance = within - gain @ within
-        shares[np.flatnonzero(known)[members]] = _nearest(estimate, covariance, basis)
-    return shares
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Read:
-    """Coordinates of the objects that have claims, with their sampling and noise variances."""
+class Posterior:
+    """Shares of objects, read in the light of all.
 
-    coordinates: Floats  # (n, d)
-    spread: Floats  # (n,)
-    noise: Floats  # (n,)
+    Attributes
+    ----------
+    shares : float array, shape (n_objects, n_knots)
+        Of each knot in each object's claims; the mean of all for an object without claims.
+    shape : float array, shape (n_objects, n_cells)
+        What the shares between two knots look like.
+    """
+
+    shares: Floats
+    shape: Floats
+
+
+def posterior_shares(noisy: NoisyCounts) -> Posterior:
+    """Return the shares of each knot in each object's claims, and shapes between the knots.
+
+    By the normal model or by templates: whichever makes the counts of all objects likelier.
+    """
+    basis = sum_free_basis(noisy.knots.count)
+    known = noisy.total > 0
+    model = _fitted(noisy, basis)
+    crowd = np.maximum(1 / noisy.knots.count + basis @ model.mean, 0.0)
+    shares = np.tile(crowd / crowd.sum(), (len(noisy.total), 1))
+    shape = np.tile(noisy.pool, (len(noisy.total), 1))
+    if not known.any():
+        return Posterior(shares, shape)
+    read = _read(noisy, known, basis)
+    if noisy.knots.cells > _FEWEST_CELLS and len(read.spread) >= _FEWEST_OBJECTS:
+        templates = Templates.fitted(read, noisy.pool, noisy.knots)
+        if templates.score > model.score:
+            seen = templates.read(read)
+            shares[known] = nearest_shares(seen.estimate, seen.covariance, basis)
+            shape[known] = seen.shape
+            return Posterior(shares, shape)
+    shares[known] = _by_model(model, read, basis)
+    return Posterior(shares, shape)
+
+
+def _by_model(model: _Model, read: Coordinates, basis: Floats) -> Floats:
+    """Return posterior means under the normal model; S + D / n is what objects differ by."""
+    shares = np.empty((len(read.spread), len(basis)))
+    # objects with equal numbers share all matrices
+    for (spread, noise), members in _groups(read):
+        within = model.spread + model.within * spread
+        gain = within @ np.linalg.inv(within + noise * np.eye(basis.shape[1]))
+        estimate = model.mean + (read.point[members] - model.mean) @ gain.T
+        covariance = within - gain @ within
+        shares[members] = nearest_shares(estimate, covariance[None], basis)
+    return shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,15 +119,16 @@ class _Model:
     mean: Floats  # (d,)
     spread: Floats  # S, (d, d)
     within: Floats  # D, (d, d)
+    score: float
 
 
-def _read(noisy: NoisyCounts, known: Flags, basis: Floats) -> _Read:
+def _read(noisy: NoisyCounts, known: Flags, basis: Floats) -> Coordinates:
     total = noisy.total[known]
     coordinates = noisy.counts[known] @ basis / (noisy.knots.parts * total)[:, None]
-    return _Read(coordinates, noisy.spread[known], noisy.noise[known] / total**2)
+    return Coordinates(coordinates, noisy.spread[known], noisy.noise[known] / total**2)
 
 
-def _groups(read: _Read) -> list[tuple[tuple[float, float], Integers]]:
+def _groups(read: Coordinates) -> list[tuple[tuple[float, float], Integers]]:
     pairs = np.column_stack((read.spread, read.noise))
     values, place = np.unique(pairs, axis=0, return_inverse=True)
     place = place.ravel()
@@ -111,12 +136,6 @@ def _groups(read: _Read) -> list[tuple[tuple[float, float], Integers]]:
         ((float(spread), float(noise)), np.flatnonzero(place == i))
         for i, (spread, noise) in enumerate(values.tolist())
     ]
-
-
-def _sum_free_basis(count: int) -> Floats:
-    """Return orthonormal columns that are orthogonal to the ones, shape (count, count - 1)."""
-    columns = np.eye(count)[:, 1:] - 1 / count
-    return np.asarray(np.linalg.qr(columns)[0])
 
 
 def _fitted(noisy: NoisyCounts, basis: Floats) -> _Model:
@@ -138,11 +157,11 @@ def _fitted(noisy: NoisyCounts, basis: Floats) -> _Model:
     start = basis.T @ at_knots
     known = noisy.total > 0
     if not known.any():
-        return _Model(start, _START * full, full)
+        return _Model(start, _START * full, full, 0.0)
     read = _read(noisy, known, basis)
     anchor = _anchor(noisy, basis)
     fits = [_expectation_maximization(read, full, prior, start, anchor) for prior in priors]
-    return max(fits, key=lambda fit: fit[0])[1]
+    return max(fits, key=lambda fit: fit.score)
 
 
 def _anchor(noisy: NoisyCounts, basis: Floats) -> tuple[Floats, Floats]:
@@ -156,8 +175,8 @@ def _anchor(noisy: NoisyCounts, basis: Floats) -> tuple[Floats, Floats]:
 
 
 def _expectation_maximization(
-    read: _Read, full: Floats, prior: Floats, start: Floats, anchor: tuple[Floats, Floats]
-) -> tuple[float, _Model]:
+    read: Coordinates, full: Floats, prior: Floats, start: Floats, anchor: tuple[Floats, Floats]
+) -> _Model:
     d = len(start)
     anchor_weight, anchor_mean = anchor
     mean = start
@@ -177,13 +196,13 @@ def _expectation_maximization(
         right = anchor_weight @ anchor_mean
         for weight, (_, members) in zip(weights, groups, strict=True):
             precision += len(members) * weight
-            right += weight @ read.coordinates[members].sum(axis=0)
+            right += weight @ read.point[members].sum(axis=0)
         mean = np.asarray(np.linalg.solve(precision, right))
         # E-step: moments of each object's own deviation, gain S W
         moments = np.zeros((d, d))
         for weight, (_, members) in zip(weights, groups, strict=True):
             gain = spread @ weight
-            deviation = (read.coordinates[members] - mean) @ gain.T
+            deviation = (read.point[members] - mean) @ gain.T
             moments += deviation.T @ deviation + len(members) * (spread - gain @ spread)
         # M-step of S under an inverse-Wishart prior of mean tau S0
         spread = (moments + (d + 2) * tau * prior) / (objects + d + 2)
@@ -191,9 +210,9 @@ def _expectation_maximization(
         tau = np.trace(spread) / np.trace(prior)
     within = _within(full, spread, lower)
     score = _log_posterior(read, groups, mean, spread, within, tau * prior)
-    basis = _sum_free_basis(d + 1)
-    shares = _nearest(mean[None, :], np.asarray(np.linalg.inv(precision)), basis)[0]
-    return score, _Model(basis.T @ shares, spread, within)
+    basis = sum_free_basis(d + 1)
+    shares = nearest_shares(mean[None, :], np.linalg.inv(precision)[None], basis)[0]
+    return _Model(basis.T @ shares, spread, within, score)
 
 
 def _within(full: Floats, spread: Floats, lower: Floats) -> Floats:
@@ -205,7 +224,7 @@ def _within(full: Floats, spread: Floats, lower: Floats) -> Floats:
 
 
 def _log_posterior(
-    read: _Read,
+    read: Coordinates,
     groups: list[tuple[tuple[float, float], Integers]],
     mean: Floats,
     spread: Floats,
@@ -216,50 +235,8 @@ def _log_posterior(
     total = 0.0
     for (s, v), members in groups:
         covariance = spread + within * s + v * np.eye(d)
-        off = read.coordinates[members] - mean
+        off = read.point[members] - mean
         inner = (off @ np.linalg.inv(covariance) * off).sum()
         total -= 0.5 * (inner + len(members) * np.linalg.slogdet(covariance)[1])
     ratio = np.linalg.solve(spread, prior)
     return float(total - (d + 2) / 2 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1]))
-
-
-def _nearest(estimate: Floats, covariance: Floats, basis: Floats) -> Floats:
-    """Return the shares nearest to each estimate in the metric of its covariance.
-
-    Alternating directions: a quadratic step in the coordinates, a projection on the simplex.
-    """
-    count = basis.shape[0]
-    values, vectors = np.linalg.eigh(covariance)
-    values = np.maximum(values, max(values[-1], 1e-300) * 1e-9)
-    # in units of a typical variance, so that the penalty is 1
-    unit = float(np.exp(np.log(values).mean()))
-    metric = unit / values
-    solve = (vectors / (metric + 1)) @ vectors.T
-    pull = estimate @ ((vectors * metric) @ vectors.T)
-    start = 1 / count + estimate @ basis.T
-    shares = on_simplex(start)
-    inside = (start >= 0).all(axis=1)
-    dual = np.zeros_like(start)
-    for _ in range(_SPLITTING_ROUNDS if not inside.all() else 0):
-        x = (pull + (shares - dual - 1 / count) @ basis) @ solve
-        point = 1 / count + x @ basis.T
-        shares = on_simplex(point + dual)
-        dual += point - shares
-    return np.where(inside[:, None], start, shares)
-
-
-def on_simplex(points: Floats) -> Floats:
-    """Return the nearest shares to each row, none negative, adding to 1.
-
-    Examples
-    --------
-    >>> on_simplex(np.array([[0.5, 0.7, -0.2]])).round(3).tolist()
-    [[0.4, 0.6, 0.0]]
-    """
-    count = points.shape[1]
-    descending = -np.sort(-points, axis=1)
-    excess = np.cumsum(descending, axis=1) - 1
-    rank = np.arange(1, count + 1)
-    used = (descending * rank > excess).sum(axis=1)
-    threshold = excess[np.arange(len(points)), used - 1] / used
-    return np.asarray(np.maximum(points - threshold[:, None], 0.0))

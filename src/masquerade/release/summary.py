@@ -73,7 +73,7 @@ def summaries_of(measured: Measured) -> list[list[Summary]]:
     squares = np.repeat(measured.squares, categories)
     if categories > 1 or measured.hidden:
         squares = 1 / np.maximum(totals.ravel(), 1.0)
-    shares = posterior_shares(
+    read = posterior_shares(
         NoisyCounts(
             measured.counts.reshape(objects * categories, -1),
             totals.ravel(),
@@ -84,8 +84,8 @@ def summaries_of(measured: Measured) -> list[list[Summary]]:
             measured.measured_pool,
         )
     )
-    fine = fine_shares(shares, measured.pool, measured.knots)
-    means = means_of(shares, measured.knots)
+    fine = fine_shares(read.shares, read.shape, measured.knots)
+    means = means_of(read.shares, measured.knots)
     numbers = _numbers_of_rows(measured, totals)
     laws = {
         scale: NoiseQuantiles.of(
