@@ -1,4 +1,4 @@
-"""Errors of releases of claims on eleven sets, beside the engine before them and a plain noisy mean.
+"""Errors of releases of claims on eleven sets, beside the engine before and a plain noisy mean.
 
 Run with ``python benchmarks/release.py``. Real sets need ``MASQUERADE_DATA``. Errors are against
 the claims themselves, in hundredths of the range: the distance of the rows (Wasserstein-1) and the

@@ -211,7 +211,8 @@ def _expectation_maximization(
     within = _within(full, spread, lower)
     score = _log_posterior(read, groups, mean, spread, within, tau * prior)
     basis = sum_free_basis(d + 1)
-    shares = nearest_shares(mean[None, :], np.linalg.inv(precision)[None], basis)[0]
+    covariance: Floats = np.asarray(np.linalg.inv(precision))
+    shares = nearest_shares(mean[None, :], covariance[None], basis)[0]
     return _Model(basis.T @ shares, spread, within, score)
 
 
