@@ -38,7 +38,8 @@ def made_up(name: str, users: int, *, objects: int = OBJECTS, seed: int = 0) -> 
     """Return claims of a made-up crowd."""
     rng = np.random.default_rng([seed, objects, users])
     size = (objects, users)
-    centre, ends = rng.uniform(2, 8, (objects, 1)), ("0", "10", None)
+    centre = rng.uniform(2, 8, (objects, 1))
+    ends: tuple[str, str, str | None] = ("0", "10", None)
     if name == "ratings":
         ends = ("1", "5", "1")
         middle = rng.uniform(2, 4.5, (objects, 1))
