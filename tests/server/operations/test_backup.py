@@ -6,8 +6,10 @@ import gzip
 import io
 import json
 import secrets
+import sqlite3
 import stat
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,6 +146,30 @@ def test_a_backup_during_load(database_url: str, new_database: NewDatabase) -> N
         again.close()
     assert len(services.reports.of_survey(survey.token)) == len(sent)
     services.close()
+
+
+def test_a_backup_lets_the_log_be_emptied(sqlite_services: Services) -> None:
+    """While it is written, people take part and SQLite's log stays short; no copy is left."""
+    survey = sqlite_services.surveys.open_survey(define())
+    for _ in range(3):
+        Device().send(sqlite_services, survey)
+    database = Path(str(sqlite_services.engine.url.database))
+    busy: list[int] = []
+
+    class Slow(io.BytesIO):
+        def write(self, content: Any) -> int:
+            if len(busy) < 3:
+                Device().send(sqlite_services, survey)
+                with closing(sqlite3.connect(database)) as other:
+                    busy.append(other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            return super().write(content)
+
+    file = Slow()
+    copied = backup(sqlite_services.engine, file, server_key=None)
+    assert busy == [0] * 3
+    # Of the moment at which it began.
+    assert copied.rows["participation"] == 3
+    assert not list(database.parent.glob(".backup-*"))
 
 
 def test_a_backup_does_not_tell_the_order_of_arrival(services: Services) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, event, text
 from tests.server.db.test_migrations import database_of_before
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
@@ -17,7 +20,7 @@ from tests.surveys.small_surveys import define
 from masquerade.accounting import Caps
 from masquerade.exact import Micro
 from masquerade.server import Services, Settings
-from masquerade.server.operations import order_checks
+from masquerade.server.operations import content_checks, order_checks
 from masquerade.server.operations.check_result import CheckResult
 from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.settings_checks import settings_findings
@@ -78,6 +81,53 @@ def test_a_healthy_server(furnished: Services) -> None:
     found = {one.check: one for one in examine(Settings(url_of(furnished)))}
     assert "4 entries of 2 people" in found["ledger"].detail
     assert {"settings", "schema", "tables", "clock", "surveys", "room"} <= set(found)
+
+
+def test_a_quick_look_takes_as_long_whatever_there_is(
+    furnished: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at one page of accounts, and says what it leaves out; what it sees, it tells."""
+    monkeypatch.setattr(content_checks, "PAGE", 1)
+    statements: list[int] = []
+    for _ in range(2):
+        asked: list[str] = []
+        listen = partial(lambda seen, *told: seen.append(told[2]), asked)
+        event.listen(Engine, "before_cursor_execute", listen)
+        found = {one.check: one for one in examine(Settings(url_of(furnished)), quick=True)}
+        event.remove(Engine, "before_cursor_execute", listen)
+        assert "of 1 people" in found["ledger"].detail
+        assert "others were not looked at" in found["ledger"].detail
+        assert {one for one in found if found[one].status == "skipped"} >= {"order", "surveys"}
+        # Begun beyond the last account, it asks once more.
+        statements.append(sum("ledger_entry" in one for one in asked))
+        survey = furnished.surveys.open_survey(define())
+        for _ in range(4):
+            Device().send(furnished, survey)
+    assert abs(statements[0] - statements[1]) <= 2
+    change(furnished, "UPDATE ledger_entry SET previous_hash = hash WHERE sequence = 0")
+    broken = list(examine(Settings(url_of(furnished)), quick=True))
+    assert [one.check for one in broken if one.status == "problem"] == ["ledger"]
+
+
+def test_accounts_are_looked_at_in_pages(
+    sqlite_services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once, and between two pages SQLite's log can be emptied while people take part."""
+    monkeypatch.setattr(content_checks, "PAGE", 2)
+    survey = sqlite_services.surveys.open_survey(define())
+    for _ in range(5):
+        Device().send(sqlite_services, survey)
+    busy: list[int] = []
+
+    def look(_count: int, _whole: int) -> None:
+        Device().send(sqlite_services, survey)
+        with closing(sqlite3.connect(str(sqlite_services.engine.url.database))) as other:
+            busy.append(other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+
+    found = {one.check: one for one in examine(Settings(url_of(sqlite_services)), progress=look)}
+    assert found["ledger"].status == "ok"
+    assert len(busy) >= 3
+    assert not any(busy)
 
 
 def test_a_changed_entry(furnished: Services) -> None:

@@ -184,6 +184,14 @@ class LedgerTables:
         query = select(BALANCE.c.person).union(select(ENTRY.c.person))
         return sorted(self._connection.scalars(query))  # in no order that tells who came when
 
+    def persons_after(self, last: str, most: int) -> list[str]:
+        """Return the first names after `last`, in order, of persons with entries or a balance."""
+        found: set[str] = set()
+        for column in (BALANCE.c.person, ENTRY.c.person):
+            query = select(column).distinct().where(column > last).order_by(column).limit(most)
+            found.update(self._connection.scalars(query))
+        return sorted(found)[:most]
+
     def reservations(self, before: str) -> list[tuple[str, str]]:
         """Return person and key of each open reservation from before an ISO date."""
         return self._open(ENTRY.c.day < before)

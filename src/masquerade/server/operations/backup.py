@@ -5,13 +5,28 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
+import sqlite3
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import Column, Connection, Engine, MetaData, Table, Text, cast, select, type_coerce
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    StaticPool,
+    Table,
+    Text,
+    cast,
+    create_engine,
+    select,
+    type_coerce,
+)
 
 from masquerade import __version__
 from masquerade.answers import Progress
@@ -46,11 +61,7 @@ def backup(
     has it and the secrets of devices can tell whose reports are whose. Without a `server_key` to
     vouch for it anybody can change it unseen, and `restore` refuses it unless it is told not to.
     """
-    reading = engine
-    if engine.dialect.name == "postgresql":
-        # All tables as of one moment; SQLite's transactions are like that by themselves.
-        reading = engine.execution_options(isolation_level="REPEATABLE READ")
-    with reading.connect() as connection, connection.begin():
+    with _of_one_moment(engine) as reading, reading.connect() as connection, connection.begin():
         found = revision(connection)
         require_known(found)
         if found is None:
@@ -70,6 +81,43 @@ def backup(
                 if progress is not None and count % _AT_ONCE == 0:
                     progress(count, 0)
         return BackedUp(found, writer.end())
+
+
+@contextlib.contextmanager
+def _of_one_moment(engine: Engine) -> Iterator[Engine]:
+    """Give an engine that shows all tables as of one moment, for as long as it takes.
+
+    Of an SQLite file it is a copy, which takes as long as copying a file: a long reading of the
+    file itself would let its log grow by each change. The copy has no name while it is read.
+    """
+    if engine.dialect.name == "postgresql":
+        yield engine.execution_options(isolation_level="REPEATABLE READ")
+        return
+    file = Path(engine.url.database or "")
+    # A sealed file stays sealed, and where there is no room it is read itself.
+    with engine.connect() as connection:
+        raw: Any = connection.connection.driver_connection
+        copied = type(raw) is sqlite3.Connection and file.is_file()
+        if not copied or shutil.disk_usage(file.parent).free < 2 * file.stat().st_size:
+            connection.close()
+            yield engine
+            return
+        number, name = tempfile.mkstemp(prefix=".backup-", dir=file.parent)
+        os.close(number)
+        try:
+            with contextlib.closing(sqlite3.connect(name)) as copy:
+                raw.backup(copy)
+            # Immutable: nothing else opens it, and no log is made beside it.
+            there = sqlite3.connect(f"{Path(name).as_uri()}?immutable=1", uri=True)
+        except BaseException:
+            Path(name).unlink()
+            raise
+    with contextlib.closing(there):
+        if os.name == "posix":  # elsewhere a file that is open cannot be removed
+            Path(name).unlink()
+        still = create_engine("sqlite://", creator=lambda: there, poolclass=StaticPool)
+        yield still
+    Path(name).unlink(missing_ok=True)
 
 
 def tables_of(connection: Connection) -> list[Table]:
