@@ -67,12 +67,12 @@ def test_bad_pools_are_refused_with_row_and_value(
 
 
 def test_plan_says_how_many(run: Run) -> None:
-    """1,799 for five points at epsilon 1; a refusal where masks say nothing."""
+    """1,818 for five points at epsilon 1; a refusal where masks say nothing."""
     spec = "randomized-response:options=2,epsilon=1"
     found = run("plan", spec, "--margin", 0.05, "--json")
-    assert found.json["participants"] == 1799
+    assert found.json["participants"] == 1818
     assert found.json["epsilon_event"] == 1
-    assert "1799" in run("plan", spec, "--margin", 0.05).out
+    assert "1818" in run("plan", spec, "--margin", 0.05).out
     nothing = "randomized-response:options=2,flip_probability=0.5"
     assert run("plan", nothing, "--margin", 0.05).code == 1
 
@@ -137,7 +137,8 @@ def test_plan_says_what_so_many_people_give(run: Run) -> None:
         result = run("plan", spec, "--people", 400, "--json").json
         assert result["participants"] == 400
         both = result["margin_noise"] ** 2 + result["margin_sampling"] ** 2
-        assert result["margin"] ** 2 == pytest.approx(both)
+        # half a person at the far end makes an interval a little wider
+        assert result["margin"] ** 2 == pytest.approx(both, rel=0.04)
         keys.append(set(result) - {"rho"})
     assert keys[0] == keys[1]
 

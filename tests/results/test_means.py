@@ -44,7 +44,8 @@ def test_numbers_have_a_mean() -> None:
     alone = compute(replace_estimator(definition), rows)["questions"][0]["mean"]
     assert alone["value"] == pytest.approx(everything)
     forecast = (sum(noise) + 200 * 10**2) / 200**2
-    assert found["forecast_standard_error"] == pytest.approx(math.sqrt(forecast))
+    # Levels' figures may not differ by more than the bound, and reports are cut in cells.
+    assert found["forecast_standard_error"] == pytest.approx(math.sqrt(forecast), rel=0.02)
 
 
 def replace_estimator(definition: Survey) -> Survey:

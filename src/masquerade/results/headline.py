@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scipy.special import ndtri
 
-from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale
+from masquerade.estimation import Ahead
+from masquerade.results.forecasts import together
 from masquerade.results.question_figures import (
     FEWEST_FOR_HEADLINE,
     WIDEST_HEADLINE,
     Figure,
     Headline,
-    PeopleNeeded,
     QuestionResult,
 )
 from masquerade.results.question_reports import QuestionReports
-from masquerade.surveys import Question
-from masquerade.truth import report_variance
 
 FEW, NOTHING, INTERVAL, ESTIMATE = "few", "nothing", "interval", "estimate"
 SEVERAL, LEVEL = "several", "level"
@@ -27,12 +25,13 @@ SEVERAL, LEVEL = "several", "level"
 #: Most options that a headline names as those of which one is ahead.
 MOST_CONTENDERS = 4
 
-_CONFIDENCE = 0.95
-_SPREAD = 0.25  # standard deviation of answers without a mask, in widths of the range
-
 
 def headline(
-    reports: QuestionReports, labels: Sequence[str], mean: Figure | None, n: int
+    reports: QuestionReports,
+    labels: Sequence[str],
+    mean: Figure | None,
+    found: Ahead | None,
+    n: int,
 ) -> Headline:
     """Return the headline of a question's result: of its mean, else of the option that is ahead.
 
@@ -46,13 +45,11 @@ def headline(
         kind = figure_kind(mean)
         ends = (None, None) if kind == NOTHING else (mean.low, mean.high)
         return Headline(kind, None, mean.shown, *ends)
-    found = reports.ahead()
     if found is None:
         return Headline(NOTHING, None, None, None, None)
     contenders = len(found.statistics)
     if found.named is not None:
-        confidence = 1 - (1 - _CONFIDENCE) / contenders
-        [estimate] = reports.share_figures(found.named).estimates(confidence)
+        [estimate] = reports.share_figures(found.named).estimates(together(contenders))
         figure = Figure.of(estimate, n)
         kind = figure_kind(figure)
         if kind != NOTHING:
@@ -105,56 +102,20 @@ def sentence(question: QuestionResult, *, digits: int | None = None) -> str:
 
 
 def people_needed(
-    figure: Figure | None,
-    n: int,
-    question: Question,
-    offered: Mapping[str, DeviceMechanism],
-    forecast: float,
-) -> PeopleNeeded:
-    """Return how many people would bring a figure's interval to a quarter of the range.
+    figure: Figure | None, n: int, width: float, *, forecast: float, confidence: float
+) -> int | None:
+    """Return how many people would bring a figure's interval to a quarter of its range.
 
-    ``people``: at the levels as they were chosen, from the estimate's own errors or, where these
-    are small already, as planning has it (`forecast`, a standard error); None where what is not
-    known of how levels differ is too much by itself, or nothing is known. ``by_level``: if all were
-    at that level, as planning has it (a share of one half; answers that spread by a quarter of the
-    range).
+    At the levels as they were chosen, from the estimate's own error or, where it is small already,
+    as planning has it (`forecast`, a standard error); None where nothing is known.
     """
-    # the squared standard error of an interval that is a quarter of the range wide, in widths
-    wanted = (WIDEST_HEADLINE / 2 / float(ndtri(0.5 + _CONFIDENCE / 2))) ** 2
-    people = None
-    errors = None if figure is None or figure.value is None else figure.errors
-    if errors is not None:
-        width = range_width(question)
-        by_people, by_masks, by_levels = errors
-        masks = (by_people**2 + by_masks**2) / width**2
-        # More people leave the error of levels as it is, so the other errors get what it leaves.
-        room = wanted - (by_levels / width) ** 2
-        # Reports that are all alike have hardly an error of their own; then planning's counts.
-        own = masks / room if room > 0 else math.inf
-        planned = (forecast / width) ** 2 / wanted
-        factor = own if own > 1 else max(own, planned)
-        people = math.ceil(n * factor) if math.isfinite(factor) else None
-    return PeopleNeeded(
-        people,
-        {
-            name: math.ceil(person_variance(question, mechanism) / wanted)
-            for name, mechanism in offered.items()
-        },
-    )
-
-
-def range_width(question: Question) -> float:
-    """Return the width of the range of a question's headline: 1 for a share."""
-    lattice = question.lattice
-    return 1.0 if lattice is None else float(lattice.high - lattice.low)
-
-
-def person_variance(question: Question, mechanism: DeviceMechanism, *, people: int = 1) -> float:
-    """Return the variance of one person's report, in squared widths of the range."""
-    if not question.labels and not isinstance(mechanism.domain, Scale):
-        return _SPREAD**2  # answers as they are; there may be millions of them
-    parts = report_variance(question, mechanism, people=people)
-    return parts.people + parts.masks
+    if figure is None or figure.standard_error is None:
+        return None
+    # the squared standard error of an interval a quarter of the range wide, in widths
+    wanted = (WIDEST_HEADLINE / 2 / float(ndtri(0.5 + confidence / 2))) ** 2
+    own, planned = ((one / width) ** 2 / wanted for one in (figure.standard_error, forecast))
+    # Reports that are all alike have hardly an error of their own; then planning's counts.
+    return math.ceil(n * (own if own > 1 else max(own, planned)))
 
 
 def whole_percents(shares: Sequence[float], *, digits: int = 0) -> list[float]:

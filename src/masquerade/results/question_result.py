@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from masquerade.estimation import Estimate
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
-from masquerade.results.headline import headline, people_needed, person_variance, range_width
+from masquerade.results.forecasts import (
+    answering_share,
+    masked_forecast,
+    people_for,
+    range_width,
+    together,
+)
+from masquerade.results.headline import headline, people_needed
 from masquerade.results.question_figures import (
+    WIDEST_HEADLINE,
     Figure,
     LevelFigures,
     LevelOption,
@@ -44,13 +51,17 @@ def masked_question(
     """
     sizes = None if pool is None else [float(pool[name]) for name in sent]
     reports = question_reports(question, sent, estimator=estimator, pool=sizes)
+    answering = answering_share(reports, len(question.labels))
     counted = shown_counts({name: one.n for name, one in sent.items()})
     setting = Setting(
         estimator=estimator,
         mechanism="; ".join(dict.fromkeys(str(one.mask) for one in sent.values())),
         n_by_level=counted,
-        forecast=_forecast(question, sent),
-        needed=offered,
+        forecast=_forecast(question, sent, estimator, answering),
+        needed={
+            name: people_for(question, mask, WIDEST_HEADLINE / 2, answering=answering)
+            for name, mask in offered.items()
+        },
         known=known,
     )
     # Neither levels that nobody chose (0) nor those that are withheld (None); one is the whole.
@@ -72,8 +83,8 @@ class Setting:
     n_by_level : mapping of str to int or None
     forecast : float
         Standard error as planning has it.
-    needed : PeopleNeeded or mapping of str to DeviceMechanism
-        As planning has it, or the mechanism of each level that could be chosen.
+    needed : mapping of str to int
+        People at each level that would bring the headline to a quarter of the range.
     known : sequence of float or None
         Shares of a made-up crowd.
     """
@@ -82,7 +93,7 @@ class Setting:
     mechanism: str
     n_by_level: Mapping[str, int | None]
     forecast: float
-    needed: PeopleNeeded | Mapping[str, DeviceMechanism]
+    needed: Mapping[str, int]
     known: Sequence[float] | None
 
 
@@ -103,12 +114,13 @@ def question_result(
     if rated is not None:
         figure = Figure.of(rated.estimates(CONFIDENCE)[0], n, width=width)
         mean = MeanFigures(figure, _known_mean(question, setting.known))
-    top = max(
-        (option.of_answered or option.share for option in options),
-        key=lambda one: -math.inf if one.value is None else one.value,
-        default=None,
-    )
-    first = top if mean is None else mean.mean
+    found = None if mean is not None else reports.ahead()
+    first = None if mean is None else mean.mean
+    confidence = CONFIDENCE
+    if found is not None:
+        top = options[found.candidates[0]]
+        first, confidence = top.of_answered or top.share, together(len(found.statistics))
+    people = people_needed(first, n, width, forecast=setting.forecast, confidence=confidence)
     return QuestionResult(
         id=question.id,
         text=question.text,
@@ -124,10 +136,8 @@ def question_result(
         mean=mean,
         quartiles=quartiles,
         forecast_standard_error=setting.forecast,
-        headline=headline(reports, labels, None if mean is None else mean.mean, n),
-        precision=setting.needed
-        if isinstance(setting.needed, PeopleNeeded)
-        else people_needed(first, n, question, setting.needed, setting.forecast),
+        headline=headline(reports, labels, None if mean is None else mean.mean, found, n),
+        precision=PeopleNeeded(people, setting.needed),
         by_level=tuple(by_level),
     )
 
@@ -185,12 +195,13 @@ def _known_mean(question: Question, known: Sequence[float] | None) -> float | No
     return sum(x * k for x, k in zip(numbers, known, strict=False)) / held if held else None
 
 
-def _forecast(question: Question, sent: Sent) -> float:
+def _forecast(question: Question, sent: Sent, estimator: str, answering: float) -> float:
     """Return the standard error that planning gives for so many people at these levels.
 
-    Before any report is looked at: of a share of one half, or of a mean whose answers spread by a
-    quarter of the range; everybody counts once.
+    Of a share of one half, or of a mean whose answers spread by a quarter of the range, among as
+    many as answered.
     """
-    n = sum(one.n for one in sent.values())
-    total = sum(one.n * person_variance(question, one.mask, people=one.n) for one in sent.values())
-    return range_width(question) * math.sqrt(total) / n
+    masks = {name: one.mask for name, one in sent.items()}
+    people = {name: one.n for name, one in sent.items()}
+    found = masked_forecast(question, masks, people, estimator=estimator, answering=answering)
+    return found.standard_error

@@ -127,7 +127,7 @@ class SummedTicks:
     def _crowds(self) -> tuple[Crowd, ...]:
         return tuple(Crowd.of([self._option(ticked)]) for ticked in self.ticks.values)
 
-    def _option(self, ticked: int) -> TickSums:
+    def _option(self, ticked: float) -> TickSums:
         answered, noise = float(self.people.count), 0.0
         if self.states is not None:
             answered, noise = float(self.states.values[0]), self.states.variance

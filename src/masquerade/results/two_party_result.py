@@ -9,18 +9,15 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from scipy.special import ndtri
-
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.estimation import Crowd, Quantile, quantile, shown_shares
 from masquerade.exact import Micro
-from masquerade.results.headline import range_width
+from masquerade.results.forecasts import answering_share, forecast, split_people_for
 from masquerade.results.labels import labelling_items
 from masquerade.results.question_figures import (
     FEWEST_FOR_HEADLINE,
     WIDEST_HEADLINE,
     Figure,
-    PeopleNeeded,
     QuartileFigure,
     QuestionResult,
 )
@@ -39,11 +36,9 @@ from masquerade.results.typed_result import (
     ResultRules,
     SurveyResult,
 )
-from masquerade.surveys import Question
 from masquerade.surveys.codebook import LABEL_TEMPLATE
 from masquerade.surveys.question_encoding import QUARTERS, Counts, NoisySums
 from masquerade.surveys.survey import RESPONDENT, Survey
-from masquerade.surveys.two_parties import expected_margin
 
 CODEBOOK_FORMAT, CODEBOOK_VERSION = "masquerade-sums", 1
 _NOISE = "discrete-gaussian"
@@ -231,17 +226,15 @@ def _question(
     question, noise, n = survey.questions[place], survey.split_noise, people.count
     encoding = survey.encoding.of(question.id)
     reports = _reports(survey, place, sums, people)
-    # The part of all people who answered, where others were not asked or did not.
-    answers = len(encoding.symbols) - len(encoding.without)
-    others = reports.shares()[answers:] if encoding.without else ()
-    part = min(max(1 - sum(one.value for one in others), 1 / max(n, 1)), 1.0)
-    _, margin = expected_margin(noise, place, question, people=max(round(n * part), 1))
+    part = answering_share(reports, len(encoding.symbols) - len(encoding.without))
+    expected = forecast(survey, place, {TWO_PARTIES: n}, answering=part)
+    needed = split_people_for(survey, place, WIDEST_HEADLINE / 2, answering=part)
     setting = Setting(
         estimator=RESPONDENT,
         mechanism=f"{TWO_PARTIES}:variance={2 * noise.variances[place]}",
         n_by_level={TWO_PARTIES: n},
-        forecast=margin / float(ndtri(0.5 + CONFIDENCE / 2)),
-        needed=_people_needed(survey, place, question, part=part),
+        forecast=expected.standard_error,
+        needed={TWO_PARTIES: needed},
         known=known,
     )
     quartiles = None
@@ -274,22 +267,6 @@ def _quartile(found: Quantile) -> QuartileFigure:
     known = math.isfinite(found.value)
     numbers = (found.value, found.low, found.high) if known else (None, None, None)
     return QuartileFigure(found.share, *numbers)
-
-
-def _people_needed(survey: Survey, place: int, question: Question, *, part: float) -> PeopleNeeded:
-    """Return how many people bring the interval to a quarter of the range, as planning has it.
-
-    `part` is the share of them who answer this question.
-    """
-    wanted = WIDEST_HEADLINE / 2 * range_width(question)
-    low, high = 1, 2**24
-    # The margin falls with the number of people: bisection.
-    while low < high:
-        people = (low + high) // 2
-        margin = expected_margin(survey.split_noise, place, question, people=people)[1]
-        low, high = (low, people) if margin <= wanted else (people + 1, high)
-    people = math.ceil(low / part)
-    return PeopleNeeded(people, {TWO_PARTIES: people})
 
 
 def split_methods(result: SurveyResult) -> list[str]:

@@ -72,7 +72,7 @@ class QuestionSums:
 class NoisySums:
     """The sums of a block, and the variance of the noise on each."""
 
-    values: Sequence[int]
+    values: Sequence[float]
     variance: float
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -178,35 +177,6 @@ def require_origin(address: str) -> None:
         )
     if origin[3] is not None and not 0 < int(origin[3]) < 2**16:
         raise _wrong("helper", address, "a port from 1 to 65535")
-
-
-def expected_margin(
-    noise: SumNoise, place: int, question: Question, *, people: int
-) -> tuple[str, float]:
-    """Return the kind of a question's figure and half of its 95 % interval, before anybody answers.
-
-    Of a share of one half, or of a mean whose answers spread by a quarter of the range.
-    """
-    if people < 1:
-        return "share", math.nan
-    n, variance = people, float(noise.published_variance(place))
-    scores = question.scores
-    low, high = getattr(question, "low", None), getattr(question, "high", None)
-    # A share p has variance p (1 - p) / n, at most 1 / 4 n, and noise of one count.
-    if low is None or high is None:
-        return "share", 1.96 * math.sqrt(0.25 / n + variance / n**2)
-    block = noise.blocks[place]
-    if block.outputs == 1:  # a sum of whole steps
-        step = (float(high) - float(low)) / block.unit
-        # Variance of sum / n: the noise of one sum of whole steps.
-        spread = step**2 * variance / n**2
-    else:
-        width = float(high) - float(low)
-        count = len(scores) if scores else block.outputs
-        # Scores at equal distances around the middle, each with a noisy count.
-        points = [width * (i / max(count - 1, 1) - 0.5) for i in range(count)]
-        spread = variance * sum(x * x for x in points) / n**2
-    return "mean", 1.96 * math.sqrt(((float(high) - float(low)) / 4) ** 2 / n + spread)
 
 
 def _wrong(field: str, value: object, expected: str) -> ParameterError:

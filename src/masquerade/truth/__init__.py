@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
     from masquerade.truth.level_means import LevelMean, level_mean
     from masquerade.truth.level_weights import Combination, Heterogeneity
-    from masquerade.truth.margins import ReportVariance, expected_margin, report_variance
     from masquerade.truth.methods import METHODS, method_named
     from masquerade.truth.numeric import NumericAuto, NumericEstimator
     from masquerade.truth.one_coin import OneCoin
@@ -88,7 +87,6 @@ __all__ = [
     "Plausibility",
     "PosteriorStop",
     "ReportMechanisms",
-    "ReportVariance",
     "Subtypes",
     "TotalStop",
     "TruthDiscovery",
@@ -98,7 +96,6 @@ __all__ = [
     "calibration_table",
     "error_rate",
     "expected_calibration_error",
-    "expected_margin",
     "fleiss_kappa",
     "krippendorff_alpha",
     "level_mean",
@@ -109,7 +106,6 @@ __all__ = [
     "number_plausibility",
     "pairwise_agreement",
     "reliability_intervals",
-    "report_variance",
     "root_mean_squared_error",
     "share_plausibility",
     "shown_shares",

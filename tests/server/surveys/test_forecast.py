@@ -59,11 +59,31 @@ def reports_of(
 
 
 def test_the_result_has_the_intervals_that_were_forecast() -> None:
-    """Of 1100 simulated people at three levels, each within a tenth; a fixed seed."""
+    """The median of five surveys of 1100 people at three levels is within a tenth (fixed seed)."""
     definition = Survey.at_levels(
         title="T", questions=QUESTIONS, levels=tuple(PEOPLE), template="pick"
     )
-    rng = np.random.default_rng(3)
+    rng, found = np.random.default_rng(3), []
+    codebook = Codebook(
+        "aa", definition, definition.content_hash(), known_shares=None, n_by_level=PEOPLE
+    )
+    for _ in range(5):
+        people, levels, reports = made_up(definition, rng)
+        made = SurveyReports.from_rows(codebook, people, levels, reports)
+        choice, rating, number = survey_result(made).to_json()["questions"]
+        # of the option that is named, which holds for all options at once
+        option = choice["options"][0]
+        ends = [
+            (option["simultaneous_low"], option["simultaneous_high"]),
+            *((one["mean"]["low"], one["mean"]["high"]) for one in (rating, number)),
+        ]
+        found.append([(high - low) / 2 for low, high in ends])
+    expected = [one["margin"] for one in margins(definition, PEOPLE)]
+    assert np.median(found, axis=0).tolist() == pytest.approx(expected, rel=0.1)
+
+
+def made_up(definition: Survey, rng: np.random.Generator) -> tuple[list[str], list[str], list[str]]:
+    """Return people, their levels and their reports."""
     people: list[str] = []
     levels: list[str] = []
     reports: list[str] = []
@@ -81,28 +101,15 @@ def test_the_result_has_the_intervals_that_were_forecast() -> None:
         people += [f"{level.name}-{i:04d}" for i in range(n)]
         levels += [level.name] * n
         reports += [json.dumps(list(row)) for row in zip(*columns, strict=True)]
-    codebook = Codebook(
-        "aa",
-        definition,
-        definition.content_hash(),
-        known_shares=None,
-        n_by_level=PEOPLE,
-    )
-    reports_of_all = SurveyReports.from_rows(codebook, people, levels, reports)
-    result = survey_result(reports_of_all).to_json()
-    choice, rating, number = result["questions"]
-    found = [
-        (choice["options"][0]["high"] - choice["options"][0]["low"]) / 2,
-        (rating["mean"]["high"] - rating["mean"]["low"]) / 2,
-        (number["mean"]["high"] - number["mean"]["low"]) / 2,
-    ]
-    expected = [one["margin"] for one in margins(definition, PEOPLE, estimator="eb")]
-    # Planning has shares of one half; with a bound on levels intervals are somewhat wider.
-    assert found == pytest.approx(expected, rel=0.6)
+    return people, levels, reports
 
 
 def test_the_error_falls_as_money_is_spent() -> None:
-    """Each point of the curve costs no more than its budget, and more people know more."""
+    """Each point of the curve costs no more than its budget, and more people know more.
+
+    People at levels that hide more come last. The figure is of them too then, so the margin may
+    rise by a twentieth as they come.
+    """
     document = changed(
         TEMPLATES["pick"].document(), {"plan": {"prices": {"high": 1, "medium": 2, "low": 4}}}
     )
@@ -110,7 +117,8 @@ def test_the_error_falls_as_money_is_spent() -> None:
     assert len(points) == 8
     for before, after in itertools.pairwise(points):
         assert before["cost"] <= after["cost"]
-        assert before["margin"] >= after["margin"]
+        assert 1.05 * before["margin"] >= after["margin"]
+    assert points[0]["margin"] > 1.5 * points[-1]["margin"]
 
 
 RATE = survey_of(TEMPLATES["rate"].document())

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from masquerade.results.forecasts import forecast
 from masquerade.server.parties.helper_tasks import HelperTask
 from masquerade.server.parties.near_copies import NearCopy
 from masquerade.surveys import Question
 from masquerade.surveys.question import NOT_SAID
 from masquerade.surveys.question_encoding import ON_COUNTS
 from masquerade.surveys.survey import Survey
-from masquerade.surveys.two_parties import expected_margin
 
 
 def task_view(
@@ -33,11 +33,9 @@ def task_view(
     end = datetime.fromtimestamp(split.terms.expires, UTC).date()
     noise = survey.split_noise
     promise = noise.guarantee()
-    margins = [
-        expected_margin(noise, place, question, people=task.people)
-        for place, question in enumerate(survey.questions)
-    ]
-    shares = [width for kind, width in margins if kind == "share"]
+    everybody = {level.name: task.people for level in survey.levels}
+    expected = [forecast(survey, place, everybody) for place in range(len(survey.questions))]
+    shares = [one.margin for one in expected if one.kind == "share"]
     assert survey.two_parties is not None
     encoding = survey.encoding
     tables = len(survey.questions)

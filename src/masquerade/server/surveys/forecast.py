@@ -15,7 +15,6 @@ from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.surveys.document import Document, Issue
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
-from masquerade.surveys.two_parties import expected_margin as two_party_margin
 
 if TYPE_CHECKING:
     from masquerade.selection import LevelOffer
@@ -64,7 +63,7 @@ def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any
             }
             for level in survey.levels
         ],
-        "questions": margins(survey, chosen, estimator=document.estimator),
+        "questions": margins(survey, chosen),
     }
 
 
@@ -102,40 +101,19 @@ def error_by_cost(
     return found
 
 
-def margins(survey: Survey, people: Mapping[str, int], *, estimator: str) -> list[dict[str, Any]]:
-    """Return how wide the 95 % interval of each question's estimate will be."""
-    from masquerade.truth.margins import expected_margin, report_variance
+def margins(survey: Survey, people: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return half the interval that each question's headline will have."""
+    from masquerade.results.forecasts import forecast as expected
 
-    if survey.two_parties is not None:
-        return _split_margins(survey, sum(people.values()))
     found = []
     for place, question in enumerate(survey.questions):
-        masks = {level.name: level.mechanisms[place] for level in survey.levels}
-        kind = report_variance(question, next(iter(masks.values()))).kind
-        margin = expected_margin(question, masks, people, estimator=estimator)
+        one = expected(survey, place, people)
         found.append(
             {
                 "id": question.id,
-                "kind": kind,
-                "margin": None if math.isnan(margin) else round(margin, 6),
-                "unit": getattr(question, "unit", "points" if kind == "mean" else "share"),
-            }
-        )
-    return found
-
-
-def _split_margins(survey: Survey, people: int) -> list[dict[str, Any]]:
-    """Return `margins` of a survey between two parties."""
-    found = []
-    for place, question in enumerate(survey.questions):
-        kind, margin = two_party_margin(survey.split_noise, place, question, people=people)
-        unit = getattr(question, "unit", "points" if kind == "mean" else "share")
-        found.append(
-            {
-                "id": question.id,
-                "kind": kind,
-                "margin": None if math.isnan(margin) else round(margin, 6),
-                "unit": unit,
+                "kind": one.kind,
+                "margin": None if math.isnan(one.margin) else round(one.margin, 6),
+                "unit": getattr(question, "unit", "points" if one.kind == "mean" else "share"),
             }
         )
     return found
@@ -160,15 +138,15 @@ def offers_of(
     survey: Survey, expected: Mapping[str, int], prices: Mapping[str, int], caps: Caps
 ) -> list[LevelOffer]:
     """Return the people at each level, as a selection sees them."""
+    from masquerade.results.forecasts import mask_variance
     from masquerade.selection import LevelOffer
-    from masquerade.truth.margins import report_variance
 
     found = []
     for offered in survey.levels:
         # Noise of two parties is on the sums, whoever answers: nobody's report is noisier.
         masks = offered.mechanisms if survey.two_parties is None else ()
         noise = [
-            report_variance(question, mask).masks
+            mask_variance(question, mask)
             for question, mask in zip(survey.questions, masks, strict=False)
         ] or [0.0]
         found.append(

@@ -1,0 +1,337 @@
+"""The interval of a question's headline, expected before anybody answers.
+
+Reports are expected of answers as they may be: of the option that is ahead, half of the people have
+it, which is the worst case without a mask; ratings and numbers spread by a quarter of their range.
+The interval is then that of the result itself, by the same core: of the mean, or of the option that
+is ahead, which holds for all options at once, and of those who are asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from masquerade.errors import ParameterError
+from masquerade.estimation import Crowd, Figures, Table
+from masquerade.estimation.expected import (
+    SPREAD,
+    expected_counts,
+    expected_figure,
+    expected_numbers,
+    half_width,
+    shares_around,
+)
+from masquerade.estimation.figures import CONFIDENCE
+from masquerade.exact.arrays import Floats
+from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism, DiscreteGaussian
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
+from masquerade.mechanisms.lattice import Lattice
+from masquerade.results.question_reports import BOUNDS, QuestionReports
+from masquerade.results.sum_reports import SummedPeople, summed_reports
+from masquerade.surveys import Question
+from masquerade.surveys.question_encoding import Counts as CountedAnswers
+from masquerade.surveys.question_encoding import NoisySums, Total
+from masquerade.surveys.survey import DEFAULT_ESTIMATOR, Survey
+
+MEAN, SHARE = "mean", "share"
+
+_MOST_PEOPLE = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The expected precision of a question's headline.
+
+    Attributes
+    ----------
+    kind : str
+        ``"mean"`` of ratings and numbers, ``"share"`` of an option.
+    margin : float
+        Half the interval that the headline will have, in the question's own unit; of a share, 0.05
+        is five points of a percentage.
+    standard_error : float
+    mask_variance : float
+        Of the masks on one report, in squared widths of the range.
+    """
+
+    kind: str
+    margin: float
+    standard_error: float
+    mask_variance: float = 0.0
+
+
+def forecast(
+    survey: Survey, place: int, people: Mapping[str, int], *, answering: float | None = None
+) -> Forecast:
+    """Return the expected precision of a question's headline.
+
+    Parameters
+    ----------
+    survey : Survey
+    place : int
+        Of the question.
+    people : mapping of str to int
+        How many people there are at each level.
+    answering : float, optional
+        Share of them who answer the question; by default those whom a condition lets see it, if all
+        answers to the earlier question are equally frequent.
+
+    Returns
+    -------
+    Forecast
+        With NaN where nobody is asked.
+
+    Examples
+    --------
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
+    >>> round(forecast(survey, 0, {"low": 400}).margin, 3)
+    0.079
+    """
+    question = survey.questions[place]
+    part = asked_share(survey, place) if answering is None else answering
+    if survey.two_parties is not None:
+        return _split_forecast(survey, place, sum(people.values()), part)
+    masks = {level.name: level.mechanisms[place] for level in survey.levels}
+    return masked_forecast(question, masks, people, estimator=survey.estimator, answering=part)
+
+
+def masked_forecast(
+    question: Question,
+    masks: Mapping[str, DeviceMechanism],
+    people: Mapping[str, int],
+    *,
+    estimator: str = DEFAULT_ESTIMATOR,
+    answering: float = 1.0,
+) -> Forecast:
+    """Return the expected precision of a question that is masked at each level by a mechanism."""
+    groups = tuple((masks[name], count) for name, count in people.items() if count > 0)
+    return _masked_forecast(_Shape.of(question), groups, BOUNDS[estimator], answering)
+
+
+def mask_variance(question: Question, mask: DeviceMechanism) -> float:
+    """Return the variance of the mask on one report to a question, in squared widths."""
+    return masked_forecast(question, {"": mask}, {"": 1000}).mask_variance
+
+
+def people_for(
+    question: Question, mask: DeviceMechanism, margin: float, *, answering: float = 1.0
+) -> int:
+    """Return how many people with one mask give a headline's interval of plus or minus `margin`.
+
+    `margin` is in widths of the range; `answering` is the share of people who answer.
+    """
+    return _masked_people_for(_Shape.of(question), mask, margin, answering)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """All of a question that a forecast depends on, so that questions alike are computed once."""
+
+    options: int
+    scores: tuple[float, ...] | None
+    lattice: Lattice | None
+
+    @classmethod
+    def of(cls, question: Question) -> _Shape:
+        return cls(len(question.labels), question.scores, question.lattice)
+
+    @property
+    def kind(self) -> str:
+        return SHARE if self.scores is None and self.options else MEAN
+
+    @property
+    def width(self) -> float:
+        return 1.0 if self.lattice is None else float(self.lattice.high - self.lattice.low)
+
+
+_Groups = tuple[tuple[DeviceMechanism, int], ...]
+
+
+@lru_cache(maxsize=4096)
+def _masked_forecast(shape: _Shape, groups: _Groups, bound: float, answering: float) -> Forecast:
+    if not groups:
+        return Forecast(shape.kind, math.nan, math.nan)
+    figures, confidence = _masked_figures(shape, groups, bound, answering)
+    n = sum(count for _, count in groups)
+    mask = float(figures.masks[0]) * n / shape.width**2
+    return Forecast(shape.kind, half_width(figures, confidence), _standard_error(figures), mask)
+
+
+@lru_cache(maxsize=4096)
+def _masked_people_for(
+    shape: _Shape, mask: DeviceMechanism, margin: float, answering: float
+) -> int:
+    def half(people: int) -> float:
+        return _masked_forecast(shape, ((mask, people),), 0.0, answering).margin / shape.width
+
+    return _people_for(half, margin)
+
+
+def split_people_for(survey: Survey, place: int, margin: float, *, answering: float) -> int:
+    """Return how many people bring the interval of a question of two parties to a margin."""
+    width = range_width(survey.questions[place])
+
+    def half(people: int) -> float:
+        return _split_forecast(survey, place, people, answering).margin / width
+
+    return _people_for(half, margin)
+
+
+def range_width(question: Question) -> float:
+    """Return the width of the range of a question's headline: 1 for a share."""
+    return _Shape.of(question).width
+
+
+def asked_share(survey: Survey, place: int) -> float:
+    """Return the share of people who see a question if earlier answers are equally frequent."""
+    conditions = survey.conditions
+    condition = conditions[place] if conditions else None
+    if condition is None:
+        return 1.0
+    earlier = [question.id for question in survey.questions].index(condition.question)
+    answers = len(survey.questions[earlier].labels)
+    return asked_share(survey, earlier) * len(set(condition.answers)) / answers
+
+
+def answering_share(reports: QuestionReports, options: int) -> float:
+    """Return the share of people who answered, for forecasts: hundredths, at least one."""
+    others = sum(one.value for one in reports.shares()[options:])
+    return min(max(round(1 - others, 2), 0.01), 1.0)
+
+
+def headline_figures(reports: QuestionReports, options: int) -> tuple[Figures, float]:
+    """Return the figure of a headline and its confidence: a mean, or the first of the options."""
+    mean = reports.mean_figures()
+    if mean is not None:
+        return mean, CONFIDENCE
+    return reports.share_figures(0), together(options)
+
+
+def together(options: int) -> float:
+    """Return the confidence of each interval of options that all hold at once (Bonferroni)."""
+    return 1 - (1 - CONFIDENCE) / options
+
+
+def _masked_figures(
+    shape: _Shape, groups: _Groups, bound: float, answering: float
+) -> tuple[Figures, float]:
+    domains, options = {type(mask.domain) for mask, _ in groups}, shape.options
+    if Sets in domains:
+        return _ticks(groups, options, bound, answering), together(options)
+    if Scale in domains or not options:
+        return _numbers(shape, groups, bound), CONFIDENCE
+    expected = []
+    for mask, count in groups:
+        if not isinstance(mask, CategoricalMechanism) or float(mask.signal) <= 0:
+            raise ParameterError(f"reports of {mask} say nothing; no number is enough.")
+        held = np.zeros(mask.symbols)
+        held[:options] = answering * _held(shape.scores, options)
+        held[options:] = (1 - answering) / max(mask.symbols - options, 1)
+        expected.append(expected_counts(count, held / held.sum(), mask))
+    crowd = Crowd.of(expected, bound=bound)
+    scores = shape.scores
+    low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))
+    score, whole = np.zeros(crowd.symbols), np.zeros(crowd.symbols)
+    score[:options], whole[:options] = np.eye(1, options) if scores is None else scores, 1.0
+    among = None if crowd.symbols == options else whole
+    found = expected_figure(crowd, score, among, low=low, high=high)
+    return found, together(options) if scores is None else CONFIDENCE
+
+
+def _held(scores: tuple[float, ...] | None, options: int) -> Floats:
+    """Return expected shares of answers: around the middle of scores, or half for the first."""
+    if scores is not None:
+        low, high = min(scores), max(scores)
+        return shares_around(list(scores), (low + high) / 2, SPREAD * (high - low))
+    held = np.full(options, 0.5 / max(options - 1, 1))
+    held[0] = 0.5
+    return held
+
+
+def _ticks(groups: _Groups, options: int, bound: float, answering: float) -> Figures:
+    counts, pairs = [], []
+    for mask, count in groups:
+        assert isinstance(mask, BitwiseResponse)
+        ticked = 0.5 * answering
+        bit = mask.bit
+        counts.append(expected_counts(count, [1 - ticked, ticked], bit))
+        other, signal = float(bit.other_probability), float(bit.signal)
+        # cells: neither, "no answer", ticked, both, which cannot be
+        held = np.array([[answering - ticked, 1 - answering], [ticked, 0.0]])
+        channel = np.full((2, 2), other) + signal * np.eye(2)
+        pairs.append(Table.of(count * channel @ held @ channel.T, bit, bit))
+    first = groups[0][0]
+    assert isinstance(first, BitwiseResponse)
+    if first.bits == options:
+        return expected_figure(Crowd.of(counts, bound=bound), [0.0, 1.0])
+    return expected_figure(Crowd.of(pairs, bound=bound), [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0])
+
+
+def _numbers(shape: _Shape, groups: _Groups, bound: float) -> Figures:
+    lattice = shape.lattice
+    assert lattice is not None
+    low, high = float(lattice.low), float(lattice.high)
+    expected = [
+        expected_numbers(count, low, high, mask if isinstance(mask, DiscreteGaussian) else None)
+        for mask, count in groups
+    ]
+    return expected_figure(Crowd.of(expected, bound=bound), [1.0])
+
+
+def _split_forecast(survey: Survey, place: int, people: int, answering: float) -> Forecast:
+    """Return the expected precision of a question between two parties."""
+    question = survey.questions[place]
+    encoding = survey.encoding.of(question.id)
+    variances = survey.split_noise.variances
+    variance = float(2 * variances[place])
+    if people < 1:
+        return Forecast(_Shape.of(question).kind, math.nan, math.nan)
+    others = len(encoding.without)
+    answering = answering if others else 1.0
+    rest = [people * (1 - answering) / max(others, 1)] * others
+    values: Sequence[float]
+    states = None
+    options = encoding.answers
+    if isinstance(encoding, Total):
+        values = [people * (encoding.lattice.points - 1) / 2]
+    elif isinstance(encoding, CountedAnswers):
+        held = _held(encoding.scores, options)
+        values = [*(people * answering * held), *rest]
+    else:
+        options = len(encoding.counted)
+        values = [people * answering / 2] * options
+        if encoding.states:
+            at = len(survey.questions) + len(survey.encoding.cross)
+            at += list(survey.encoding.states).index(question.id)
+            states = NoisySums([people * answering, *rest], float(2 * variances[at]))
+    reports = summed_reports(encoding, NoisySums(values, variance), states, SummedPeople(people))
+    figures, confidence = headline_figures(reports, options)
+    return Forecast(
+        _Shape.of(question).kind, half_width(figures, confidence), _standard_error(figures)
+    )
+
+
+def _standard_error(figures: Figures) -> float:
+    return math.sqrt(float(figures.sampling[0] + figures.masks[0]))
+
+
+def _people_for(half: Callable[[int], float], margin: float) -> int:
+    """Return about the least number of people for a margin, which falls with their root."""
+    people = 100.0
+    for _ in range(8):
+        # an interval that the range cuts says nothing of the number
+        found = half(max(round(people), 1))
+        after = people * min(max((found / margin) ** 2, 1e-3), 1e3)
+        if found >= 0.45:
+            after = people * 16
+        if after > _MOST_PEOPLE or abs(after / people - 1) < 1e-3:
+            break
+        people = after
+    return math.ceil(people)
