@@ -224,7 +224,7 @@ def _decision(
             }
             for offer in offers
         ],
-        "questions": margins(survey, total, estimator=document.estimator),
+        "questions": margins(survey, total),
         "why": _why(policy, alpha, selection, paid=paid),
         "applied": selection.apply,
     }
