@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from masquerade.results.forecasts import forecast
 from masquerade.server.parties.helper_tasks import HelperTask
 from masquerade.server.parties.near_copies import NearCopy
 from masquerade.surveys import Question
@@ -29,6 +28,8 @@ def task_view(
     `leaders` gives the name of each leader by its id; `copies` are nearly equal surveys that
     were approved before.
     """
+    from masquerade.results.forecasts import forecast  # dear to load
+
     survey, split = task.survey, task.split
     end = datetime.fromtimestamp(split.terms.expires, UTC).date()
     noise = survey.split_noise
