@@ -29,6 +29,7 @@ from masquerade.results.forecasts import (
     people_for,
 )
 from masquerade.results.question_reports import question_reports
+from masquerade.results.reports import SentReports
 from masquerade.results.two_party_result import split_result
 from masquerade.selection import participants_needed
 from masquerade.surveys import Choice, Number, Question, Rating, SeveralOf, ShowIf
@@ -93,7 +94,8 @@ def test_a_forecast_is_the_margin_of_the_headline(place: int, people: Mapping[st
         for level in survey.levels:
             mask = level.mechanisms[place]
             codes = answers_of(question, people[level.name], answering, rng)
-            sent[level.name] = (reports_of(mask, codes, rng), mask)
+            found = reports_of(mask, codes, rng)
+            sent[level.name] = SentReports(*np.unique(found, return_counts=True), mask)
         reports = question_reports(question, sent, estimator=survey.estimator)
         margins.append(half_width(*headline_figures(reports, len(question.labels))))
     assert np.median(margins) == pytest.approx(expected.margin, rel=0.1)
