@@ -19,7 +19,7 @@ from masquerade.exact.arrays import Flags, Floats, on_simplex
 
 
 def share_estimates(
-    counts: Sequence[int], *, variance: float, design: Design, among: ArrayLike | None = None
+    counts: Sequence[float], *, variance: float, design: Design, among: ArrayLike | None = None
 ) -> list[SumEstimate]:
     """Return the share of each option of a question with exactly one answer.
 
@@ -63,7 +63,7 @@ def share_estimates(
 
 
 def top_probability(
-    counts: Sequence[int],
+    counts: Sequence[float],
     *,
     variance: float,
     design: Design,
@@ -116,7 +116,7 @@ def top_probability(
 
 
 def mean_estimate(
-    counts: Sequence[int],
+    counts: Sequence[float],
     scores: Sequence[float],
     *,
     variance: float,
@@ -159,11 +159,11 @@ def mean_estimate(
 
 
 def bit_estimates(
-    counts: Sequence[int],
+    counts: Sequence[float],
     *,
     variance: float,
     design: Design,
-    among: tuple[int, float] | None = None,
+    among: tuple[float, float] | None = None,
 ) -> list[SumEstimate]:
     """Return the share of each option of a question with several answers.
 
@@ -223,7 +223,7 @@ class Quantile(Result):
 
 
 def quantile_estimate(
-    counts: Sequence[int],
+    counts: Sequence[float],
     ends: Sequence[tuple[float, float]],
     share: float,
     *,
@@ -306,7 +306,7 @@ def _isotonic(values: Floats) -> Floats:
 
 
 def mean_of_sum(
-    total: int, *, low: float, step: float, largest: int, variance: float, design: Design
+    total: float, *, low: float, step: float, largest: int, variance: float, design: Design
 ) -> SumEstimate:
     """Return the mean of numbers ``low + step * k``, k from 0 to `largest`, from the sum of all k.
 
@@ -333,7 +333,7 @@ def mean_of_sum(
 
 
 def _whole(
-    counts: Sequence[int], among: ArrayLike | None, design: Design
+    counts: Sequence[float], among: ArrayLike | None, design: Design
 ) -> tuple[Floats, Flags, float]:
     """Return counts, which of them are the whole, and its size: exact where it is everybody."""
     held = np.asarray(counts, dtype=np.float64)
