@@ -91,7 +91,7 @@ beside:
 
 # Apart from .venv, for its packages are older. The server and the browser are tested with new ones.
 LOWEST := .venv-lowest
-LIBRARY := $(addprefix tests/,exact accounting aggregate answers mechanisms preference release results \
+LIBRARY := $(addprefix tests/,exact accounting aggregate analysis answers estimation mechanisms preference release results \
   selection surveys truth cli test_exports.py test_errors.py test_simulate.py)
 test-lowest:
 	$(UV) venv --quiet --clear --python $(PYTHON) $(LOWEST)

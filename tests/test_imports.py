@@ -27,6 +27,7 @@ ROOMS = (
     ("preference",),
     ("release",),
     ("results",),
+    ("analysis",),
     ("datasets", "simulate"),
     ("server",),
     ("client",),

@@ -6,9 +6,10 @@ something. `mechanisms`: on the person's device the answer becomes a report; onl
 two parties who see only sums. `estimation`: every figure of people's answers
 has its interval from one core. `selection`: whom to ask, and how many. Reports come together as
 claims, and these become what is so (`truth`), what is wanted (`preference`), what may be published
-(`release`) and the result of a survey (`results`), with intervals and the bill. `datasets` and
-`simulate` try all of it on public and made-up crowds; `server`, `client` and `cli` are where people
-meet it. Each room knows itself and the rooms before it. Rooms load when first used.
+(`release`) and the result of a survey (`results`), with intervals and the bill; `analysis` says who
+and why, through the same masks. `datasets` and `simulate` try all of it on public and made-up
+crowds; `server`, `client` and `cli` are where people meet it. Each room knows itself and the rooms
+before it. Rooms load when first used.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from masquerade import (
         accounting,
         aggregate,
+        analysis,
         answers,
         client,
         datasets,
@@ -52,6 +54,7 @@ __all__ = [
     "__version__",
     "accounting",
     "aggregate",
+    "analysis",
     "answers",
     "client",
     "datasets",

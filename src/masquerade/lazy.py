@@ -37,6 +37,7 @@ EXTRAS = {
     "distributed": "dask",
     "joserfc": "sso",
     "matplotlib": "plots",
+    "formulaic": "analysis",
     "openpyxl": "sheets",
     "pooch": "datasets",
     "psycopg": "postgres",

@@ -27,7 +27,7 @@ _FORMAT = "masquerade-result-1"
 #: Rooms whose classes a file may name.
 _ROOMS = (
     *("exact", "answers", "mechanisms", "accounting", "aggregate", "estimation", "surveys"),
-    *("selection", "truth", "preference", "release", "results", "datasets", "simulate"),
+    *("selection", "truth", "preference", "release", "results", "analysis", "datasets", "simulate"),
 )
 
 

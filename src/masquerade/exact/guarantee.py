@@ -16,7 +16,7 @@ PERSONS = ("worker", "voter", "user")
 HARDLY_PRIVATE = 20
 UNITS = (*PERSONS, "answer", "record", "choice", "claim")
 TRUST = ("local", "two-parties", "aggregator", "collector", "secure-sum", "everyone")
-STATUSES = ("proven", "none")
+STATUSES = ("proven", "assumed", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class Guarantee:
         ``"collector"`` and ``"secure-sum"`` from everyone who sees the result alone;
         ``"everyone"`` protects from nobody.
     status : str
-        ``"proven"`` or ``"none"``.
+        ``"proven"``; ``"assumed"`` where it holds if people keep to a design that nobody checks;
+        or ``"none"``.
     rho_event, rho_user : Micro, optional
         Zero-concentrated loss of one changed answer and of all, where the mechanism is accounted
         for in rho; such amounts add over answers, and no delta goes with them.
@@ -79,7 +80,7 @@ class Guarantee:
     delta: Fraction = Fraction(0)
     unit: str = "worker"
     trust: str = "local"
-    status: Literal["proven", "none"] = "proven"
+    status: Literal["proven", "assumed", "none"] = "proven"
     rho_event: Micro | None = None
     rho_user: Micro | None = None
     neighbours: str = ""

@@ -16,6 +16,7 @@ from masquerade.lazy import lazy_room
 if TYPE_CHECKING:
     from masquerade.mechanisms.bitwise_response import BitwiseResponse
     from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
+    from masquerade.mechanisms.classical_designs import ClassicalDesign
     from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
     from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
     from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
@@ -34,6 +35,7 @@ __all__ = [
     "BitwiseResponse",
     "CategoricalMechanism",
     "Channel",
+    "ClassicalDesign",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "FlipMixture",
