@@ -34,6 +34,12 @@ class Predictions(Result):
         From 1.
     answer : tuple of str
     value, low, high : tuple of float
+
+    Examples
+    --------
+    >>> found = Predictions((1, 1), ("no", "yes"), (0.7, 0.3), (0.6, 0.2), (0.8, 0.4))
+    >>> found.to_arrow().num_rows
+    2
     """
 
     row: tuple[int, ...]
@@ -54,6 +60,12 @@ class Effects(Result):
     answer : tuple of str
     value, error, low, high : tuple of float
         Of a step from 0 to 1 for columns of 0 and 1, else of a small step, a unit.
+
+    Examples
+    --------
+    >>> found = Effects(("age",), ("yes",), (0.01,), (0.004,), (0.002,), (0.018,))
+    >>> found.to_arrow().column_names
+    ['name', 'answer', 'value', 'error', 'low', 'high']
     """
 
     name: tuple[str, ...]

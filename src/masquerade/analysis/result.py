@@ -50,6 +50,12 @@ class Term(Result):
         Whether Holm's order over all slopes tells it from 0.
     said_low, said_high : float or None
         Ends of the interval at the level of its step in that order.
+
+    Examples
+    --------
+    >>> term = Term("age", estimate=0.5, low=-2.0, high=3.0)
+    >>> term.width, term.shown
+    (5.0, None)
     """
 
     name: str
@@ -90,6 +96,11 @@ class Naive(Result):
     name : str
     answer : str or None
     estimate : float
+
+    Examples
+    --------
+    >>> Naive("age", None, 0.2).estimate
+    0.2
     """
 
     name: str
@@ -106,6 +117,11 @@ class Ratio(Result):
     statistic : float
     degrees : int
     probability : float
+
+    Examples
+    --------
+    >>> Ratio(12.28, 1, 0.0005).degrees
+    1
     """
 
     statistic: float
