@@ -52,17 +52,14 @@ def golden_crowd() -> dict[str, Any]:
         odds = np.exp([0, -0.3 + 0.6 * g + 0.8 * b, 0.2 + 0.5 * x + 0.7 * (a - 1)])
         y = numbers.pick(odds / odds.sum())
         rows.append((g, x, a, b, y, *(numbers.pick(row) for row in (three[a], two[b], three[y]))))
-    g, x, a, b, y, ra, rb, ry = zip(*rows, strict=True)
+    names = ("g", "x", "a", "b", "y", "ra", "rb", "ry")
+    found = {
+        name: np.array(part) for name, part in zip(names, zip(*rows, strict=True), strict=True)
+    }
     number = np.arange(600)
-    return {
-        "g": np.array(g),
-        "x": np.array(x),
-        "a": np.array(a) - 1,
-        "b": np.array(b),
-        "second": (np.array(y) == 2).astype(int),
-        "ra": np.array(ra),
-        "rb": np.array(rb),
-        "ry": np.array(ry),
+    return found | {
+        "a": found["a"] - 1,
+        "second": (found["y"] == 2).astype(int),
         "weight": 1 + (number % 3) / 2,
         "cluster": number // 5,
     }
