@@ -20,12 +20,14 @@ import secrets
 import sys
 import tempfile
 import time
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
+from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import insert
 
 from card import Cards, sized
@@ -66,7 +68,7 @@ def main() -> None:
 
 def fill(url: str, people: int, asked: tuple[Question, ...] = QUESTIONS) -> SurveyRecord:
     """Return a closed survey with made-up reports of so many people."""
-    services = Services.open(url)
+    services = Services.open(url, rewrites=False)
     definition = Survey.at_levels(
         title="Exports", questions=asked, levels=("high", "medium", "low")
     )
@@ -95,11 +97,14 @@ def fill(url: str, people: int, asked: tuple[Question, ...] = QUESTIONS) -> Surv
                 }
                 for row in np.stack(columns, axis=1).tolist()
             ]
-        with services.engine.execution_options(write=True).begin() as connection:
-            connection.execute(insert(PARTICIPATION), rows)
+        services.transactions.write(partial(_insert, rows=rows))
     survey = services.surveys.close(survey)
     services.close()
     return survey
+
+
+def _insert(connection: DatabaseConnection, *, rows: list[dict[str, Any]]) -> None:
+    connection.execute(insert(PARTICIPATION), rows)
 
 
 def compute(url: str, survey: SurveyRecord, first: SurveyRecord) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -26,7 +26,7 @@ from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.accounts.openid import Provider
 from masquerade.server.db.seals import Seals
 from masquerade.server.http.limit_table import LimitTable
-from masquerade.server.http.logs import fields
+from masquerade.server.http.logs import Repeats, database_cause, fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
 from masquerade.server.http.pages import STATIC, render
 from masquerade.server.http.problem import (
@@ -40,6 +40,7 @@ from masquerade.server.http.problem import (
 from masquerade.server.http.rate_limit import Attempts, Beginnings, RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecondPartyPages, SecurityHeaders
 from masquerade.server.http.write_slots import WriteQueue, WriteSlots
+from masquerade.server.operations.gauges import readings
 from masquerade.server.routes import (
     accounts,
     app_shell,
@@ -75,6 +76,8 @@ _AFTER_MIDNIGHT_SECONDS = 60
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _DELIVERY_SECONDS = _ADDING_SECONDS = 5
 _PLACES_SECONDS = 60
+_READING_SECONDS = 5
+_REPEATS = Repeats()
 
 # One tree for all applications of a process. Routes are tried in order, so the ones that are asked
 # for most come first.
@@ -154,12 +157,19 @@ def create_app(
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         alone: list[Coroutine[Any, Any, None]] = []
         if sweeps:
+            add_up = partial(services.aggregation.run, patiently=True)
             alone = [
                 _run_daily(services, metrics),
-                _free_places(services),
-                _deliver(sender),
-                _add_up(services),
+                _repeat("held places wait", services.held_places.look, _PLACES_SECONDS),
+                _repeat("webhooks wait", sender.deliver, _DELIVERY_SECONDS),
+                _repeat("adding up waits", add_up, _ADDING_SECONDS),
             ]
+            if metrics is not None:
+                look = partial(readings, services.transactions, settings.sqlite_file)
+                gauges = partial(_read_gauges, metrics, look)
+                alone.append(_repeat("gauges wait", gauges, _READING_SECONDS))
+        if metrics is not None:
+            alone.append(_read_queue(metrics, app.state.writes))
         tasks = [asyncio.create_task(one) for one in alone]
         yield
         # A cancelled task leaves its thread running, so these are told to end by themselves.
@@ -230,7 +240,7 @@ async def _run_daily(services: Services, metrics: Metrics | None) -> None:
             summary = await asyncio.to_thread(services.daily_jobs.run)
             await asyncio.to_thread(services.webhooks.forget_old)
         except SQLAlchemyError as error:  # the database is away; the next sweep finds the same
-            _LOGGER.warning("the daily sweep failed: %s", type(error).__qualname__)
+            _warn("the daily sweep failed", error)
             if metrics is not None:
                 metrics.sweep_failed()
         else:
@@ -244,34 +254,34 @@ async def _run_daily(services: Services, metrics: Metrics | None) -> None:
         await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
 
 
-async def _free_places(services: Services) -> None:
-    """Free places that were held for too long, every minute."""
+async def _repeat(what: str, work: Callable[[], object], seconds: float) -> None:
+    """Do something again and again, in a thread; `what` is logged where the database is away."""
     while True:
         try:
-            await asyncio.to_thread(services.held_places.look)
-        except SQLAlchemyError as error:  # the database is away; the places are still there
-            _LOGGER.warning("held places wait: %s", type(error).__qualname__)
-        await asyncio.sleep(_PLACES_SECONDS)
+            await asyncio.to_thread(work)
+        except SQLAlchemyError as error:  # what waits is still there
+            _warn(what, error)
+        await asyncio.sleep(seconds)
 
 
-async def _deliver(sender: Sender) -> None:
-    """Send the waiting messages of webhooks, every few seconds."""
+def _read_gauges(metrics: Metrics, look: Callable[[], dict[str, float]]) -> None:
+    metrics.read(look())
+
+
+async def _read_queue(metrics: Metrics, queue: WriteQueue) -> None:
+    """Tell how many writes of this process wait, and for how long."""
     while True:
-        try:
-            await asyncio.to_thread(sender.deliver)
-        except SQLAlchemyError as error:  # the database is away; what waits is still there
-            _LOGGER.warning("webhooks wait: %s", type(error).__qualname__)
-        await asyncio.sleep(_DELIVERY_SECONDS)
+        waits = {"writes_waiting": queue.waiting, "write_wait_seconds": queue.oldest_wait()}
+        metrics.read({f"masquerade_{name}": value for name, value in waits.items()})
+        await asyncio.sleep(_READING_SECONDS)
 
 
-async def _add_up(services: Services) -> None:
-    """Add up closed surveys with their helpers, every few seconds."""
-    while True:
-        try:
-            await asyncio.to_thread(services.aggregation.run, patiently=True)
-        except SQLAlchemyError as error:  # the database is away; what waits is still there
-            _LOGGER.warning("adding up waits: %s", type(error).__qualname__)
-        await asyncio.sleep(_ADDING_SECONDS)
+def _warn(what: str, error: SQLAlchemyError) -> None:
+    """Log an error of the database by its name, once a minute for each cause."""
+    cause = database_cause(error) or type(error).__qualname__
+    count = _REPEATS.due(f"{what} {cause}")
+    if count is not None:
+        _LOGGER.warning("%s: %s", what, cause, extra=fields(cause=cause, count=count))
 
 
 def _provider(settings: Settings) -> Provider | None:

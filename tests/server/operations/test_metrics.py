@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import text
+from sqlalchemy import Connection, insert, text, update
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.server.devices import Phone
 from tests.surveys.small_surveys import define
 
-from masquerade.server import Services
+from masquerade.server import Services, Settings
+from masquerade.server.db.desk_tables import WEBHOOK
 from masquerade.server.db.engine import connect, migrate
-from masquerade.server.http.metrics import Metrics
+from masquerade.server.db.party_tables import BOUND, SPLIT_TASK
+from masquerade.server.db.tables import CLOSED, FIRST_TEAM, SURVEY
+from masquerade.server.http.metrics import GAUGES, Metrics
+from masquerade.server.http.write_slots import WriteQueue
+from masquerade.server.operations.gauges import readings
 from masquerade.server.routes.health import not_ready
+from masquerade.server.webhooks.deliveries import ENDED, record
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers
 
+LAST_SWEEP = "masquerade_last_sweep_timestamp_seconds"
+RULES = Path(__file__).parents[3] / "docs/how-to/alerts.yml"
 Counts = dict[tuple[str, ...], float]
 
 
@@ -101,6 +112,103 @@ def test_open_metrics(live_server: LiveServers) -> None:
     server = live_server(metrics="open")
     headers = {"X-Forwarded-For": "203.0.113.9"}
     assert httpx.get(f"{server.url}/metrics", headers=headers).status_code == 200
+
+
+def gauges_of(server: LiveServer) -> dict[str, float]:
+    """Return the gauges that a server shows."""
+    return {name: value for name in GAUGES for value in counts(server, name).values()}
+
+
+def test_what_waits_and_how_large_it_is(live_server: LiveServers) -> None:
+    """Writes, helpers and webhooks that wait, sizes, and when the last sweep was done."""
+    server = live_server(metrics="local")
+    wait_until("the sweep is not told", lambda: gauges_of(server).get(LAST_SWEEP))
+    found = gauges_of(server)
+    assert set(found) == set(GAUGES)
+    assert abs(found[LAST_SWEEP] - time.time()) < PATIENCE_SECONDS
+    waiting = ("writes_waiting", "helper_tasks_waiting", "webhooks_waiting", "unordered_seconds")
+    assert [found[f"masquerade_{name}"] for name in waiting] == [0] * 4
+    wait_until("sizes are not read", lambda: gauges_of(server)["masquerade_database_bytes"] > 0)
+    assert counts(server, "masquerade_processes_begun_total") == {(): 1}
+
+
+@pytest.mark.both_databases
+def test_what_waits_is_counted(services: Services) -> None:
+    """A message that is not delivered, and a closed survey that its helper has not added up."""
+    file = Settings(services.engine.url.render_as_string(hide_password=False)).sqlite_file
+    before = readings(services.transactions, file)
+    assert set(before) <= set(GAUGES)
+    assert before["masquerade_webhooks_waiting"] == before["masquerade_helper_tasks_waiting"] == 0
+    assert before["masquerade_database_bytes"] > 0
+    survey = services.surveys.open_survey(define())
+    team = FIRST_TEAM
+    hook = {"id": "a" * 32, "team": team, "url": "https://x", "events": [], "day": "2026-03-14"}
+    task = {
+        "id": "b" * 64,
+        "survey": survey.token,
+        "helper": "c" * 32,
+        "configuration": "",
+        "terms": "",
+        "state": BOUND,
+        "public_key": "",
+        "day": "2026-03-14",
+    }
+
+    def write(connection: Connection) -> None:
+        connection.execute(insert(WEBHOOK), hook)
+        record(connection, "a" * 32, ENDED, "one", "2026-03-14", survey.token, {})
+        connection.execute(insert(SPLIT_TASK), task)
+
+    services.transactions.write(write)
+    open_ = readings(services.transactions, file)
+    assert open_["masquerade_helper_tasks_waiting"] == 0  # people may still send
+    services.transactions.write(lambda c: c.execute(update(SURVEY).values(state=CLOSED)) and None)
+    services.transactions.rewrite()
+    found = readings(services.transactions, file)
+    assert found["masquerade_webhooks_waiting"] == found["masquerade_helper_tasks_waiting"] == 1
+    assert found["masquerade_rewriting_seconds"] > 0
+    assert found["masquerade_unordered_seconds"] == 0
+
+
+def test_the_oldest_wait_is_that_of_whoever_came_first() -> None:
+    """Of those who wait for a turn; turns that nobody leaves count too."""
+    moment = [0.0]
+
+    async def run() -> list[tuple[int, float]]:
+        queue = WriteQueue(slots=1, patience=PATIENCE_SECONDS, now=lambda: moment[0])
+        assert await queue.enter()
+        seen = [(queue.waiting, queue.oldest_wait())]
+        late = []
+        for moment[0] in (2.0, 3.0):
+            late.append(asyncio.create_task(queue.enter()))
+            await asyncio.sleep(0)
+        moment[0] = 7.0
+        seen.append((queue.waiting, queue.oldest_wait()))
+        for one in late:
+            queue.leave()
+            assert await one
+        seen.append((queue.waiting, queue.oldest_wait()))
+        return seen
+
+    # The turn has been taken since 0.
+    assert asyncio.run(run()) == [(0, 0.0), (2, 7.0), (0, 0.0)]
+
+
+def test_alert_rules_name_what_is_there() -> None:
+    """Every metric of the rules is shown by a server, and each rule says what to do."""
+    yaml = pytest.importorskip("yaml")
+    [group] = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    metrics = Metrics()
+    metrics.sweep(released=0, raised=0)
+    metrics.request("GET", "/", 500, 0.1)
+    shown = metrics.text().decode()
+    named = set()
+    for rule in group["rules"]:
+        assert rule["annotations"]["summary"].endswith(".")
+        named.update(re.findall(r"masquerade_[a-z_]+", rule["expr"]))
+    assert {name for name in named if f"\n{name}" not in shown} == set()
+    # Sizes alone are no reason to wake anybody; the free disk is seen from outside.
+    assert {*GAUGES} - named == {"masquerade_writes_waiting", "masquerade_database_bytes"}
 
 
 def test_sweeps_are_counted() -> None:

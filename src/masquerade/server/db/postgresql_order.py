@@ -84,6 +84,8 @@ class PostgresqlOrder:
         self._thread: threading.Thread | None = None
         self._since: float | None = None
         self._obstacle = ""
+        #: Seconds that the last rewriting took.
+        self.took = 0.0
 
     def rewrite(self) -> Future[bool]:
         """Have all rows rewritten; tell whether they are, else it is tried again every minute."""
@@ -97,10 +99,14 @@ class PostgresqlOrder:
             self._jobs.put(done)
         return done
 
+    def late_seconds(self) -> float:
+        """Return for how long a rewriting that was asked for could not be done; 0 where none is."""
+        since = self._since
+        return 0.0 if since is None or not self._obstacle else self._clock() - since
+
     def overdue(self) -> str | None:
         """Return why a rewriting that was asked for is not done for long; None where not."""
-        since = self._since
-        if since is None or not self._obstacle or self._clock() - since < OVERDUE_SECONDS:
+        if self.late_seconds() < OVERDUE_SECONDS:
             return None
         return f"rows have lain in the order of arrival for long: {self._obstacle}"
 
@@ -126,8 +132,9 @@ class PostgresqlOrder:
 
     def _attempt(self) -> bool:
         # From the first attempt that fails; later failures do not begin the hour anew.
+        begin = self._clock()
         if self._since is None:
-            self._since = self._clock()
+            self._since = begin
         try:
             left = rewrite_tables(self._engine)
         except Exception as error:  # also where no connection is free; this thread must live on
@@ -143,7 +150,7 @@ class PostgresqlOrder:
             return False
         if self._obstacle:
             _LOGGER.warning("the database is rewritten again")
-        self._since, self._obstacle = None, ""
+        self._since, self._obstacle, self.took = None, "", self._clock() - begin
         return True
 
 

@@ -85,6 +85,8 @@ class SqliteOrder:
         self._since: float | None = None
         self._told: float | None = None
         self._obstacle = ""
+        #: Seconds that the last rewriting took.
+        self.took = 0.0
 
     def changed(self) -> None:
         """Note that something was committed."""
@@ -126,7 +128,7 @@ class SqliteOrder:
             self._next = end + max(LOOK_SECONDS, pause)
             self._tell()
             return False
-        self._next = end + pause
+        self._next, self.took = end + pause, end - begin
         if whole:
             self._asked = False
         if self._told is not None:
@@ -139,10 +141,14 @@ class SqliteOrder:
         self._next = 0.0
         self.attempt()
 
+    def late_seconds(self) -> float:
+        """Return for how long a rewriting that is due could not be done; 0 where none is late."""
+        since = self._since
+        return 0.0 if since is None or not self._obstacle else self._clock() - since
+
     def overdue(self) -> str | None:
         """Return why rows have lain in the order of arrival for too long; None where not."""
-        since = self._since
-        if since is None or not self._obstacle or self._clock() - since < OVERDUE_SECONDS:
+        if self.late_seconds() < OVERDUE_SECONDS:
             return None
         return f"rows have lain in the order of arrival for long: {self._obstacle}"
 

@@ -116,6 +116,14 @@ class Transactions:
         """Return why rows have lain in the order of arrival for too long; None where not."""
         return self._order.overdue()
 
+    def rewriting_seconds(self) -> float:
+        """Return how long the last rewriting took; 0 where there was none."""
+        return self._order.took
+
+    def unordered_seconds(self) -> float:
+        """Return for how long a rewriting that is due could not be done; 0 where none is late."""
+        return self._order.late_seconds()
+
     def close(self) -> None:
         """Finish the waiting transactions and close all connections."""
         # First what waits is committed, then the other thread ends; only then no one needs the

@@ -8,12 +8,29 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Where the processes of one server put their counts, so that each can tell those of all.
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
+#: Gauges by name, with their meaning and how those of several processes are put together.
+GAUGES: dict[str, tuple[str, Literal["livesum", "livemax"]]] = {
+    "masquerade_writes_waiting": ("Requests that wait for their turn to write.", "livesum"),
+    "masquerade_write_wait_seconds": ("Seconds that the oldest of them has waited.", "livemax"),
+    "masquerade_database_bytes": ("Size of the database.", "livemax"),
+    "masquerade_database_log_bytes": ("Size of SQLite's write-ahead log.", "livemax"),
+    "masquerade_rewriting_seconds": ("Seconds that the last rewriting took.", "livemax"),
+    "masquerade_unordered_seconds": (
+        "Seconds for which a rewriting that is due could not be done; 0 where none is late.",
+        "livemax",
+    ),
+    "masquerade_last_sweep_timestamp_seconds": ("When the last sweep was done.", "livemax"),
+    "masquerade_helper_tasks_waiting": ("Closed surveys that wait for a helper.", "livemax"),
+    "masquerade_webhooks_waiting": ("Messages of webhooks that are not delivered.", "livemax"),
+}
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -28,6 +45,7 @@ class Metrics:
         from prometheus_client import (
             CollectorRegistry,
             Counter,
+            Gauge,
             Histogram,
             disable_created_metrics,
         )
@@ -52,6 +70,12 @@ class Metrics:
             "masquerade_reservations_released", "Reservations that a sweep gave back.", **of
         )
         self._raised = Counter("masquerade_caps_raised", "Caps that a sweep let begin.", **of)
+        self._gauges = {
+            name: Gauge(name, says, multiprocess_mode=mode, **of)
+            for name, (says, mode) in GAUGES.items()
+        }
+        # Those of processes that died stay, so what is above the number of workers was a restart.
+        Counter("masquerade_processes_begun", "Processes that have begun to serve.", **of).inc()
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -65,12 +89,18 @@ class Metrics:
     def sweep(self, *, released: int, raised: int) -> None:
         """Count the daily jobs, with the reservations they gave back and the caps they raised."""
         self._sweeps.labels("done").inc()
+        self.read({"masquerade_last_sweep_timestamp_seconds": time.time()})
         self._released.inc(released)
         self._raised.inc(raised)
 
     def sweep_failed(self) -> None:
         """Count daily jobs that failed."""
         self._sweeps.labels("failed").inc()
+
+    def read(self, readings: Mapping[str, float]) -> None:
+        """Set gauges."""
+        for name, value in readings.items():
+            self._gauges[name].set(value)
 
     def text(self) -> bytes:
         """Return all counts, those of the other processes of this server too."""
@@ -82,6 +112,14 @@ class Metrics:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+def forget_process(number: int) -> None:
+    """Forget the gauges of a process that died; its counts stay."""
+    if os.environ.get(FOLDER_VARIABLE):
+        from prometheus_client.multiprocess import mark_process_dead
+
+        mark_process_dead(number)  # type: ignore[no-untyped-call]
 
 
 class RequestMetrics:

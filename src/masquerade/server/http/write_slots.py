@@ -39,19 +39,21 @@ class WriteQueue:
         self._patience = patience
         self._now = now
         self._progress = now()
-        self.waiting = 0
+        # When each that waits began, oldest first.
+        self._waiting: dict[object, float] = {}
 
     async def enter(self) -> bool:
         """Wait for a turn; return False where none comes in time, or too many wait."""
         if self.waiting >= MOST_WAITING:
             return False
-        self.waiting += 1
+        mark = object()
+        self._waiting[mark] = self._now()
         try:
             await asyncio.wait_for(self._turns.acquire(), self._patience)
         except TimeoutError:
             return False
         finally:
-            self.waiting -= 1
+            del self._waiting[mark]
         self._progress = self._now()
         return True
 
@@ -59,6 +61,17 @@ class WriteQueue:
         """End a turn."""
         self._progress = self._now()
         self._turns.release()
+
+    @property
+    def waiting(self) -> int:
+        """Number of requests that wait for a turn."""
+        return len(self._waiting)
+
+    def oldest_wait(self) -> float:
+        """Return for how long the first of them has waited, or all turns are stuck."""
+        first = next(iter(self._waiting.values()), None)
+        waited = 0.0 if first is None else self._now() - first
+        return max(waited, self.stuck_seconds())
 
     def stuck_seconds(self) -> float:
         """Return for how long all turns were taken without a change; 0 where one is free."""

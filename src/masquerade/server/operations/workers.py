@@ -25,7 +25,7 @@ from masquerade.server.db.engine import connect
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import configure, described, fields
-from masquerade.server.http.metrics import FOLDER_VARIABLE
+from masquerade.server.http.metrics import FOLDER_VARIABLE, forget_process
 from masquerade.server.settings import Settings
 
 _LOGGER = logging.getLogger(__name__)
@@ -134,6 +134,7 @@ class Workers:
             if not self._ending and not worker.process.is_alive():
                 del self._workers[number]
                 worker.process.join()
+                forget_process(worker.process.pid or 0)
                 told = fields(worker=number, exit_code=worker.process.exitcode)
                 _LOGGER.warning("a worker died and is replaced", extra=told)
                 # Whoever dies again and again is given longer and longer pauses.
