@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.accounting.charges import compared, random_list
 
-from masquerade.accounting import Caps, Loss, composed, what_a_cap_buys
+from masquerade.accounting import Caps, what_a_cap_buys
 from masquerade.accounting.allowance import answers_allowed
 from masquerade.errors import ParameterError
 from masquerade.exact import MICRO, Micro
-from masquerade.exact.arrays import Floats
-from masquerade.exact.loss import no_loss, tail
-from masquerade.exact.pairs import KnownPair, LaplacePair, NoisePair, Pair, ResponsePair
+from masquerade.exact.pairs import KnownPair, NoisePair, ResponsePair
 
-MILLION = Fraction(1, 10**6)
 NUMBER = NoisePair.of_number(4, Fraction(144))
 
 
@@ -60,137 +58,25 @@ def test_surveys_that_reached_beyond_their_cap_are_refused() -> None:
     assert not Caps().admits(three.loss * 3)
 
 
-def losses_of(pair: Pair) -> list[tuple[float, float]]:
-    """Return the losses of a pair with their probabilities; what is cut is an infinite loss."""
-    points = pair.points()
-    assert points is not None
-    kept = points.probability > 1e-16
-    found = list(zip(points.loss[kept].tolist(), points.probability[kept].tolist(), strict=True))
-    return [*found, (math.inf, float(points.probability[~kept].sum()) + points.beyond)]
+@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.exhaustive)])
+def test_random_lists_are_never_below_another_accountant(count: int) -> None:
+    """Epsilon, divergences, delta at the cap and tails of fixed lists beside dp-accounting.
 
-
-def worst_delta(cap: int, menu: list[Pair], *, step: float) -> float:
-    """Return at most the delta that somebody reaches who chooses charges on the way.
-
-    Dynamic programme over all admissible multisets, from the last choice to the first. Losses are
-    split between two points of a grid so that both worlds keep their probabilities, which only
-    makes them easier to tell: an upper bound.
+    Its figures are rounded down, so that ours are never below. benchmarks/accountant.py compares
+    10,000 lists.
     """
-    caps = Caps(Micro(cap * MICRO), MILLION)
-    reach = int((cap + 12) / step)
-    grid = np.arange(-reach, reach + 1) * step
-    gain = np.maximum(0.0, -np.expm1(np.minimum(cap - grid, 0.0)))
-    kernels = []
-    for pair in menu:
-        kernel: dict[int, float] = defaultdict(float)
-        lost = 0.0
-        for loss, chance in losses_of(pair):
-            if math.isinf(loss):
-                lost += chance
-                continue
-            below = math.floor(loss / step)
-            rest = min(max(loss - below * step, 0.0), step)
-            up = math.expm1(-rest) / math.expm1(-step)
-            kernel[below] += chance * (1 - up)
-            kernel[below + 1] += chance * up
-        kernels.append((sorted(kernel.items()), lost))
-
-    def loss_of(counts: tuple[int, ...]) -> Loss:
-        return sum((pair.loss * n for pair, n in zip(menu, counts, strict=True)), no_loss())
-
-    seen: dict[tuple[int, ...], Floats] = {}
-
-    def value(counts: tuple[int, ...]) -> Floats:
-        if counts in seen:
-            return seen[counts]
-        best: Floats = gain.copy()
-        for place, (kernel, lost) in enumerate(kernels):
-            after = tuple(n + (i == place) for i, n in enumerate(counts))
-            if not caps.admits(loss_of(after)):
-                continue
-            later = value(after)
-            # beyond the grid above everything is lost, below it nothing more than at its end
-            padded = np.concatenate([np.full(2 * reach, later[0]), later, np.ones(2 * reach)])
-            moved = np.full_like(later, lost)
-            for shift, chance in kernel:
-                start = 2 * reach + max(-2 * reach, min(2 * reach, shift))
-                moved += chance * padded[start : start + len(later)]
-            best = np.maximum(best, moved)
-        seen[counts] = best
-        return best
-
-    return float(value((0,) * len(menu))[reach])
-
-
-@pytest.mark.parametrize(
-    ("cap", "menu"),
-    [
-        (6, [NUMBER]),
-        (
-            6,
-            [
-                ResponsePair(3, 1, 2),
-                KnownPair(Micro(1_200_000)),
-                NoisePair.of_number(1, Fraction(2)),
-            ],
-        ),
-        pytest.param(
-            10,
-            [
-                NoisePair.of_number(1, Fraction(2)),
-                KnownPair(Micro(1_200_000)),
-                NoisePair.of_number(4, Fraction(36)),
-            ],
-            marks=pytest.mark.exhaustive,
-        ),
-        (6, [NoisePair.of_number(1, Fraction(10)), KnownPair(Micro(2_000_000))]),
-    ],
-)
-def test_exact_no_adversary_exceeds_a_caps_delta(cap: int, menu: list[Pair]) -> None:
-    """Whoever chooses each charge after seeing all before reaches at most the cap's delta."""
-    assert worst_delta(cap, menu, step=0.02) <= 1.0e-6
-
-
-def random_lists(count: int, seed: int) -> list[tuple[int, list[Pair]]]:
-    """Return caps and lists of charges that fill them."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(count):
-        cap = int(rng.choice((3, 6, 10)))
-        caps, charges, loss = Caps(Micro(cap * MICRO), MILLION), [], no_loss()
-        pool: list[Pair] = [
-            NoisePair.of_number(4, Fraction(int(rng.integers(30, 300)))),
-            ResponsePair(int(rng.integers(2, 9)), 1, int(rng.integers(2, 6))),
-            KnownPair(Micro(int(rng.integers(100_000, 1_500_000)))),
-            LaplacePair(4, Fraction(int(rng.integers(2, 12)))),
-        ]
-        for _ in range(200):
-            pair = pool[int(rng.integers(len(pool)))]
-            if not caps.admits(loss + pair.loss):
-                break
-            charges.append(pair)
-            loss += pair.loss
-        found.append((cap, charges))
-    return found
-
-
-@pytest.mark.parametrize("count", [50, pytest.param(1_000, marks=pytest.mark.exhaustive)])
-def test_fixed_lists_never_exceed_a_caps_delta(count: int) -> None:
-    """Filled to their cap, random lists have at most its delta; their tail bounds the quantile."""
-    ratios = []
-    for cap, charges in random_lists(count, 7):
-        if not charges:
-            continue
-        counts = {pair: charges.count(pair) for pair in charges}
-        distribution = composed(counts)
-        assert distribution is not None
-        loss = sum((pair.loss for pair in charges), no_loss())
-        # an epsilon that holds outright needs no delta, and a grid rounds it up
-        assert loss.pure <= cap * MICRO or distribution.delta(float(cap)) <= 1e-6
-        quantile = distribution.quantile(1e-6)
-        ratios.append(tail(loss).epsilon / quantile)
-    assert float(np.median(ratios)) <= 1.1
-    assert max(ratios) <= 1.25
+    pld: Any = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    lists = [random_list(seed) for seed in range(count)]
+    found = [compared(caps, charges, pld) for caps, charges in lists if charges]
+    assert len(found) >= 0.9 * count
+    assert max(one.below for one in found) <= 0
+    assert max(one.orders for one in found) <= 0
+    assert max(one.delta for one in found) <= 1
+    assert max(one.exceeded for one in found) <= 1
+    assert float(np.median([one.tail for one in found])) <= 1.1
+    noisy = [one.tail for one in found if one.exceeded]
+    assert float(np.median(noisy)) <= 1.1
+    assert max(noisy) <= 1.25
 
 
 def test_what_a_charge_of_one_kind_is_allowed() -> None:
