@@ -303,4 +303,11 @@ def test_options_seen_in_answers_and_lists_of_hidden_tasks_are_asked_for(
     )
     assert "--tasks FILE" in run(*hidden).err
     assert "--workers FILE" in run(*hidden, "--tasks", tasks).err
-    assert run(*hidden, "--tasks", tasks, "--workers", workers).json["reports"] == 9
+    found = run(*hidden, "--tasks", tasks, "--workers", workers).json
+    assert found["reports"] == 9
+    assumed = found["guarantee"]["assumptions"]
+    assert any("which tasks were answered is protected" in one for one in assumed)
+    assert not any("may be seen" in one for one in assumed)
+    shown = [*hidden[:-2], "assigned", "--json"]
+    assumed = run(*shown, "--tasks", tasks, "--workers", workers).json["guarantee"]["assumptions"]
+    assert "which tasks a person answered may be seen; what was answered is protected" in assumed

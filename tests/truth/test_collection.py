@@ -376,3 +376,19 @@ def test_a_mask_that_is_drawn_once_a_person_is_not_assigned_in_batches() -> None
     collection = Collection(tasks=["a", "b"], options=["no", "yes"], mechanism=mask)
     with pytest.raises(ParameterError, match="masked anew in each"):
         collection.next_tasks("x")
+
+
+def test_a_mask_that_is_drawn_once_a_person_is_not_drawn_again_in_a_later_batch() -> None:
+    """A person's second batch behind a two-layer mask is refused, somebody else's is taken.
+
+    Twenty answers in one draw cost 13.147 here, in twenty draws 20.
+    """
+    mask = TwoLayer(2, low=0, high="0.5379")
+    collection = Collection(tasks=["a", "b", "c"], options=["no", "yes"], mechanism=mask)
+    collection.partial_fit(batch("a x yes", "b x no"))
+    for rows in (("c x yes",), ("a y yes", "c x yes")):
+        with pytest.raises(ParameterError, match=rf"row {len(rows)}: worker 'x' .* earlier batch"):
+            collection.partial_fit(batch(*rows))
+    assert len(collection.partial_fit(batch("c y yes", "a z no")).claims_) == 4
+    apart = Collection(tasks=["a", "b"], options=["no", "yes"], mechanism=MASK)
+    assert len(apart.partial_fit(batch("a x yes")).partial_fit(batch("b x no")).claims_) == 2

@@ -106,7 +106,8 @@ def randomize(
         tasks=None if tasks is None else read_column(tasks, "task"),
         workers=None if workers is None else read_column(workers, "worker"),
     )
-    reports = chosen.randomize(table, presence=cast("Presence | None", presence))
+    shown = cast("Presence | None", presence)
+    reports = chosen.randomize(table, presence=shown)
     # In the order of names: that of CLAIMS may follow the answers, and would show them.
     masked = reports.to_arrow()
     keys = [("task", "ascending"), ("worker", "ascending")]
@@ -116,7 +117,7 @@ def randomize(
     result = {
         "reports": len(reports),
         "mechanism": str(chosen),
-        "guarantee": chosen.guarantee(answers=answers).to_json(),
+        "guarantee": chosen.guarantee_with(shown, answers=answers).to_json(),
         "out": str(out),
     }
     show(result, as_json=json, title="Reports")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from masquerade.mechanisms.lattice import LatticeMechanism
 
 Presence = Literal["hidden", "assigned"]
+
+#: What is seen of which tasks a person answered, and what is where that is hidden.
+TASKS_SEEN = "which tasks a person answered may be seen; what was answered is protected"
+TASKS_HIDDEN = (
+    "every person reports on every task, so that which tasks were answered is protected as answers "
+    "are; the lists of tasks and of persons are public"
+)
 
 
 class Mechanism(ABC):
@@ -80,6 +88,21 @@ class Mechanism(ABC):
     @abstractmethod
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the exact guarantee of `answers` answers of one person."""
+
+    def guarantee_with(self, presence: Presence | None, *, answers: int = 1) -> Guarantee:
+        """Return the guarantee of reports drawn with a presence; see `with_presence`."""
+        promise = self.guarantee(answers=answers)
+        if presence != "hidden":
+            return promise
+        assumptions = (TASKS_HIDDEN if one == TASKS_SEEN else one for one in promise.assumptions)
+        return replace(promise, assumptions=tuple(assumptions))
+
+    @property
+    def separate(self) -> bool:
+        """Whether each answer is masked by itself, so that a promise holds over several draws."""
+        # computed: answers that are masked separately have the pairs of one, as often as there are
+        alone = {pair: 2 * count for pair, count in self.pairs(answers=1).items()}
+        return self.pairs(answers=2) == alone
 
     def pairs(self, *, answers: int = 1) -> dict[Pair, int]:
         """Return the worst pairs behind the reports of `answers` answers, and how many of each.

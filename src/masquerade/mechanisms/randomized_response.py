@@ -21,7 +21,7 @@ from masquerade.exact.micro import Micro
 from masquerade.exact.number import NumberLike, exact, finite, in_range, whole
 from masquerade.exact.pairs import Pair, ResponsePair
 from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
-from masquerade.mechanisms.mechanism import require_flag
+from masquerade.mechanisms.mechanism import TASKS_SEEN, require_flag
 
 MOST_SYMBOLS = 1 << 20
 _LARGEST_TOTAL = 1 << 62
@@ -29,7 +29,7 @@ _LARGEST_EPSILON = 100  # far beyond ln(2**62), where the loss drawn stops growi
 
 ASSUMPTIONS = (
     "each answer is masked once, on the person's device, with fresh operating-system randomness",
-    "which tasks a person answered may be seen; what was answered is protected",
+    TASKS_SEEN,
 )
 
 

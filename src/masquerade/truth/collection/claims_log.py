@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from masquerade.answers import Claims, Frame
-from masquerade.errors import DuplicateClaim, MixedTypes, ParameterError
+from masquerade.errors import DuplicateClaim, MixedTypes, NoGuarantee, ParameterError
 from masquerade.exact.arrays import Codes, Flags
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, ReportMechanisms, mechanisms_of
@@ -76,6 +76,7 @@ class ClaimsLog:
                 f"task {batch.tasks[batch.task[row]].as_py()!r} in an earlier batch; a second "
                 "report on a task tells more of a person than the promise says. Remove the row."
             )
+        self._require_new(batch, mechanisms, place)
         joined = replace(
             log,
             task=np.concatenate([log.task, batch.task]),
@@ -89,6 +90,24 @@ class ClaimsLog:
             mechanisms=mechanisms,
             mechanism_of=np.concatenate([self.mechanism_of, place]),
         )
+
+    def _require_new(self, batch: Claims, mechanisms: Sequence[Mechanism], place: Codes) -> None:
+        """Refuse reports whose mask was drawn anew by somebody who had drawn it for good."""
+        for number, one in enumerate(self.mechanisms):
+            if _separate(one):
+                continue
+            mine = self.claims.worker[self.mechanism_of == number]
+            before = set(self.claims.workers.take(pa.array(np.unique(mine))).to_pylist())
+            for row in np.flatnonzero(place == number).tolist():
+                worker = batch.workers[batch.worker[row]].as_py()
+                if worker in before:
+                    raise ParameterError(
+                        f"row {row + 1}: worker {worker!r} has answers by {one} in an earlier "
+                        "batch. Its promise is for answers that are masked together with one "
+                        "private number, and a mask drawn anew tells more of a person than it "
+                        "says. Send all answers of a person in one batch, or use a mechanism that "
+                        "masks every answer by itself, such as randomized-response."
+                    )
 
     def answered_by(self, worker: Any) -> Flags:
         """Return which tasks a worker has answered, shape (n_tasks,)."""
@@ -133,6 +152,13 @@ class ClaimsLog:
         # New names behind those before, whose codes stand in claims already.
         codes[new] = len(before) + np.arange(new.sum())
         return pa.concat_arrays([before, more.filter(pa.array(new))]), codes
+
+
+def _separate(mechanism: Mechanism) -> bool:
+    try:
+        return mechanism.separate
+    except NoGuarantee:  # there is no promise that a second draw could break
+        return True
 
 
 def ids_like(ids: pa.Array, kind: pa.DataType, what: str) -> pa.Array:

@@ -98,10 +98,8 @@ def require_assignable(masks: Sequence[Mechanism], *, public_answers: bool) -> N
             "are offered. Mask answers on devices and give the mechanism, or say "
             "public_answers=True (--public-answers) where nothing was promised to anybody."
         )
-    # Computed: answers that are masked separately have the pairs of one, as often as there are.
     for one in masks:
-        alone = {pair: 2 * count for pair, count in one.pairs(answers=1).items()}
-        if one.pairs(answers=2) != alone:
+        if not one.separate:
             raise ParameterError(
                 f"the promise of {one} is for answers that are masked together, and a person who "
                 "is asked in batches is masked anew in each. Use one that masks every answer "
