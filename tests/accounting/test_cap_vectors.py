@@ -99,6 +99,7 @@ def make_caps() -> Iterator[dict[str, Any]]:
             "epsilon": epsilon,
             "clear": caps.clear,
             "room": list(room),
+            "tail": caps.tail().micro,
             "totals": [[*one, admitted(caps, *one)] for one in rng.sample(totals, 12)],
         }
 

@@ -106,7 +106,7 @@ def test_what_says_nothing_and_what_says_all() -> None:
     assert "nearly for certain" in power_in_words(pure_loss(Micro(30_000_000)))
     assert "near certainty" in risk_in_words(pure_loss(Micro(30_000_000)))
     with pytest.raises(ParameterError):
-        risk_in_words(no_loss(), prior=Fraction(1))
+        risk_in_words(no_loss(), priors=[Fraction(1)])
 
 
 def test_an_epsilon_at_a_delta_says_nothing_of_a_belief() -> None:

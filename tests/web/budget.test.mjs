@@ -17,7 +17,7 @@ import {
 import * as made from "../../src/masquerade/server/web/static/mechanisms/loss.js";
 import { ORDERS, epsilonOfOrders, tail } from "../../src/masquerade/server/web/static/mechanisms/loss.js";
 import { lossesOf, lossesOfSums } from "../../src/masquerade/server/web/static/mechanisms/losses.js";
-import { roomOf } from "../../src/masquerade/server/web/static/mechanisms/room.js";
+import { roomOf, tailOfCap } from "../../src/masquerade/server/web/static/mechanisms/room.js";
 
 const all = (amount) => ORDERS.map(() => amount);
 const pure = (epsilon, divergence, clear = 0) => ({
@@ -69,10 +69,11 @@ test("what is exactly enough is enough, and one millionth more is not", () => {
 
 test("the library's caps and this device admit the same, at every edge of 205 caps", () => {
   assert.ok(cases.caps.length >= 205);
-  for (const { epsilon, clear, room, totals } of cases.caps) {
+  for (const { epsilon, clear, room, tail: bound, totals } of cases.caps) {
     const caps = { epsilon, clear };
     const { place, divergence, clock } = roomOf(epsilon);
     assert.deepEqual([ORDERS[place], divergence, clock], room, `cap ${epsilon}`);
+    assert.equal(tailOfCap(epsilon), bound, `cap ${epsilon}`);
     for (const [pureSum, sumOfOrder, clockSum, clearSum, admitted] of totals) {
       const total = {
         pure: pureSum, orders: all(sumOfOrder), clock: clockSum, clear: clearSum, user: null,

@@ -87,3 +87,50 @@ test("amounts are rounded up, and what has no limit says so", () => {
   assert.equal(beliefPercent(20), 100);
   assert.equal(beliefPercent("inf"), 100);
 });
+
+test("each sentence on a belief says at least what the loss allows, alike in every language", () => {
+  const digits = (text) => [...text.replace(/1 \S+ 1,000,000/g, "").matchAll(/\d[\d,.]*/g)]
+    .map(([one]) => Number(one.replaceAll(",", "").replace(/\.$/, "")));
+  for (let tail = 0; tail < 15; tail += 0.0137) {
+    const exact = 100 / (1 + Math.exp(-tail));
+    const percent = beliefPercent(tail);
+    assert.ok(percent >= exact - 1e-9 && percent < exact + 1, `${tail}: ${percent}`);
+    for (const code of ["en", "ar"]) {
+      const { levels, parties, settings } = setLanguage(code);
+      for (const say of [levels.belief, levels.beliefTogether, levels.beliefAlone, parties.belief]) {
+        const numbers = digits(say(percent)).filter((one) => one !== 50);
+        assert.deepEqual(numbers, percent === 50 ? [] : [percent], say(percent));
+      }
+      for (const say of [levels.together, settings.capMeans]) {
+        const [factor, ...more] = digits(say(tail));
+        if (Math.exp(tail) > 1e6) assert.equal(factor, undefined, say(tail));
+        else assert.ok(factor >= Math.exp(tail) * (1 - 1e-9) && factor <= Math.exp(tail) + 1, say(tail));
+        assert.deepEqual(more, []);
+      }
+    }
+  }
+  setLanguage("en");
+});
+
+test("a chance of more is a sentence of its own, and delta is nowhere called one", () => {
+  for (const code of ["en", "ar"]) {
+    const said = setLanguage(code);
+    for (const sentence of [said.levels.rarely, said.settings.capMeans(1)]) {
+      assert.match(sentence, /1[^\d]+1,000,000/);
+    }
+    const [, , , delta] = said.ledger.explainText;
+    assert.match(delta, code === "en" ? /not the chance that somebody learns more/ : /وليست احتمال/);
+  }
+  setLanguage("en");
+});
+
+test("what is written from left to right stands apart in a language from right to left", () => {
+  const { ledger, levels } = setLanguage("ar");
+  const sentence = ledger.statement("1.5", "0.000001", "2");
+  assert.match(sentence, /\u2066ε = 1\.5\u2069/);
+  assert.match(sentence, /\u2066δ = 0\.000001\u2069/);
+  for (const say of [levels.belief, levels.beliefTogether, levels.beliefAlone]) {
+    assert.match(say(81.5), /81\.5\s?[%٪]/);
+  }
+  setLanguage("en");
+});

@@ -61,6 +61,7 @@ list and admit nothing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -68,7 +69,7 @@ from masquerade.accounting.room import Room, room_of
 from masquerade.errors import ParameterError
 from masquerade.exact import MICRO, NO_LOSS, Micro
 from masquerade.exact.epsilon_at_delta import DEFAULT_DELTA
-from masquerade.exact.loss import Loss, Whole
+from masquerade.exact.loss import ORDERS, RARE, REPLACE, Loss, Whole, rho_loss, tail
 from masquerade.exact.number import largest_whole, one_of
 
 DEFAULT_CAP = Micro(10 * MICRO)
@@ -176,6 +177,31 @@ class Caps:
             if isinstance(used, int) and (most or not used)
         ]
         return min(shares, default=None)
+
+    def tail(self, *, chance: Fraction = RARE) -> Micro:
+        """Return a bound that the log ratio of two worlds exceeds with at most a chance.
+
+        By all that these caps admit, chosen on the way: the pure epsilons add to at most `epsilon`;
+        or ``e**((a-1)(L - sum D_a))`` is a supermartingale, for the cap's order with sums up to R,
+        and for every order with ``D_a = a B / 2`` of clocks up to B. Which of the last two decides
+        is known at the end only, so that each has half of the chance.
+
+        Examples
+        --------
+        >>> str(Caps(Micro(10_000_000)).tail())
+        '11.389144'
+        """
+        order, divergence, clock = self.room
+        orders = tuple(divergence if a == order else math.inf for a in ORDERS)
+        bounds = [
+            tail(loss, chance=chance / 2)
+            for loss, most in (
+                (Loss(REPLACE, "person", math.inf, orders, math.inf), divergence),
+                (rho_loss(Fraction(clock, 2 * MICRO)), clock),
+            )
+            if most
+        ]
+        return max([self.epsilon, *bounds])
 
     def within(self, other: Caps) -> bool:
         """Return whether no cap here is above the one of `other`."""

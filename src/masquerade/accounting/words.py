@@ -34,8 +34,11 @@ from masquerade.mechanisms import (
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(10, 100))
 
 _NEARLY_ALWAYS = 0.999
-#: After the sentences of everybody who sends masks.
+#: Probabilities of a suspicion for which an ethics board is told how far it can grow.
+SUSPICIONS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
+#: After the sentences of everybody who sends masks, and the same to others.
 AFTER = "after seeing what you send"
+AFTER_A_PERSON = "after seeing what the person sends"
 
 RARELY = f"The chance that what is sent shows more than that is at most 1 in {int(1 / RARE):,}."
 
@@ -90,48 +93,97 @@ def highest_belief(loss: Micro, *, prior: float = 0.5) -> float:
     return prior / (prior + (1 - prior) * math.exp(-loss.epsilon))
 
 
-def power_in_words(loss: Loss) -> str:
+def power_in_words(loss: Loss, *, whom: str = "you", after: str = AFTER) -> str:
     """Return how many of 100 people could be told by their reports, in words.
+
+    Parameters
+    ----------
+    whom : str
+        The person of whom it is said: ``"you"``, or ``"a person"`` to others.
+    after : str
+        What the observer sees, in words.
 
     Examples
     --------
-    >>> power_in_words(pure_loss(Micro(1_000_000)))[-62:]
-    'is right about at most 2.8, 13.6 or 27.2 of 100 who gave them.'
+    >>> power_in_words(pure_loss(Micro(1_000_000)))[-89:]
+    'is right about at most 2.8, 13.6 or 27.2 of 100 who gave them after seeing what you send.'
     """
     powers = [largest_power(float(rate), loss=loss) for rate in RATES]
     if powers[0] >= _NEARLY_ALWAYS:
-        return "Whoever looks at what you send may tell your answers nearly for certain."
+        return f"Somebody may tell the answers of {whom} nearly for certain {after}."
     *first, last = map(_percent, powers)
     rates = [_percent(float(rate)) for rate in RATES]
     return (
-        f"Somebody who guesses that you gave certain answers, and is wrong about "
+        f"Somebody who guesses that {whom} gave certain answers, and is wrong about "
         f"{', '.join(rates[:-1])} or {rates[-1]} of 100 people who gave others, is right about at "
-        f"most {', '.join(first)} or {last} of 100 who gave them."
+        f"most {', '.join(first)} or {last} of 100 who gave them {after}."
     )
 
 
-def risk_in_words(loss: Loss, *, prior: Fraction = Fraction(1, 100), adaptive: bool = False) -> str:
+def risk_in_words(
+    loss: Loss,
+    *,
+    priors: Sequence[Fraction] = (Fraction(1, 100),),
+    adaptive: bool = False,
+    whom: str = "you",
+    after: str = AFTER,
+) -> str:
     """Return the highest probability that a suspicion can reach after a report, in words.
 
     Parameters
     ----------
-    prior : Fraction
-        Probability they held before, above 0 and below 1.
+    priors : sequence of Fraction
+        Probabilities held before, above 0 and below 1.
     adaptive : bool
         Whether what was sent was chosen on the way; see `tail`.
+    whom, after : str
+        As by `power_in_words`.
 
     Examples
     --------
     >>> risk_in_words(pure_loss(Micro(1_000_000)))[42:]
     'you with 1 in 100 can suspect it with at most 1 in 37 after seeing what you send.'
     """
-    in_range(prior, "prior", above=0, below=1)
     bound = tail(loss, adaptive=adaptive)
-    after = highest_belief(bound, prior=float(prior))
-    reached = f"at most {_one_in(after)}" if after < _NEARLY_ALWAYS else "near certainty"
+    reached = []
+    for prior in priors:
+        in_range(prior, "prior", above=0, below=1)
+        belief = highest_belief(bound, prior=float(prior))
+        reached.append(_one_in(belief) if belief < _NEARLY_ALWAYS else "near certainty")
+    most = "" if set(reached) == {"near certainty"} else "at most "
+    before = _one_of([_one_in(float(prior)) for prior in priors])
     return (
-        f"Somebody who suspected certain answers of you with {_one_in(float(prior))} can suspect "
-        f"it with {reached} {AFTER}.{_rarely(loss, bound)}"
+        f"Somebody who suspected certain answers of {whom} with {before} can suspect "
+        f"it with {most}{_one_of(reached)} {after}.{_rarely(loss, bound)}"
+    )
+
+
+def _one_of(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def board_in_words(guarantee: Guarantee, *, after: str = AFTER_A_PERSON) -> tuple[str, ...]:
+    """Return what an ethics board asks of a guarantee, in odds: of guesses and of suspicions.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Of all answers of a person.
+    after : str
+        What the observer sees, in words.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> guesses, suspicions = board_in_words(RandomizedResponse(2, epsilon=1).guarantee())
+    >>> suspicions[-79:]
+    'at most 1 in 368, 1 in 37, 23.2 % or 73.2 % after seeing what the person sends.'
+    """
+    loss = losses_of_guarantee(guarantee)[1]
+    return (
+        power_in_words(loss, whom="a person", after=after),
+        risk_in_words(loss, priors=SUSPICIONS, whom="a person", after=after),
     )
 
 

@@ -31,7 +31,7 @@ def privacy(
     Example: masquerade privacy randomized-response:options=4,epsilon=1 --answers 20
     """
     from masquerade.accounting import explain
-    from masquerade.accounting.words import odds_in_words
+    from masquerade.accounting.words import board_in_words, odds_in_words
     from masquerade.mechanisms import parse_mechanism
 
     mechanism = parse_mechanism(spec)
@@ -42,6 +42,7 @@ def privacy(
         words = explain(guarantee)
         sentences = [odds_in_words([mechanism]), words.one_answer, words.all_answers]
         result["in words"] = "\n".join(dict.fromkeys(filter(None, sentences)))
+        result["for an ethics board"] = "\n".join(board_in_words(guarantee))
     show(result, as_json=json, title="Privacy")
 
 

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from masquerade.accounting import Cost, compose_linked, explain
-from masquerade.accounting.words import blur_in_words, odds_in_words
+from masquerade.accounting.words import blur_in_words, board_in_words, odds_in_words
 from masquerade.errors import InvalidReport, LevelNotAllowed, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.mechanisms import LEVELS, Lattice
@@ -72,6 +72,13 @@ class OfferedLevel:
             "words": words.one_answer,
             "words_all": words.all_answers,
             "blur": blur_in_words(self.mechanisms),
+        }
+
+    def for_board(self) -> dict[str, Any]:
+        """Return what a surveyor and an ethics board ask of the level, in odds."""
+        return {
+            "odds": odds_in_words(self.mechanisms),
+            "board": list(board_in_words(self._guarantee)),
         }
 
     def check_reports(self, reports: Sequence[int]) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from masquerade.accounting import Cost, explain
+from masquerade.accounting.words import board_in_words
 from masquerade.aggregate.noise import TWO_PARTIES, NoiseTerms, SumNoise
 from masquerade.aggregate.survey_circuit import Block, SurveyCircuit
 from masquerade.errors import InvalidReport, ParameterError
@@ -23,6 +24,7 @@ from masquerade.surveys.two_party_encoding import Encoding
 #: Responses below which neither party shows a sum, where a survey does not say more.
 DEFAULT_MINIMUM = 20
 #: What an observer sees, in the words of `explain`.
+SPLIT_ODDS = "What is answered is split in two parts; each alone is pure chance."
 AFTER_SUMS = "after seeing the result and everything that one of the two parties sees"
 _FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 # What the app takes too: no path, user or capital letter, in which readers of addresses differ.
@@ -131,11 +133,16 @@ class SplitLevel(OfferedLevel):
             "name": self.name,
             "mechanisms": list(self._cost.mechanisms),
             **self.price(),
-            "odds": "What you answer is split in two parts; each alone is pure chance.",
+            "odds": SPLIT_ODDS,
             "words": words.one_answer,
             "words_all": words.all_answers,
             "blur": "Nothing is changed in your answers; each party adds noise to the sums.",
         }
+
+    def for_board(self) -> dict[str, Any]:
+        """Return what a surveyor and an ethics board ask of the level, in odds."""
+        board = board_in_words(self.guarantee(), after=AFTER_SUMS)
+        return {"odds": SPLIT_ODDS, "board": list(board)}
 
     def check_reports(self, reports: Sequence[int]) -> None:
         """Refuse reports: nothing but two sealed shares is taken."""

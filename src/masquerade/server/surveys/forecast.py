@@ -60,6 +60,7 @@ def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any
                 "epsilon_user": level.guarantee().epsilon_user.to_json(),
                 "share_of_cap": share_of_cap(level, caps),
                 "percent_of_cap": percent_of_cap(level, caps),
+                **level.for_board(),
             }
             for level in survey.levels
         ],

@@ -126,7 +126,7 @@ function beyondText(losses, { caps, charges }) {
 }
 
 function promise({ losses, clear, mechanisms }, questions) {
-  const { levels: said, amount: shown } = words();
+  const said = words().levels;
   if (clear) return null;
   const { loss, eventLoss } = losses;
   const [all, one] = [tail(loss), tail(eventLoss)];
@@ -134,9 +134,9 @@ function promise({ losses, clear, mechanisms }, questions) {
     said.seen,
     questions > 1 && paragraph(said.belief(beliefPercent(one / 1e6))),
     paragraph((questions > 1 ? said.beliefTogether : said.beliefAlone)(beliefPercent(all / 1e6))),
+    paragraph(said.together(all / 1e6)),
     (all < loss.pure || (questions > 1 && one < eventLoss.pure)) && paragraph(said.rarely),
     oddsOf(mechanisms).map((sentence) => paragraph(sentence)),
-    paragraph(said.together(shown(all / 1e6), all / 1e6), "hint"),
     paragraph(said.own, "hint"),
   );
 }

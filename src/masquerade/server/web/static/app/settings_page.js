@@ -6,6 +6,7 @@ import { element } from "./dom.js";
 import { levelName } from "./level_view.js";
 import { actions, button, card, heading, link, paragraph, reasonOf } from "./components.js";
 import { secretOf, wordsOf } from "./recovery.js";
+import { tailOfCap } from "../mechanisms/room.js";
 import { LANGUAGES, words } from "../words/language.js";
 
 const TOPICS = ["everyday", "personal", "sensitive"];
@@ -100,7 +101,6 @@ export class SettingsPage {
   /** The caps that this device keeps by itself. */
   async #cap() {
     const said = words().settings;
-    const { amount } = words();
     const own = await this.device.ownCaps();
     const epsilon = own.epsilon / 1e6;
     const field = (id, label, value) => [
@@ -116,7 +116,7 @@ export class SettingsPage {
     ];
     return [
       paragraph(said.capText),
-      paragraph(said.capMeans(amount(epsilon), epsilon)),
+      paragraph(said.capMeans(tailOfCap(own.epsilon) / 1e6)),
       element("div", { className: "field" }, field("own-cap", said.capLabel, epsilon)),
       element("div", { className: "field" }, field("own-clear", said.clearLabel, own.clear)),
       paragraph(said.clearText, "hint"),

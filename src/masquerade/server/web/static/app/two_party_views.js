@@ -57,8 +57,8 @@ export function partiesIntro(invitation, { caps, charges }) {
       fold(
         words().levels.seen,
         paragraph(said.belief(beliefPercent(bound / 1e6))),
+        paragraph(words().levels.together(bound / 1e6)),
         paragraph(words().levels.rarely),
-        paragraph(words().levels.together(words().amount(bound / 1e6), bound / 1e6), "hint"),
         paragraph(said.own, "hint"),
       ),
     ),

@@ -120,10 +120,10 @@ export function rhoLoss(rho) {
 
 /**
  * Return a bound, in millionths, that the log ratio of two worlds exceeds with a chance of at most
- * one in a million; exact/loss.py says why.
+ * one in so many `chances`, a million; exact/loss.py says why.
  */
-export function tail({ pure, orders }) {
-  const rare = ln(RARE);
+export function tail({ pure, orders }, chances = RARE) {
+  const rare = ln(chances);
   return Math.min(pure, ...orders.map((amount, place) => amount + rounded(rare, BigInt(ORDERS[place]))));
 }
 

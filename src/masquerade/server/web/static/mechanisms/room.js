@@ -2,7 +2,7 @@
 // accounting/room.py, with the proof in accounting/caps.py. Both give the same whole numbers.
 
 import { ceil } from "./fractions.js";
-import { ORDERS } from "./loss.js";
+import { ORDERS, tail } from "./loss.js";
 import { BITS, GUARD, ln, normalDelta } from "./portable.js";
 
 /** The delta of this app: a millionth. */
@@ -10,6 +10,7 @@ export const DELTA = [1n, 1000000n];
 export const DELTA_NUMBER = 1e-6;
 
 const MILLION = 1000000n;
+const HALVES = 2000000n; // of one in a million
 const LARGEST_EPSILON = 700e6;
 const LEAST_CLOCK = 31250; // 1/32
 const [OF_ORDER, OF_CLOCK] = [2n, 3]; // fifths of delta
@@ -28,6 +29,19 @@ export function roomOf(epsilon, delta = DELTA) {
   const key = `${size} ${delta}`;
   if (!rooms.has(key)) rooms.set(key, room(size, delta));
   return rooms.get(key);
+}
+
+/**
+ * Return a bound, in millionths, that the log ratio of two worlds exceeds with a chance of at most
+ * one in a million, by all that the cap admits, chosen on the way; accounting/caps.py says why.
+ */
+export function tailOfCap(epsilon) {
+  const { place, divergence, clock } = roomOf(epsilon);
+  const orders = ORDERS.map((_, other) => (other === place ? divergence : Infinity));
+  const clocks = ORDERS.map((a) => Math.ceil((a * clock) / 2));
+  const bounds = [[divergence, orders], [clock, clocks]].filter(([most]) => most > 0);
+  // one of the two decides, and it is not known which: each has half of the chance
+  return Math.max(epsilon, ...bounds.map(([, known]) => tail({ pure: Infinity, orders: known }, HALVES)));
 }
 
 function room(size, delta) {
