@@ -42,8 +42,8 @@ def earlier(
     protected: Micro | None = None,
 ) -> Cost:
     """Return a cost as versions before rule 3 wrote it."""
-    amounts = Earlier(user, protected, rho)
-    return Cost.of_earlier(survey, mechanisms, event=event, clear=clear, amounts=amounts)
+    written = Earlier(event, user, clear, protected, rho)
+    return Cost.of_earlier(survey, mechanisms, written)
 
 
 def ledger_of(epsilon: float = 3, *, clear_answers: int = 0) -> Ledger:

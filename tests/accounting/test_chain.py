@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.accounting.ledgers import earlier
+from tests.accounting.ledgers import earlier, ledger_of
 
 from masquerade.accounting import Caps, Charge, Cost, Entry
 from masquerade.accounting.chain import GENESIS, KINDS, PAID, append, total, verify_chain
+from masquerade.accounting.cost import Earlier, amounts_of, cost_of
 from masquerade.errors import BrokenChain, NeighbourMismatch, ParameterError
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 from masquerade.exact.loss import ADD_REMOVE, in_clear, no_loss, pure_loss
@@ -124,7 +125,11 @@ def test_prop_a_change_of_any_field_is_found(charges: list[Charge], data: st.Dat
     elif name in Charge._fields:
         changed = entry._replace(charge=charge._replace(**{name: value}))
     else:
-        cost = replace(charge.cost, **{name: value})
+        cost, written = charge.cost, charge.cost.earlier
+        if written is not None and name in Earlier._fields:
+            cost = Cost.of_earlier(cost.survey, cost.mechanisms, written._replace(**{name: value}))
+        else:
+            cost = replace(cost, **{name: value})
         changed = entry._replace(charge=charge._replace(cost=cost))
     if changed == entry:
         return
@@ -215,3 +220,39 @@ def test_a_cost_is_of_other_answers_of_a_person() -> None:
         with pytest.raises(NeighbourMismatch, match="convert it with as_replace"):
             Cost("s", (), Micro(5), loss)
     assert Cost("s", (), Micro(10), listed.as_replace()).user == Micro(10)
+
+
+AS_IT_IS = "randomized-response:options=2,flip_probability=0"
+MASKED = "randomized-response:options=2,epsilon=1"
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "user", "clear"),
+    [
+        ((AS_IT_IS,), NO_LOSS, 1),
+        ((AS_IT_IS, MASKED, AS_IT_IS), Micro(1_000_000), 2),
+        ((MASKED,), Micro(1_000_000), 0),
+        ((AS_IT_IS,), INFINITE_LOSS, 1),
+        (("of another version", "of another version"), INFINITE_LOSS, 2),
+        ((), INFINITE_LOSS, 1),
+    ],
+)
+def test_an_answer_in_clear_counts_as_one_whatever_an_earlier_version_wrote(
+    mechanisms: tuple[str, ...], user: Micro, clear: int
+) -> None:
+    """What was written, with its hash, stays; what a text sends as it is is counted in clear."""
+    cost = earlier("s", mechanisms, user, user)
+    assert cost.clear == clear
+    assert cost.loss.epsilon == (Micro(1_000_000) if MASKED in mechanisms else NO_LOSS)
+    assert not cost.disclosure
+    written = amounts_of(cost)
+    assert (written["clear"], written["event"]) == (
+        0,
+        "inf" if user == INFINITE_LOSS else user.micro,
+    )
+    assert cost_of("s", mechanisms, written) == cost
+    again = cost_of("s", mechanisms, written)
+    assert again.digest == cost.digest
+    ledger = ledger_of(10, clear_answers=2)
+    ledger.charge("p", "k", cost)
+    assert ledger.balance("p").spent_clear == clear

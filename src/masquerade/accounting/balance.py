@@ -310,7 +310,7 @@ def _possible(charge: Charge, before: Charge | None, balance: Balance) -> bool:
     # only the first entry and adjustments may state caps: else a charge could raise them
     if charge.caps is not None and balance.entries:
         return False
-    if charge.kind in PAID and (charge.kind == "clear_disclosure") != bool(charge.cost.clear):
+    if charge.kind in PAID and (charge.kind == "clear_disclosure") != charge.cost.disclosure:
         return False
     if before is None:
         # what an earlier version admitted, it admitted by a rule that is gone

@@ -26,8 +26,10 @@ class Earlier(NamedTuple):
 
     Attributes
     ----------
-    user : Micro
-        Pure epsilon of all answers together.
+    event, user : Micro
+        Pure epsilon of one changed answer, and of all answers together.
+    clear : int
+        How many answers are in clear.
     protected : Micro or None
         As `user`, of the answers that are not in clear; given where some are.
     rho : Micro or None
@@ -36,7 +38,9 @@ class Earlier(NamedTuple):
         Whether it was written that all noise is Gaussian. It decides nothing.
     """
 
+    event: Micro
     user: Micro
+    clear: int = 0
     protected: Micro | None = None
     rho: Micro | None = None
     gaussian: bool = False
@@ -126,16 +130,21 @@ class Cost:
             orders = ",".join(map(str, self.loss.orders))
             amounts = f"{self.event.micro} {self.loss.pure} {orders} {self.loss.clock}"
             return f"3 {amounts} {self.clear} {texts}"
-        user, protected, rho, gaussian = self.earlier
+        event, user, clear, protected, rho, gaussian = self.earlier
         given = [None if x is None else x.micro for x in (protected, rho)]
-        clear = f"{self.clear} gaussian" if gaussian else f"{self.clear}"
-        return f"{self.event.micro} {user.micro} {given[0]} {given[1]} {clear} {texts}"
+        mark = " gaussian" if gaussian else ""
+        return f"{event.micro} {user.micro} {given[0]} {given[1]} {clear}{mark} {texts}"
+
+    @property
+    def disclosure(self) -> bool:
+        """Whether an entry says that answers are sent in clear, as it was written."""
+        return bool(self.clear if self.earlier is None else self.earlier.clear)
 
     @property
     def plain(self) -> bool:
         """Whether an entry of the earliest form holds it."""
         earlier = self.earlier
-        return earlier is not None and earlier[2:] == (None, False) and not self.clear
+        return earlier is not None and earlier[2:] == (0, None, None, False)
 
     @property
     def rho(self) -> Micro:
@@ -204,24 +213,21 @@ class Cost:
         )
 
     @classmethod
-    def of_earlier(
-        cls,
-        survey: str,
-        mechanisms: tuple[str, ...],
-        *,
-        event: Micro,
-        clear: int,
-        amounts: Earlier,
-    ) -> Cost:
+    def of_earlier(cls, survey: str, mechanisms: tuple[str, ...], written: Earlier) -> Cost:
         """Return a cost as an earlier version wrote it, with its loss by the rule of today.
 
         The loss is that of its mechanisms; where they are unknown or give less than was charged,
-        that of the charged pure epsilon, else of the charged rho, without a clock.
+        that of the charged pure epsilon, else of the charged rho, without a clock. Answers whose
+        mechanism sends them as they are count as in clear, whatever was written.
         """
-        charged = amounts.user if amounts.protected is None else amounts.protected
-        rho = rho_together({KnownPair(charged): 1}) if amounts.rho is None else amounts.rho
+        charged = written.user if written.protected is None else written.protected
+        rho = rho_together({KnownPair(charged): 1}) if written.rho is None else written.rho
+        clear = max(written.clear, sum(map(_as_it_is, mechanisms)))
+        if rho == INFINITE_LOSS:  # nothing bounds them
+            clear, charged = clear or max(1, len(mechanisms)), NO_LOSS
         loss = _loss_of_charged(mechanisms, charged, rho)
-        return cls(survey, mechanisms, event=event, loss=loss, clear=clear, earlier=amounts)
+        event = INFINITE_LOSS if clear else written.event
+        return cls(survey, mechanisms, event, loss, clear, written)
 
 
 def _loss_of_charged(mechanisms: tuple[str, ...], charged: Micro, rho: Micro) -> Loss:
@@ -252,6 +258,15 @@ def _masked_pairs(mechanisms: tuple[str, ...]) -> tuple[tuple[Pair, int], ...]:
     return tuple((pair, n) for pair, n in pairs.items() if n and not pair.loss.in_clear)
 
 
+@lru_cache(maxsize=4096)
+def _as_it_is(text: str) -> bool:
+    """Return whether a mechanism sends an answer as it is."""
+    try:
+        return any(pair.loss.in_clear for pair in pairs_of_text(text))
+    except (ParameterError, NoGuarantee):
+        return False
+
+
 def amounts_of(cost: Cost) -> dict[str, Any]:
     """Return the amounts of a cost as JSON has them: whole millionths, or ``"inf"``."""
     if cost.earlier is None:
@@ -262,13 +277,13 @@ def amounts_of(cost: Cost) -> dict[str, Any]:
             "clock": _written(cost.loss.clock),
             "clear": cost.clear,
         }
-    user, protected, rho, gaussian = cost.earlier
+    event, user, clear, protected, rho, gaussian = cost.earlier
     return {
-        "event": _written(cost.event.micro),
+        "event": _written(event.micro),
         "user": _written(user.micro),
         "protected": None if protected is None else _written(protected.micro),
         "rho": None if rho is None else _written(rho.micro),
-        "clear": cost.clear,
+        "clear": clear,
         **({"gaussian": True} if gaussian else {}),
     }
 
@@ -284,11 +299,9 @@ def cost_of(survey: str, mechanisms: tuple[str, ...], amounts: Mapping[str, Any]
         None if amounts[name] is None else Micro(_read(amounts[name]))
         for name in ("protected", "rho")
     )
-    # "gaussian" was written only where true
-    earlier = Earlier(
-        Micro(_read(amounts["user"])), protected, rho, bool(amounts.get("gaussian", False))
-    )
-    return Cost.of_earlier(survey, mechanisms, event=event, clear=amounts["clear"], amounts=earlier)
+    user, gaussian = Micro(_read(amounts["user"])), bool(amounts.get("gaussian"))
+    written = Earlier(event, user, amounts["clear"], protected, rho, gaussian)
+    return Cost.of_earlier(survey, mechanisms, written)
 
 
 def _written(micro: float) -> int | str:

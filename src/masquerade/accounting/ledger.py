@@ -139,7 +139,7 @@ masquerade select.
 
         What is reserved under the key already, with the same cost, is committed.
         """
-        return self._admit(person, key, cost, _commit_of(cost.clear))
+        return self._admit(person, key, cost, _commit_of(cost))
 
     def commit(self, person: str, key: str) -> Entry:
         """Make a reservation final and return the entry; from here on it is never given back.
@@ -297,7 +297,7 @@ masquerade select.
                     f"is none to {kind}. Reserve first, under a key of its own for each response."
                 )
             cost = latest.charge.cost
-            final = _commit_of(cost.clear) if kind == "commit" else kind
+            final = _commit_of(cost) if kind == "commit" else kind
             charge = tuple.__new__(Charge, (person, cost, day, final, key, None))
             entry = entry_at(charge, balance.entries, balance.head)
             return entry, after(balance, entry, reserved=True)
@@ -376,8 +376,8 @@ class _Refused(Exception):
         self.balance = balance
 
 
-def _commit_of(clear: int) -> str:
-    return "clear_disclosure" if clear else "commit"
+def _commit_of(cost: Cost) -> str:
+    return "clear_disclosure" if cost.disclosure else "commit"
 
 
 def _caps(caps: Caps) -> str:
