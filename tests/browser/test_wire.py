@@ -367,5 +367,5 @@ def test_the_browser_splits_by_no_module_but_the_published_one(
         " try { return (await Promise.all(links.map(({ href }) => import(href)))).length; }"
         " catch { return 'refused'; } }"
     )
-    modules = len(app_build().two_parties)
+    modules = len(app_build().on_demand["two-parties"])
     assert loaded == (modules if changed is None else "refused")

@@ -62,7 +62,7 @@ def test_every_file_of_the_page_is_named_by_its_hash(visitor: httpx.Client) -> N
     named = re.findall(r'(?:src|href)="(/app/[^"]+\.(?:js|css))" integrity="([^"]+)"', page)
     build = app_build()
     names = {path.removeprefix(f"/app/{build.hash}/") for path, _ in named}
-    assert names == {*build.modules, *build.two_parties, *STYLES}
+    assert names == {*build.modules, *build.later, *STYLES}
     for path, integrity in named:
         content = visitor.get(path).content
         digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
@@ -103,25 +103,28 @@ def test_a_module_stands_after_what_it_imports() -> None:
     """The entry is the last of the modules, and nothing that it imports is missing."""
     build = app_build()
     assert build.modules[-1] == ENTRY
-    modules = (*build.modules, *build.two_parties)
-    for place, name in enumerate(modules):
-        text = build.files[name].content.decode()
-        folder = posixpath.dirname(name)
-        imported = {
-            posixpath.normpath(posixpath.join(folder, address))
-            for address in re.findall(r'from "([^"]+)"', text)
-        }
-        assert imported <= set(modules[:place])
+    for group in ((), *build.on_demand.values()):
+        modules = (*build.modules, *group)
+        for place, name in enumerate(modules):
+            text = build.files[name].content.decode()
+            folder = posixpath.dirname(name)
+            imported = {
+                posixpath.normpath(posixpath.join(folder, address))
+                for address in re.findall(r'from "([^"]+)"', text)
+            }
+            assert imported <= set(modules[:place])
 
 
-def test_what_two_parties_need_is_kept_and_not_loaded(visitor: httpx.Client) -> None:
-    """A device keeps the modules for later, and no other survey waits for them."""
+def test_modules_on_demand_are_kept_and_not_loaded(visitor: httpx.Client) -> None:
+    """A device keeps the modules for later, and a visit to a survey does not wait for them."""
     build = app_build()
-    assert {"app/agreement.js", "aggregate/task.js"} < set(build.two_parties)
-    assert set(build.two_parties) <= set(offline_files(build))
+    assert {"app/agreement.js", "aggregate/task.js"} < set(build.on_demand["two-parties"])
+    assert "app/ledger_page.js" in build.on_demand["ledger"]
+    assert {"app/settings_page.js", "app/about_page.js"} <= set(build.on_demand["settings"])
+    assert set(build.later) <= set(offline_files(build))
     page = visitor.get("/me").text
-    loaded = page[: page.index("<template")] + page[page.index("</template>") :]
-    assert "aggregate/" not in loaded
+    loaded = re.sub(r"<template.*?</template>", "", page, flags=re.DOTALL)
+    assert not [name for name in build.later if name in loaded]
 
 
 def test_the_app_is_small() -> None:

@@ -18,8 +18,13 @@ from functools import lru_cache
 from masquerade.server.http.pages import STATIC
 
 ENTRY, WORKER = "app/main.js", "app/service_worker.js"
-#: What a survey between two parties needs besides; no other survey loads it.
-_TWO_PARTIES = ("app/agreement.js",)
+#: Modules that only some pages load, by the group under which the page names their hashes.
+ON_DEMAND = {
+    "two-parties": "app/agreement.js",
+    "ledger": "app/ledger_page.js",
+    "settings": "app/settings_page.js",
+    "about": "app/about_page.js",
+}
 STYLES = ("tokens.css", "base.css", "participant.css")
 _ICONS = ("icon.svg", "icon-192.png", "icon-512.png")
 _IMPORT = re.compile(r'^(?:import|export)\b[^;]*?\bfrom "(\.[^"]+)";', re.MULTILINE)
@@ -55,30 +60,39 @@ class AppBuild:
     files: dict[str, AppFile]  # path within the folder to `AppFile`
     # Paths of those that the page loads, the entry last: each stands after what it imports.
     modules: tuple[str, ...]
-    # Paths of those that it loads only for a survey between two parties, in the same order.
-    two_parties: tuple[str, ...]
+    # Paths of those that it loads when it needs them, by group of `ON_DEMAND`, in the same order.
+    on_demand: dict[str, tuple[str, ...]]
+
+    @property
+    def later(self) -> tuple[str, ...]:
+        """Paths of all modules that are loaded on demand."""
+        return tuple(dict.fromkeys(name for group in self.on_demand.values() for name in group))
 
 
 @lru_cache(maxsize=1)
 def app_build() -> AppBuild:
     """Return the app as it is on this computer's disk; read once."""
     modules = _modules(ENTRY)
-    two_parties = tuple(name for name in _modules(*_TWO_PARTIES) if name not in modules)
-    names = sorted((*modules, *two_parties, *STYLES, WORKER, *_ICONS))
+    on_demand = {
+        group: tuple(name for name in _modules(entry) if name not in modules)
+        for group, entry in ON_DEMAND.items()
+    }
+    later = {name for group in on_demand.values() for name in group}
+    names = sorted((*modules, *later, *STYLES, WORKER, *_ICONS))
     files = {name: AppFile.of((STATIC / name).read_bytes()) for name in names}
     lines = "".join(
         f"{hashlib.sha256(file.content).hexdigest()}  {name}\n" for name, file in files.items()
     )
-    return AppBuild(hashlib.sha256(lines.encode()).hexdigest(), files, modules, two_parties)
+    return AppBuild(hashlib.sha256(lines.encode()).hexdigest(), files, modules, on_demand)
 
 
 def offline_files(build: AppBuild) -> list[str]:
     """Return the names of the files that a device keeps, to open the app without a network."""
-    return [*build.modules, *build.two_parties, *STYLES, *_ICONS]
+    return [*build.modules, *build.later, *STYLES, *_ICONS]
 
 
-def _modules(*entries: str) -> tuple[str, ...]:
-    """Return modules and all their imports, each after its own."""
+def _modules(entry: str) -> tuple[str, ...]:
+    """Return a module and all its imports, each after its own."""
     ordered: list[str] = []
     entered: set[str] = set()
 
@@ -91,6 +105,5 @@ def _modules(*entries: str) -> tuple[str, ...]:
         # After its imports, so that the page can load the modules in this order.
         ordered.append(name)
 
-    for name in entries:
-        visit(name)
+    visit(entry)
     return tuple(ordered)

@@ -13,3 +13,12 @@ export function element(tag, properties = {}, ...children) {
   made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
   return made;
 }
+
+/**
+ * Let a group of modules be loaded. Their hashes stand in a template of the page, so that no other
+ * modules than these are run.
+ */
+export function allow(group) {
+  const links = document.getElementById(group);
+  if (links) document.head.append(links.content.cloneNode(true));
+}

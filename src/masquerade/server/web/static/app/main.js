@@ -1,13 +1,11 @@
 // The participants' app: which page this is, in which language.
 
-import { AboutPage, PlainPage } from "./about_page.js";
+import { allow } from "./dom.js";
 import { openDatabase } from "./database.js";
 import { Device } from "./device.js";
 import { HomePage } from "./home_page.js";
-import { LedgerPage } from "./ledger_page.js";
 import { Screen } from "./screen.js";
 import { Server } from "./api.js";
-import { SettingsPage } from "./settings_page.js";
 import { SurveyPage } from "./survey_page.js";
 import { cannot } from "./survey_views.js";
 import { preferredLanguage, setLanguage, words } from "../words/language.js";
@@ -17,17 +15,21 @@ const { build, leader = "", fingerprint = "" } = document.documentElement.datase
 // A second party served this page itself: then it says what its key is, and who the leader is.
 const host = leader ? { leader, fingerprint, address: globalThis.location.origin } : null;
 const screen = new Screen();
+// Loaded when they are opened: a first visit is to a survey.
 const PAGES = {
-  "/me/ledger": LedgerPage,
-  "/me/settings": SettingsPage,
-  "/me/plain": PlainPage,
-  "/me/about": AboutPage,
+  "/me/ledger": ["ledger", () => import("./ledger_page.js"), "LedgerPage"],
+  "/me/settings": ["settings", () => import("./settings_page.js"), "SettingsPage"],
+  "/me/plain": ["about", () => import("./about_page.js"), "PlainPage"],
+  "/me/about": ["about", () => import("./about_page.js"), "AboutPage"],
 };
 
-function pageOf(context) {
+async function pageOf(context) {
   const survey = path.match(/^\/s\/([^/]+)$/);
   if (survey) return new SurveyPage(context, decodeURIComponent(survey[1]));
-  return new (PAGES[path] ?? HomePage)(context);
+  if (!PAGES[path]) return new HomePage(context);
+  const [group, load, name] = PAGES[path];
+  allow(group);
+  return new (await load())[name](context);
 }
 
 async function start() {
@@ -52,7 +54,7 @@ async function start() {
     await device.prefer({ language: code });
     return page.render({ focus: false });
   };
-  const page = pageOf({ screen, server, device, database, prefer, build, host });
+  const page = await pageOf({ screen, server, device, database, prefer, build, host });
   const { language } = await device.settings();
   if (language) setLanguage(language);
   screen.frame(path, prefer);

@@ -2,6 +2,7 @@
 // steps that differ from masks.
 
 import { answerCodes, visibility } from "./conditions.js";
+import { allow } from "./dom.js";
 import { BrokenPromise } from "./promise.js";
 
 let loading = null;
@@ -16,9 +17,7 @@ export function loadAgreement() {
 }
 
 async function load() {
-  // Their hashes stand in the page, so that no other modules than these are run.
-  const links = document.getElementById("two-parties");
-  if (links) document.head.append(links.content.cloneNode(true));
+  allow("two-parties");
   return import("./agreement.js");
 }
 
