@@ -18,7 +18,7 @@ from scipy.special import bdtr, bdtrc, chdtr, ndtr, pdtrc
 
 from masquerade.answers.result import Result
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
+from masquerade.mechanisms import CategoricalMechanism, Mechanism
 
 #: Most honest questions that are said to be doubtful: one in a thousand.
 FALSE_ALARM = 1e-3
@@ -68,7 +68,7 @@ class Plausibility(Result):
 
 
 def number_plausibility(
-    groups: Mapping[str, tuple[ArrayLike, CategoricalMechanism | DiscreteGaussian]],
+    groups: Mapping[str, tuple[ArrayLike, Mechanism]],
 ) -> Plausibility:
     """Return how plausible noisy reports to one number are.
 

@@ -158,6 +158,16 @@ class CategoricalMechanism(DeviceMechanism):
         return self
 
     @property
+    def label_response(self) -> CategoricalMechanism:
+        """The mechanism itself."""
+        return self
+
+    @property
+    def separate_response(self) -> CategoricalMechanism | None:
+        """The mechanism itself: it masks each label by itself."""
+        return self
+
+    @property
     def mean_flip_probability(self) -> Fraction:
         """P(report differs from the answer) of one report, as it is drawn."""
         return 1 - self.channel().table[0][0]

@@ -67,6 +67,16 @@ class Mechanism(ABC):
         return None
 
     @property
+    def label_response(self) -> CategoricalMechanism | None:
+        """The mechanism as one of labels; None where a report is no label."""
+        return None
+
+    @property
+    def separate_response(self) -> CategoricalMechanism | None:
+        """The mechanism of each of several labels, where no draw serves two of them; else None."""
+        return None
+
+    @property
     def as_numbers(self) -> LatticeMechanism | None:
         """The mechanism as one of numbers; None where answers are no numbers."""
         return None

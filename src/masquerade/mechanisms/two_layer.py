@@ -252,6 +252,11 @@ class TwoLayer(CategoricalMechanism):
             "total": str(total),
         }
 
+    @property
+    def separate_response(self) -> CategoricalMechanism | None:
+        """One layer where both flip probabilities are equal; else None, as labels share one."""
+        return self._one_layer
+
     def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Codes:
         """Return a report for each answer; one flip probability is drawn for each person."""
         if self._one_layer is not None:

@@ -13,7 +13,7 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.estimation import Crowd, Estimate, Table, Test, independence, shown_shares
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.exact.arrays import Integers
-from masquerade.mechanisms import RandomizedResponse
+from masquerade.mechanisms import CategoricalMechanism
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.results.json_form import JsonValue
 from masquerade.results.question_figures import Figure
@@ -199,10 +199,10 @@ def table_crowd(reports: SurveyReports, first: int, second: int) -> Crowd:
     return Crowd.of(groups, pool=pool, bound=BOUNDS[codebook.survey.estimator])
 
 
-def _one_by_one(mechanism: DeviceMechanism, level: str) -> RandomizedResponse:
+def _one_by_one(mechanism: DeviceMechanism, level: str) -> CategoricalMechanism:
     """Return a mask of categories that are masked one by one; refuse any other."""
-    if isinstance(mechanism, RandomizedResponse):
-        return mechanism
+    if (response := mechanism.separate_response) is not None:
+        return response
     raise ParameterError(
         f"{mechanism} at level {level!r} masks no single answer by itself; two questions together "
         "need categories that are masked one by one."

@@ -456,8 +456,8 @@ def _ends(label: str) -> tuple[float, float]:
 
 
 def _counts(count: Floats, text: str) -> Counts:
-    mechanism = parse_mechanism(text)
-    assert isinstance(mechanism, CategoricalMechanism)
+    mechanism = parse_mechanism(text).label_response
+    assert mechanism is not None
     return Counts.of(np.rint(count), mechanism)
 
 

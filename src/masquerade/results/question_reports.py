@@ -32,11 +32,7 @@ from masquerade.estimation import (
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.estimation.reports import Worths
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.mechanisms import (
-    BitwiseResponse,
-    CategoricalMechanism,
-    DiscreteGaussian,
-)
+from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
 from masquerade.results.reports import SentReports
 from masquerade.surveys import Question
@@ -425,9 +421,10 @@ def _ticks(
 ) -> TickReports:
     bits, masks = [], []
     for one in sent.values():
-        assert isinstance(one.mask, BitwiseResponse)
-        bits.append(one.code[:, None] >> np.arange(one.mask.bits) & 1)
-        masks.append(one.mask)
+        several = one.mask.as_sets
+        assert several is not None
+        bits.append(one.code[:, None] >> np.arange(several.bits) & 1)
+        masks.append(several)
     tests = []
     for bit in range(bits[0].shape[1]):
         counted = {}
@@ -451,9 +448,7 @@ def _numbers(
     groups, masks = [], {}
     for name, one in sent.items():
         mask, rows = one.mask, one.each
-        assert isinstance(mask, CategoricalMechanism | DiscreteGaussian)
-        noise = mask if isinstance(mask, DiscreteGaussian) else None
-        groups.append(Numbers.of(low + step * rows, low, high, noise))
+        groups.append(Numbers.of(low + step * rows, low, high, mask.as_gaussian))
         masks[name] = (rows, mask)
     crowd = Crowd.of(groups, pool=pool, bound=bound)
     return NumberReports(crowd, number_plausibility(masks))
@@ -474,5 +469,6 @@ def _counts(code: Integers, people: Integers, symbols: int) -> Integers:
 
 
 def _categories(mask: DeviceMechanism) -> CategoricalMechanism:
-    assert isinstance(mask, CategoricalMechanism)
-    return mask
+    response = mask.label_response
+    assert response is not None
+    return response

@@ -271,9 +271,8 @@ class Sources:
 
 def label_mechanism(mechanism: Mechanism) -> CategoricalMechanism:
     """Return a mechanism of one label a report; `ParameterError` for another."""
-    response = mechanism.option_response
-    # Of sets of options, the mechanism of one option's share is another than that of reports.
-    if response is None or response != mechanism:
+    response = mechanism.label_response
+    if response is None:
         raise ParameterError(f"{mechanism} does not mask categories; choose a numeric method.")
     return response
 
