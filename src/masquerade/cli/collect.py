@@ -298,7 +298,7 @@ def predict(
     from masquerade.answers.frames import read_table, write_table
 
     table = _loaded(folder).predict(read_table(claims))
-    found: dict[str, Any] = {"tasks": table.num_rows}
+    found: dict[str, object] = {"tasks": table.num_rows}
     _written(table, out, found, write_table)
     show(found, as_json=json, title="Labels")
 
@@ -309,7 +309,7 @@ def _loaded(folder: Path) -> Any:
     return Collection.load(folder)
 
 
-def _facts(folder: Path, collection: Any) -> dict[str, Any]:
+def _facts(folder: Path, collection: Any) -> dict[str, object]:
     """Return how far a collection is."""
     claims = collection.claims_
     return {
@@ -321,7 +321,7 @@ def _facts(folder: Path, collection: Any) -> dict[str, Any]:
     }
 
 
-def _written(table: Any, out: Path | None, found: dict[str, Any], write: Any) -> None:
+def _written(table: Any, out: Path | None, found: dict[str, object], write: Any) -> None:
     """Write labels where asked, else show the first of them."""
     if out is None:
         found["labels"] = {str(row["task"]): row["label"] for row in table.slice(0, 10).to_pylist()}

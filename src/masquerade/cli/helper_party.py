@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from masquerade.cli.options import AsJson, Config, WorkerCount
 from masquerade.cli.terminal import show
 
 if TYPE_CHECKING:
+    from masquerade.server.parties.helper_page import TaskView
     from masquerade.server.parties.helper_services import HelperIdentity, HelperServices
     from masquerade.server.parties.helper_tasks import HelperTask
     from masquerade.server.settings import Settings
@@ -186,7 +187,7 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
         return
     for one in found:
         count = f"{one['reports']} {'report' if one['reports'] == 1 else 'reports'}"
-        _say(f"{one['task'][:12]}  {one['state']:<10}  {one['title']}  ({count})")
+        _say(f"{str(one['task'])[:12]}  {one['state']:<10}  {one['title']}  ({count})")
     if not found:
         _say("No survey was proposed yet.")
 
@@ -200,7 +201,7 @@ def show_task(context: typer.Context, task: Task, as_json: AsJson = False) -> No
     with _services(context.obj()) as services:
         view = _view(services, _named(services, task))
     if as_json:
-        show({"task": view.pop("id"), **view}, as_json=True, title="Task")
+        show(_with_task(view), as_json=True, title="Task")
         return
     _say("\n".join(_sentences(view)))
 
@@ -300,14 +301,14 @@ def _named(services: HelperServices, task: str) -> HelperTask:
     return named[0]
 
 
-def _view(services: HelperServices, task: HelperTask) -> dict[str, Any]:
+def _view(services: HelperServices, task: HelperTask) -> TaskView:
     from masquerade.server.parties.helper_page import task_view
 
     names = {one.id: one.name for one in services.access.leaders()}
     return task_view(task, services.tasks.counts(task), names, copies=services.tasks.copies(task))
 
 
-def _sentences(view: dict[str, Any]) -> Iterator[str]:
+def _sentences(view: TaskView) -> Iterator[str]:
     """Yield the text of the operator's page on a task, line by line."""
     yield f"{view['title']} ({view['state']})"
     if view["description"]:
@@ -322,15 +323,15 @@ def _sentences(view: dict[str, Any]) -> Iterator[str]:
         condition = f"; {one['condition']}" if one["condition"] else ""
         yield f"  {place}. {one['text']} ({one['answers']}{condition})"
         yield f"     Added up: {one['counted']}. Noise of about {one['noise']}."
-    for one in view["cross"]:
+    for pair in view["cross"]:
         yield (
-            f"  Answers counted together: {one['text']}, {one['cells']} cells. Noise of about "
-            f"{one['noise']}."
+            f"  Answers counted together: {pair['text']}, {pair['cells']} cells. Noise of about "
+            f"{pair['noise']}."
         )
-    for one in view["states"]:
+    for state in view["states"]:
         yield (
-            f"  Of “{one['text']}” how many there are of: {one['symbols']}. Noise of about "
-            f"{one['noise']}."
+            f"  Of “{state['text']}” how many there are of: {state['symbols']}. Noise of about "
+            f"{state['noise']}."
         )
     yield (
         "Whoever sees the result and everything that you see, or everything that the surveyor "
@@ -343,7 +344,11 @@ def _sentences(view: dict[str, Any]) -> Iterator[str]:
         yield from (f"  {one}" for one in copy.differences or ("none",))
 
 
-def _summary(services: HelperServices, task: HelperTask) -> dict[str, Any]:
+def _with_task(view: TaskView) -> dict[str, object]:
+    return {"task": view["id"], **{name: fact for name, fact in view.items() if name != "id"}}
+
+
+def _summary(services: HelperServices, task: HelperTask) -> dict[str, object]:
     view = _view(services, task)
     return {
         "task": task.id,

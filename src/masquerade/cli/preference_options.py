@@ -210,7 +210,7 @@ def read_items(path: Path | None) -> list[Any] | None:
     return None if path is None else read_column(path, "item")
 
 
-def _score(learned: SocialPreference, held_out: Comparisons) -> dict[str, Any]:
+def _score(learned: SocialPreference, held_out: Comparisons) -> dict[str, object]:
     """Return how often the weights foretell choices that were not used, and a simple rule does."""
     from masquerade.preference import held_out_accuracy, one_feature_baseline
 
@@ -246,7 +246,7 @@ def _scales_matter(learned: SocialPreference) -> bool:
     return len(learned.features) > 1 and bool(undeclared) and not pooled
 
 
-def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, Any]:
+def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, object]:
     """Return the result with one line a feature and the guarantee as a sentence first."""
     errors = learned.standard_errors
     lines = {}
@@ -258,7 +258,7 @@ def _for_people(result: dict[str, Any], learned: SocialPreference) -> dict[str, 
             text += f" (noise {learned.noise_sd[i]:.2g})"
         lines[feature.name] = text
     heading = "weights" if errors is None else "weights ± half a 95 % interval"
-    summary: dict[str, Any] = {"statement": learned.release.statement, heading: lines}
+    summary: dict[str, object] = {"statement": learned.release.statement, heading: lines}
     details = dict(result["details"])
     groups = details.pop("groups", None)
     if groups:

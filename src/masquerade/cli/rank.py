@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -216,7 +217,7 @@ def _rankings(
     outputs.publish(learned)
 
 
-def _for_people(board: Leaderboard, result: dict[str, Any]) -> dict[str, Any]:
+def _for_people(board: Leaderboard, result: Mapping[str, object]) -> dict[str, object]:
     """Return the leaderboard with one line an item."""
     from masquerade.preference.standings import elo
 
@@ -228,7 +229,7 @@ def _for_people(board: Leaderboard, result: dict[str, Any]) -> dict[str, Any]:
         if one.wins is not None:
             said += f"; {one.wins:g} won, {one.ties:g} tied, {one.losses:g} lost"
         lines[one.item] = said + (f" ({one.note})" if one.note else "")
-    summary: dict[str, Any] = {"statement": board.statement, "leaderboard": lines}
+    summary: dict[str, object] = {"statement": board.statement, "leaderboard": lines}
     more = len(board.standings) - _MOST_LINES
     if more > 0:
         summary["more"] = f"{more} items more: --out and --json have all"

@@ -167,7 +167,7 @@ def release(
     )
     ask_back(published.guarantee)
     files = published.write(out)
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "objects": published.summary.num_rows // parameters.cells,
         "released": published.rows.num_rows,
         "for": parameters.aim,

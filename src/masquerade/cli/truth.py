@@ -158,14 +158,14 @@ def truth(
 
 def _in_memory(
     table: CheckedTable, known: Truths | None, *, quiet: bool
-) -> tuple[Estimator, dict[str, Any]]:
+) -> tuple[Estimator, dict[str, object]]:
     """Return the fit of claims in memory, and the JSON object of ``truth``."""
     claims = table.claims
     bar = nullcontext() if quiet or len(claims) < _LONG else progress_bar(table.method.name)
     started = time.perf_counter()
     with bar as tell:
         fit = table.fit(tell)
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "method": fit.name,
         "kind": claims.kind,
         "tasks": claims.n_tasks,
@@ -185,8 +185,8 @@ def _in_memory(
     return fit, result
 
 
-def _diagnostics(fit: Estimator | PartitionFit) -> dict[str, Any]:
-    found: dict[str, Any] = {"components": fit.components_}
+def _diagnostics(fit: Estimator | PartitionFit) -> dict[str, object]:
+    found: dict[str, object] = {"components": fit.components_}
     if hasattr(fit, "orientation_ambiguous_"):  # of labels
         found["orientation_ambiguous"] = fit.orientation_ambiguous_
     found["unanswered"] = len(fit.unanswered_)
@@ -196,7 +196,7 @@ def _diagnostics(fit: Estimator | PartitionFit) -> dict[str, Any]:
 
 def _over_partitions(
     folder: Path, given: InferenceOptions, known: Truths | None, out: Path | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the result of the fit over partitions as the JSON object of ``truth``."""
     from masquerade.answers.frames import write_table
     from masquerade.truth.inference import PartitionInference
@@ -208,7 +208,7 @@ def _over_partitions(
     ):
         fit = inference.fit()
         index = fit.index
-        result: dict[str, Any] = {
+        result: dict[str, object] = {
             "method": fit.estimator.name,
             "kind": "categorical",
             "engine": given.engine_for(folder),
@@ -257,7 +257,7 @@ def _show_first(fit: Estimator) -> None:
         say(console, f"{len(fit.truths_) - _FIRST} more tasks: --out - prints all.")
 
 
-def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, Any]:
+def _scores(fit: Estimator, table: Claims, known: Truths) -> dict[str, object]:
     """Return scores against known truths; a score says little without that of a plain method."""
     from masquerade.truth import (
         CategoricalEstimator,

@@ -43,7 +43,7 @@ class Agreement:
             raise BrokenPromise(f"the second party cannot be asked safely: {error}") from None
         return cls(helper, operator, fingerprint, given["minimum"], approval)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """Return the agreement as an invitation has it."""
         about = {name: getattr(self, name) for name in (*_ABOUT, "minimum")}
         return {**about, "approval": dict(self.approval)}

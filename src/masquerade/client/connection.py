@@ -7,7 +7,7 @@ import ipaddress
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import sleep
@@ -99,7 +99,12 @@ class Connection:
         return self._ask("GET", address, {}, None, server=address)
 
     def own(
-        self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        key: str | None = None,
     ) -> dict[str, Any]:
         """Make a request of the participant; a request with a `key` has an effect only once."""
         headers = {"Masquerade-Participant": self._secret()}
@@ -221,7 +226,7 @@ _ROOM_FOR_A_REPORT = 20  # the longest whole number a report can be, its sign an
 _ROOM_FOR_A_LEVEL = 64
 
 
-def padded(content: dict[str, Any]) -> bytes:
+def padded(content: Mapping[str, Any]) -> bytes:
     """Return an object as JSON, filled up with spaces to a multiple of 1 KiB.
 
     The multiple depends on the number of reports only, neither on the reports nor on the level.
@@ -241,7 +246,7 @@ def padded(content: dict[str, Any]) -> bytes:
     return _json({**content, "padding": " " * (size - bare)})
 
 
-def _json(content: dict[str, Any]) -> bytes:
+def _json(content: Mapping[str, object]) -> bytes:
     return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from masquerade.client.questions import MaskedQuestion
 from masquerade.mechanisms import mask_response
@@ -20,7 +19,7 @@ from masquerade.surveys.survey import Survey, commitment_of, split_commitment
 
 def masked_content(
     questions: Sequence[MaskedQuestion], codes: Sequence[int], *, participation: str
-) -> dict[str, Any]:
+) -> Mapping[str, object]:
     """Return masked reports with their salt and commitment, for the disk.
 
     Privacy
@@ -44,7 +43,7 @@ def split_content(
     codes: Sequence[int],
     *,
     participation: str,
-) -> dict[str, Any]:
+) -> Mapping[str, object]:
     """Return the answers as a sealed report with its salt and commitment, for the disk."""
     # As they were understood: what is typed in another way would be refused, and repeated.
     answers = {q.question.id: q.answer(c) for q, c in zip(questions, codes, strict=True)}

@@ -43,7 +43,7 @@ class Offer:
     kinds: dict[str, int]  # how many questions there are of each kind
     linked: tuple[tuple[int, ...], ...]
     levels: tuple[OfferedLevel, ...]  # the strongest first: their order is in no hash
-    masks: dict[str, dict[str, Any]]  # the device form of each mechanism, by its text form
+    masks: dict[str, Mapping[str, object]]  # the device form of each mechanism, by its text form
     # Who adds up the answers, where they are split between two parties; None where masks protect.
     agreement: Agreement | None = None
 
@@ -111,7 +111,7 @@ class Offer:
         """Return one of the levels."""
         return offered_level(self.levels, name, quoted=True)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """Return the offer as an invitation, with this device's own numbers and sentences."""
         return {
             **self.covered,
@@ -195,7 +195,10 @@ def _split_level(given: Mapping[str, Any]) -> SplitLevel:
 
 
 def _level(
-    given: Mapping[str, Any], count: int, groups: tuple[tuple[int, ...], ...], masks: dict[str, Any]
+    given: Mapping[str, Any],
+    count: int,
+    groups: tuple[tuple[int, ...], ...],
+    masks: Mapping[str, object],
 ) -> OfferedLevel:
     name, texts = _text(given["name"], "level"), given["mechanisms"]
     if not _NAME.fullmatch(name) or not isinstance(texts, list) or len(texts) != count:

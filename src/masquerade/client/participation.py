@@ -430,7 +430,9 @@ class Participation:
             raise NotFound("nothing of this survey is remembered here; begin it.")
         return record
 
-    def _step(self, method: str, name: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _step(
+        self, method: str, name: str, body: Mapping[str, object] | None = None
+    ) -> dict[str, Any]:
         """Make the request of a step; where the server says that all is over, it is over here."""
         self._require_not_ended()
         record = self._read()

@@ -26,7 +26,7 @@ from masquerade.estimation import difference as difference_of
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
 from masquerade.lazy import suggestion
-from masquerade.mechanisms import CategoricalMechanism, parse_mechanism
+from masquerade.mechanisms import parse_mechanism
 from masquerade.results.cross_tables import FEWEST_IN_CELL, table_crowd
 from masquerade.results.json_form import JsonValue
 from masquerade.results.question_figures import Figure, QuestionResult

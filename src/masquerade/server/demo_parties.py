@@ -162,7 +162,7 @@ class SecondSurvey:
                 return one
         return None
 
-    def stage(self) -> dict[str, Any]:
+    def stage(self) -> Mapping[str, object]:
         """Return how far it has got, for the page that waits for it."""
         if self.fault:
             return {"stage": "fault", "done": 0, "of": 0}

@@ -207,11 +207,11 @@ def test_a_stranger_costs_no_more_where_there_are_many_surveys(services: Service
     services.surveys._surveys.frozen = counted  # type: ignore[method-assign]
     stranger = services.identity(secrets.token_hex(16))
     assert services.profiles.invitations(stranger, after="", limit=9) == ([], None)
-    assert services.profiles.everything(stranger)["participations"] == []
+    assert services.profiles.everything(stranger).participations == []
     assert services.profiles.leave(stranger).withdrawn == 0
     assert read == []
     who = services.identity(mine.participant)
-    assert len(services.profiles.everything(who)["participations"]) == 1
+    assert len(services.profiles.everything(who).participations) == 1
     assert services.profiles.leave(who).withdrawn == 1
     assert set(read) == {run.token}
 

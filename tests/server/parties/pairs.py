@@ -18,6 +18,7 @@ from masquerade.server.helper_app import create_helper_app
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.run import listen
 from masquerade.server.parties.helper_services import HelperServices
+from masquerade.server.parties.proposals import ProposalState
 from masquerade.server.settings import Settings
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Question, Rating
@@ -72,9 +73,7 @@ class Pair:
             self.team, address=self.address, token=self.token, fingerprint=self.helper.fingerprint
         )
 
-    def ask(
-        self, survey: Survey, token: str, *, people: int = 40, **options: Any
-    ) -> dict[str, Any]:
+    def ask(self, survey: Survey, token: str, *, people: int = 40, **options: Any) -> ProposalState:
         """Propose a survey, or look what became of that."""
         return self.leader.proposals.ask(
             survey, token=token, team=self.team, leader=LEADER, people=people, **options

@@ -90,7 +90,7 @@ def test_only_the_leader_gets_answers(sqlite_pair: Pair) -> None:
     sqlite_pair.close(record)
     assert sqlite_pair.leader.aggregation.run() == 0
     obstacle = sqlite_pair.leader.aggregation.progress(record.token)["obstacle"]
-    assert "does not know this server's token" in obstacle
+    assert "does not know this server's token" in str(obstacle)
 
 
 def test_refusals_have_the_protocols_types(sqlite_pair: Pair) -> None:

@@ -224,7 +224,7 @@ def test_a_helper_that_has_other_reports_is_waited_for_some_days(
     leader = pair.leader.aggregation
     assert leader.run() == 0
     assert leader.progress(record.token)["state"] == "collecting"
-    assert "expected the same set" in leader.progress(record.token)["obstacle"]
+    assert "expected the same set" in str(leader.progress(record.token)["obstacle"])
     days_later(pair, 2, monkeypatch)
     assert leader.run() == 0
     days_later(pair, 1, monkeypatch)

@@ -123,7 +123,7 @@ def test_a_helper_may_be_away_for_the_whole_survey(tmp_path: Path, migrated_file
     pair.crowd(record, PEOPLE)
     pair.close(record)
     assert leader.aggregation.run() == 0
-    assert "does not answer" in leader.aggregation.progress(record.token)["obstacle"]
+    assert "does not answer" in str(leader.aggregation.progress(record.token)["obstacle"])
     with pytest.raises(WrongState, match="does not answer"):
         pair.result(record)
     port = int(address.rpartition(":")[2])

@@ -49,7 +49,7 @@ def test_a_template_can_be_opened_as_it_is(name: str) -> None:
     found = forecast(document, definition, caps=Caps())
     assert all(level["share_of_cap"] <= 1 for level in found["levels"])
     assert [one["id"] for one in found["questions"]] == [q.id for q in definition.questions]
-    assert all(one["margin"] > 0 for one in found["questions"])
+    assert all(one["margin"] is not None and one["margin"] > 0 for one in found["questions"])
     assert found["asked"] == document.plan.people
 
 

@@ -117,8 +117,13 @@ def test_the_error_falls_as_money_is_spent() -> None:
     assert len(points) == 8
     for before, after in itertools.pairwise(points):
         assert before["cost"] <= after["cost"]
+        assert before["margin"] is not None
+        assert after["margin"] is not None
         assert 1.05 * before["margin"] >= after["margin"]
-    assert points[0]["margin"] > 1.5 * points[-1]["margin"]
+    first, last = points[0]["margin"], points[-1]["margin"]
+    assert first is not None
+    assert last is not None
+    assert first > 1.5 * last
 
 
 RATE = survey_of(TEMPLATES["rate"].document())

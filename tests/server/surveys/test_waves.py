@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tests.server.surveys.conftest import Desk
 
 
-def run_of(wave: int | None, *, applied: bool, responses: int = 0) -> dict[str, Any]:
-    """Return what a page looks at of a selection run."""
+def run_of(wave: int | None, *, applied: bool, responses: int = 0) -> Any:
+    """Return the fields of a selection run that pages read."""
     level = {"asked": 10, "responded": 0}
     return {"wave": wave, "applied": applied, "responses": responses, "levels": [level, level]}
 

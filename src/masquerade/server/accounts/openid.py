@@ -26,7 +26,7 @@ from masquerade.errors import NotFound, ParameterError, ServerUnavailable, Unaut
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of
 from masquerade.server.accounts.sessions import spend_once
 from masquerade.server.db.account_tables import ACCOUNT, IDENTITY
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.http.outgoing import TooLongAnswer, exchange, read_address, resolve
 
 TICKET_SECONDS = 600
@@ -101,6 +101,15 @@ class Ticket:
     next: str
 
 
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Addresses of a provider: for a person's browser, for tokens, and for its keys."""
+
+    authorization: str
+    token: str
+    keys: str
+
+
 class Identities:
     """Joined identities of a provider, and sign-in by the authorization code flow.
 
@@ -121,7 +130,7 @@ class Identities:
         self._today = today
         self._key = key
         # What the provider said of itself, or that it is silent, and until when that is believed.
-        self._asked: tuple[float, dict[str, Any] | ServerUnavailable] | None = None
+        self._asked: tuple[float, Endpoints | ServerUnavailable] | None = None
 
     @property
     def provider_name(self) -> str:
@@ -133,7 +142,7 @@ class Identities:
 
         `site`: how this server is reached, such as ``https://surveys.example.org``.
         """
-        provider, document = self._known()
+        provider, endpoints = self._known()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         challenge = hashlib.sha256(verifier.encode()).digest()
         query = {
@@ -146,7 +155,7 @@ class Identities:
             "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
             "code_challenge_method": "S256",
         }
-        address = document["authorization_endpoint"]
+        address = endpoints.authorization
         address += ("&" if "?" in address else "?") + urlencode(query)
         return Begun(address, self._signer().dumps([state, nonce, verifier, account, next]))
 
@@ -182,21 +191,20 @@ class Identities:
         """Join the person that the provider's answer names to `account`, which asked for it."""
         if ticket.account != account:
             raise Unauthenticated(_REFUSED)
-        identity = self._identity(site, ticket, answer)
+        self._join(account, self._identity(site, ticket, answer))
+
+    @writes
+    def _join(self, connection: Connection, account: str, identity: str) -> None:
         known = select(IDENTITY.c.account).where(IDENTITY.c.digest == identity)
-
-        def work(connection: Connection) -> None:
-            found = connection.execute(known).scalar()
-            if found is not None and found != account:
-                raise ParameterError(
-                    f"this account of {self.provider_name} is joined to another one here; take it "
-                    "off there first."
-                )
-            if found is None:
-                row = {"digest": identity, "account": account, "day": self._today()}
-                connection.execute(insert(IDENTITY), row)
-
-        self._transactions.write(work)
+        found = connection.execute(known).scalar()
+        if found is not None and found != account:
+            raise ParameterError(
+                f"this account of {self.provider_name} is joined to another one here; take it "
+                "off there first."
+            )
+        if found is None:
+            row = {"digest": identity, "account": account, "day": self._today()}
+            connection.execute(insert(IDENTITY), row)
 
     def of_account(self, account: str) -> list[tuple[str, str]]:
         """Return digest and day of each person joined to an account, the oldest first."""
@@ -217,7 +225,7 @@ class Identities:
 
     def _identity(self, site: str, ticket: Ticket, answer: Mapping[str, str]) -> str:
         """Return the hash of a person's identity, by the provider's signed word."""
-        provider, document = self._known()
+        provider, endpoints = self._known()
         # Before anything is asked: whoever took a ticket and an answer away cannot use them again.
         state = ticket.state.encode()
         if not self._transactions.write(lambda c: spend_once(c, state, today=self._today())):
@@ -234,14 +242,14 @@ class Identities:
         # RFC 6749, section 2.3.1: both are form-encoded before they are put together.
         basic = f"{quote(provider.client, safe='')}:{quote(provider.secret, safe='')}"
         tokens = self._ask(
-            document["token_endpoint"],
+            endpoints.token,
             body=urlencode(form).encode(),
             headers={
                 "Authorization": f"Basic {base64.b64encode(basic.encode()).decode()}",
                 "Content-Type": "application/x-www-form-urlencoded",
             },
         )
-        claims = self._claims(provider, document, str(tokens.get("id_token")))
+        claims = self._claims(provider, endpoints.keys, str(tokens.get("id_token")))
         if not hmac.compare_digest(str(claims.get("nonce")).encode(), ticket.nonce.encode()):
             raise Unauthenticated(_REFUSED)
         subject = claims.get("sub")
@@ -251,12 +259,12 @@ class Identities:
         whole = f"{len(provider.issuer)}:{provider.issuer}:{subject}"
         return hashlib.sha256(whole.encode()).hexdigest()
 
-    def _claims(self, provider: Provider, document: dict[str, Any], token: str) -> dict[str, Any]:
+    def _claims(self, provider: Provider, keys_at: str, token: str) -> Mapping[str, object]:
         """Return an ID token's claims, after checks of signature, issuer, audience and times."""
         from joserfc import jwk, jwt
         from joserfc.errors import JoseError
 
-        keys: Any = self._ask(document["jwks_uri"])
+        keys: Any = self._ask(keys_at)
         try:
             read = jwt.decode(token, jwk.KeySet.import_key_set(keys), algorithms=_ALGORITHMS)
             claims = dict(read.claims)
@@ -278,8 +286,8 @@ class Identities:
             raise Unauthenticated(_REFUSED)
         return claims
 
-    def _known(self) -> tuple[Provider, dict[str, Any]]:
-        """Return the provider and its own description (OpenID Connect Discovery 1.0)."""
+    def _known(self) -> tuple[Provider, Endpoints]:
+        """Return the provider and its addresses (OpenID Connect Discovery 1.0)."""
         if self._provider is None:
             raise NotFound("this server knows no OpenID provider; openid_issuer is not set.")
         # Anybody can begin to sign in: they make this server ask the provider now and then only,
@@ -292,18 +300,21 @@ class Identities:
             raise self._asked[1]
         return self._provider, self._asked[1]
 
-    def _described(self, provider: Provider) -> dict[str, Any]:
+    def _described(self, provider: Provider) -> Endpoints:
         document = self._ask(provider.issuer.rstrip("/") + "/.well-known/openid-configuration")
         if document.get("issuer") != provider.issuer:
             raise self._silent(f"it calls itself {str(document.get('issuer'))[:200]!r}")
+        addresses = []
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
-            if not _may_be_asked(document.get(name)):
+            address = document.get(name)
+            if not isinstance(address, str) or not _may_be_asked(address):
                 raise self._silent(f"its {name} is no address of https")
-        return document
+            addresses.append(address)
+        return Endpoints(*addresses)
 
     def _ask(
         self, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
+    ) -> Mapping[str, object]:
         import httpx  # see `exchange`
 
         # The operator chose the provider, so it may be in their own network.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypedDict
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Connection, delete, insert, select, update
@@ -16,7 +16,7 @@ from masquerade.errors import NotFound, ParameterError, Unauthenticated
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of, check_name
 from masquerade.server.accounts.sessions import spend_once
 from masquerade.server.db.account_tables import ACCOUNT, PASSKEY
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 
 CHALLENGE_SECONDS = 300
 CREDENTIAL = "[A-Za-z0-9_-]{1,1400}"
@@ -51,6 +51,13 @@ def installed() -> bool:
     return find_spec("webauthn") is not None
 
 
+class Ceremony(TypedDict):
+    """Options for a browser's passkeys, in the form of WebAuthn, and a signed challenge."""
+
+    options: dict[str, Any]
+    challenge: str
+
+
 class Passkeys:
     """All passkeys; `today` gives the ISO date, `key` the server's secret that signs challenges."""
 
@@ -78,7 +85,7 @@ class Passkeys:
         if self._transactions.write(lambda c: c.execute(gone).rowcount) != 1:
             raise NotFound("there is no such passkey; it was removed already.")
 
-    def begin_registration(self, account: Account, site: Site) -> dict[str, Any]:
+    def begin_registration(self, account: Account, site: Site) -> Ceremony:
         """Return ``options`` and ``challenge``, with which a browser makes a passkey."""
         webauthn, structs = _library()
         # A device that holds one of them makes no second.
@@ -103,7 +110,13 @@ class Passkeys:
         return self._begin(options, _REGISTER, account.id)
 
     def finish_registration(
-        self, account: Account, site: Site, *, challenge: str, credential: dict[str, Any], name: str
+        self,
+        account: Account,
+        site: Site,
+        *,
+        challenge: str,
+        credential: Mapping[str, object],
+        name: str,
     ) -> None:
         """Keep a new passkey, where the browser's answer fits the challenge."""
         webauthn, _ = _library()
@@ -129,19 +142,18 @@ class Passkeys:
             "name": name,
             "day": self._today(),
         }
+        self._keep(nonce, row)
+
+    @writes
+    def _keep(self, connection: Connection, nonce: bytes, row: dict[str, object]) -> None:
         taken = select(PASSKEY.c.account).where(PASSKEY.c.credential == row["credential"])
+        # In the transaction that keeps the key: an answer counts once, also where two come at once.
+        self._spend(connection, nonce)
+        if connection.execute(taken).first():
+            raise ParameterError("this passkey is known already; make a new one.")
+        connection.execute(insert(PASSKEY), row)
 
-        def work(connection: Connection) -> None:
-            # In the transaction that keeps the key: an answer counts once, also where two come at
-            # once.
-            self._spend(connection, nonce)
-            if connection.execute(taken).first():
-                raise ParameterError("this passkey is known already; make a new one.")
-            connection.execute(insert(PASSKEY), row)
-
-        self._transactions.write(work)
-
-    def begin_sign_in(self, site: Site) -> dict[str, Any]:
+    def begin_sign_in(self, site: Site) -> Ceremony:
         """Return ``options`` and ``challenge``, with which a browser signs in.
 
         It names no account, so it tells nobody which there are.
@@ -152,7 +164,9 @@ class Passkeys:
         )
         return self._begin(options, _SIGN_IN, "")
 
-    def finish_sign_in(self, site: Site, *, challenge: str, credential: dict[str, Any]) -> Account:
+    def finish_sign_in(
+        self, site: Site, *, challenge: str, credential: Mapping[str, object]
+    ) -> Account:
         """Return the account of the passkey that answered the challenge, which is then used up."""
         webauthn, _ = _library()
         nonce = self._challenge(challenge, _SIGN_IN, "")
@@ -180,16 +194,16 @@ class Passkeys:
             )
         except _faults() as error:
             raise Unauthenticated(_REFUSED) from error
-        counted = update(PASSKEY).where(PASSKEY.c.credential == row.credential)
-
-        def work(connection: Connection) -> None:
-            self._spend(connection, nonce)
-            connection.execute(counted.values(sign_count=verified.new_sign_count))
-
-        self._transactions.write(work)
+        self._count(nonce, row.credential, verified.new_sign_count)
         return account_of(row)
 
-    def _begin(self, options: Any, purpose: str, account: str) -> dict[str, Any]:
+    @writes
+    def _count(self, connection: Connection, nonce: bytes, credential: str, count: int) -> None:
+        self._spend(connection, nonce)
+        counted = update(PASSKEY).where(PASSKEY.c.credential == credential)
+        connection.execute(counted.values(sign_count=count))
+
+    def _begin(self, options: Any, purpose: str, account: str) -> Ceremony:
         webauthn, _ = _library()
         # Signed and given to the browser: the server keeps nothing of attempts that are never
         # finished.

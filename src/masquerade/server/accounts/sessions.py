@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
 
 from masquerade.server.db.account_tables import CHALLENGE, SESSION
-from masquerade.server.db.transactions import Service
+from masquerade.server.db.transactions import Service, writes
 from masquerade.server.http.security import SESSION_DAYS
 
 #: A session in which nothing was asked for so many days is over.
@@ -52,17 +52,15 @@ class Sessions(Service):
         today = self._today()
         known = {"digest": digest(secret), "account": account, "team": team}
         row = {**known, "day": today, "used": today}
-        over = not_(holds(today))
-
-        def work(connection: Connection) -> None:
-            # Old sessions go whenever somebody signs in, so no job has to look for them.
-            connection.execute(
-                delete(SESSION).where(over | (SESSION.c.digest == digest(instead_of)))
-            )
-            connection.execute(insert(SESSION), row)
-
-        self._transactions.write(work)
+        self._replace(digest(instead_of), row)
         return secret
+
+    @writes
+    def _replace(self, connection: Connection, old: str, row: dict[str, str]) -> None:
+        over = not_(holds(self._today()))
+        # Old sessions go whenever somebody signs in, so no job has to look for them.
+        connection.execute(delete(SESSION).where(over | (SESSION.c.digest == old)))
+        connection.execute(insert(SESSION), row)
 
     def of_account(self, account: str) -> list[tuple[str, str]]:
         """Return digest and first day of each session, the newest first."""

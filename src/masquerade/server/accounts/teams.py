@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -156,11 +157,14 @@ class Teams(Service):
         make = account_maker(login=login, name=name, password=password, day=self._today())
         row = {"id": secrets.token_hex(16), "name": check_name(team, what="the team's name")}
 
-        def work(connection: Connection) -> Account:
-            connection.execute(insert(TEAM), row)
-            return join(connection, make(connection), row["id"], OWNER)
+        return self._found(row, make)
 
-        return self._transactions.write(work)
+    @writes
+    def _found(
+        self, connection: Connection, row: dict[str, str], make: Callable[[Connection], str]
+    ) -> Account:
+        connection.execute(insert(TEAM), row)
+        return join(connection, make(connection), row["id"], OWNER)
 
     def set_role(self, team: str, account: str, role: str) -> None:
         """Change a member's role; the last owner stays one."""

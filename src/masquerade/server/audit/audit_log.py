@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,7 +113,7 @@ def verify_chain(connection: Connection, team: str) -> tuple[int, str]:
     return count, previous
 
 
-def hash_of(values: dict[str, Any]) -> str:
+def hash_of(values: Mapping[str, object]) -> str:
     """Return the hash of an entry with all its fields but the hash."""
     # Sorted keys: the same fields always give the same bytes.
     text = json.dumps({name: values[name] for name in _TOLD}, sort_keys=True)

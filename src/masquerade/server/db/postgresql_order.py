@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
 
 from sqlalchemy import JSON, Connection, Engine, Table, Text, cast, text, update
 from sqlalchemy.exc import DBAPIError
@@ -233,7 +232,7 @@ def _has_long_values(connection: Connection, table: Table) -> bool:
 def _number_anew(connection: Connection, table: Table) -> None:
     """Write the long values of a table that lies by key anew, in its order."""
     # As it was written, but another value for PostgreSQL, which otherwise keeps number and place.
-    long: dict[str, Any] = {
+    long: dict[str, object] = {
         c.name: cast(cast(c, Text), JSON) for c in table.columns if isinstance(c.type, JSON)
     }
     long |= {c.name: c.concat("") for c in table.columns if isinstance(c.type, Text)}

@@ -33,14 +33,14 @@ class ServerValues:
     def new_owner_token(self) -> str:
         """Return a fresh one-time owner token; only its hash is kept, older ones end."""
         token = secrets.token_urlsafe(24)
-
-        def work(connection: Connection) -> None:
-            connection.execute(delete(SETTING).where(SETTING.c.key == _OWNER_TOKEN))
-            # 192 random bits need no slow hash; a copy of the database still lets nobody in.
-            connection.execute(insert(SETTING), {"key": _OWNER_TOKEN, "value": _digest(token)})
-
-        self._transactions.write(work)
+        # 192 random bits need no slow hash; a copy of the database still lets nobody in.
+        self._replace(_OWNER_TOKEN, _digest(token))
         return token
+
+    @writes
+    def _replace(self, connection: Connection, key: str, value: str) -> None:
+        connection.execute(delete(SETTING).where(SETTING.c.key == key))
+        connection.execute(insert(SETTING), {"key": key, "value": value})
 
     @writes
     def spend_owner_token(self, connection: Connection, token: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from functools import wraps
@@ -276,7 +276,7 @@ def writes(method: _Inner[S, P, T]) -> _Outer[S, P, T]:
     return call
 
 
-def insert_unless_there(connection: Connection, table: Table, row: dict[str, Any]) -> None:
+def insert_unless_there(connection: Connection, table: Table, row: Mapping[str, object]) -> None:
     """Insert a row, unless there is one that it would repeat."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     connection.execute(dialect.insert(table).on_conflict_do_nothing(), row)

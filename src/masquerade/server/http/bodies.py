@@ -6,6 +6,7 @@ So a watcher of the line cannot tell levels or answers apart by the size of a re
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -72,6 +73,6 @@ def encoded(content: Any) -> bytes:
     return text.encode(errors="replace")
 
 
-def _members(value: Any) -> dict[str, Any]:
+def _members(value: Any) -> Mapping[str, object]:
     # Not `asdict`, which would copy what large answers share.
     return {one.name: getattr(value, one.name) for one in fields(value)}

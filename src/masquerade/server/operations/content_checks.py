@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select
@@ -142,7 +142,7 @@ def audit_findings(connection: Connection) -> Iterator[CheckResult]:
         yield ok("audit log", f"{entries} entries: every chain holds.")
 
 
-def integrity_of(engine: Engine) -> dict[str, Any]:
+def integrity_of(engine: Engine) -> Mapping[str, object]:
     """Return whether everything holds; nothing in it names a person or an amount."""
     reading = engine
     if engine.dialect.name == "postgresql":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, select, update
 
@@ -40,7 +40,7 @@ from masquerade.server.settings import Settings
 
 def renew(
     engine: Engine, settings: Settings, *, forget: bool = False, lose_answers: bool = False
-) -> dict[str, Any]:
+) -> Mapping[str, object]:
     """Make a new server key and seal all secrets with it; return a report of the steps.
 
     The new key is on the disk before the database changes, and in its place after. Where that is

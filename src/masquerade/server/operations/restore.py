@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from sqlalchemy import (
     JSON,
@@ -133,7 +134,7 @@ def _load(
                 f"table {name} of this backup is not the one of revision {reader.header.revision}."
             )
     rows: dict[str, int] = {}
-    waiting: list[dict[str, Any]] = []
+    waiting: list[Mapping[str, object]] = []
     at = ""
 
     def put() -> None:
@@ -156,7 +157,7 @@ def _load(
 
 def _insertion(connection: Connection, table: Table) -> Insert:
     """Return an insertion in which columns of JSON are given as their text."""
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for column in table.columns:
         if not is_json(column):
             values[column.name] = bindparam(column.name)

@@ -189,7 +189,7 @@ class Participations:
         # Random, so that it tells nothing of the order of arrival; also drawn anew for a second
         # attempt.
         name = secrets.token_hex(16)
-        values: dict[str, Any] = {
+        values: dict[str, object] = {
             "id": name,
             "level": level,
             "state": RESERVED,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection, delete, insert, or_, select
 
@@ -59,6 +58,16 @@ class Departure:
     withdrawn: int
     given_up: int
     kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldData:
+    """Rows that are held about a person, as they are kept."""
+
+    person: str
+    participations: list[Mapping[str, object]]
+    sealed_reports: list[Mapping[str, object]]
+    caps_to_come: list[Mapping[str, object]]
 
 
 class Profiles:
@@ -208,23 +217,23 @@ class Profiles:
         return found
 
     @reads
-    def everything(self, connection: Connection, who: Pseudonyms) -> dict[str, Any]:
+    def everything(self, connection: Connection, who: Pseudonyms) -> HeldData:
         """Return everything that is held about a person and can be found by their secret."""
         begun = [i.participation["id"] for i in self._invited(connection, who) if i.participation]
         query = select(PARTICIPATION).where(PARTICIPATION.c.id.in_(begun))
         query = query.order_by(PARTICIPATION.c.id)
         sealed = select(SPLIT_REPORT).where(SPLIT_REPORT.c.participation.in_(begun))
         raises = select(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person)
-        return {
-            "person": who.person,
-            "participations": [
+        return HeldData(
+            who.person,
+            participations=[
                 # Made of the secret, and of no use to the person.
                 {k: v for k, v in row._mapping.items() if k != "idempotency"}
                 for row in connection.execute(query)
             ],
-            "sealed_reports": [dict(row._mapping) for row in connection.execute(sealed)],
-            "caps_to_come": [dict(row._mapping) for row in connection.execute(raises)],
-        }
+            sealed_reports=[dict(row._mapping) for row in connection.execute(sealed)],
+            caps_to_come=[dict(row._mapping) for row in connection.execute(raises)],
+        )
 
     @writes
     def leave(self, connection: Connection, who: Pseudonyms) -> Departure:

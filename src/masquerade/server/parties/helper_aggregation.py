@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
@@ -21,6 +22,7 @@ from masquerade.aggregate.dap_messages import (
     VerifyInit,
     VerifyResp,
 )
+from masquerade.aggregate.prio3 import Prio3
 from masquerade.errors import AggregationRefused, InvalidReport
 from masquerade.server.db.party_tables import (
     APPROVED,
@@ -101,13 +103,7 @@ class HelperAggregation:
         """
         digest = hashlib.sha256(body).hexdigest()
 
-        def before(connection: Connection) -> tuple[HelperTask, HelperSecrets, bytes | None]:
-            found = self._tasks.read(connection, task)
-            self._require_approved(found)
-            known = self._answer(connection, task, digest)
-            return found, self._tasks.secrets(connection, task), known
-
-        found, keys, answer = self._transactions.read(before)
+        found, keys, answer = self._approved(task, digest)
         if answer is not None:
             return digest, answer
         split = found.split
@@ -117,46 +113,64 @@ class HelperAggregation:
         verify_key = split.task.verification_key(keys.seed)
         checked = [_checked(split, keys, verify_key, one) for one in reports]
 
-        def work(connection: Connection) -> bytes:
-            self._require_approved(self._tasks.read(connection, task, hold="share"))
-            stored = self._answer(connection, task, digest)
-            if stored is not None:
-                return stored
-            seen = _known(connection, task, {one.id.hex() for one in checked})
-            valid = [one for one in checked if one.output is not None and one.id.hex() not in seen]
-            responses = tuple(
-                VerifyResp(one.id, report_error=ReportError.REPORT_REPLAYED)
-                if one.id.hex() in seen
-                else one.response
-                for one in checked
-            )
-            vdaf = split.task.vdaf
-            share = vdaf.aggregate([one.output for one in valid if one.output is not None])
-            tally = BatchTally.of(one.id for one in valid)
-            reply = AggregationJobResp(responses).encode()
-            fresh = [one.id.hex() for one in checked if one.id.hex() not in seen]
-            if fresh:
-                # All of them, also those that are refused: none is ever answered again.
-                connection.execute(
-                    insert(HELPER_REPORT),
-                    [{"task": task, "report_id": one, "job": digest} for one in fresh],
-                )
-            connection.execute(
-                insert(HELPER_JOB),
-                {
-                    "task": task,
-                    "digest": digest,
-                    "answer": base64.b64encode(reply).decode(),
-                    "share": base64.b64encode(vdaf.encode_aggregate(share)).decode(),
-                    "accepted": tally.count,
-                    "checksum": tally.checksum.hex(),
-                    "refused": len(checked) - len(valid),
-                },
-            )
-            return reply
-
         # Of two jobs with one id, the second to commit fails on the key, runs again and sees it.
-        return digest, self._transactions.write(work)
+        return digest, self._keep(task, digest, checked, split.task.vdaf)
+
+    @writes
+    def _keep(
+        self,
+        connection: Connection,
+        task: str,
+        digest: str,
+        checked: Sequence[_Checked],
+        vdaf: Prio3[Any, Any],
+    ) -> bytes:
+        """Add the valid reports of a job to its sum, unless it was answered; return the answer."""
+        self._require_approved(self._tasks.read(connection, task, hold="share"))
+        stored = self._answer(connection, task, digest)
+        if stored is not None:
+            return stored
+        seen = _known(connection, task, {one.id.hex() for one in checked})
+        valid = [one for one in checked if one.output is not None and one.id.hex() not in seen]
+        responses = tuple(
+            VerifyResp(one.id, report_error=ReportError.REPORT_REPLAYED)
+            if one.id.hex() in seen
+            else one.response
+            for one in checked
+        )
+        share = vdaf.aggregate([one.output for one in valid if one.output is not None])
+        tally = BatchTally.of(one.id for one in valid)
+        reply = AggregationJobResp(responses).encode()
+        fresh = [one.id.hex() for one in checked if one.id.hex() not in seen]
+        if fresh:
+            # All of them, also those that are refused: none is ever answered again.
+            connection.execute(
+                insert(HELPER_REPORT),
+                [{"task": task, "report_id": one, "job": digest} for one in fresh],
+            )
+        connection.execute(
+            insert(HELPER_JOB),
+            {
+                "task": task,
+                "digest": digest,
+                "answer": base64.b64encode(reply).decode(),
+                "share": base64.b64encode(vdaf.encode_aggregate(share)).decode(),
+                "accepted": tally.count,
+                "checksum": tally.checksum.hex(),
+                "refused": len(checked) - len(valid),
+            },
+        )
+        return reply
+
+    @reads
+    def _approved(
+        self, connection: Connection, task: str, digest: str
+    ) -> tuple[HelperTask, HelperSecrets, bytes | None]:
+        """Return an approved task, its secrets, and the answer to a job that was given before."""
+        found = self._tasks.read(connection, task)
+        self._require_approved(found)
+        known = self._answer(connection, task, digest)
+        return found, self._tasks.secrets(connection, task), known
 
     @reads
     def job(self, connection: Connection, task: str, name: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from masquerade.errors import (
@@ -63,7 +63,7 @@ class HelperClient:
         self._token = token
         self._private = private
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Mapping[str, object]:
         """Return the helper's operator, address and key."""
         # Before the key is compared, nobody there is given the token.
         return self._object(self._ask("GET", "/identity", known=False))
@@ -76,11 +76,11 @@ class HelperClient:
         with contextlib.suppress(NotFound):
             self.standing(_NO_TASK)
 
-    def propose(self, proposal: dict[str, Any]) -> dict[str, Any]:
+    def propose(self, proposal: Mapping[str, object]) -> Mapping[str, object]:
         """Ask the helper's operator to approve a survey; return how the task stands."""
         return self._object(self._ask("POST", "/tasks", form=proposal))
 
-    def standing(self, task: str) -> dict[str, Any]:
+    def standing(self, task: str) -> Mapping[str, object]:
         """Return how a task stands."""
         return self._object(self._ask("GET", f"/tasks/{task_address(task)}"))
 
@@ -128,7 +128,7 @@ class HelperClient:
         path: str,
         body: bytes | None = None,
         *,
-        form: dict[str, Any] | None = None,
+        form: Mapping[str, object] | None = None,
         kind: str = "application/json",
         seconds: float | None = None,
         next_: str = _TRY,
@@ -177,7 +177,7 @@ class HelperClient:
     def _silent(self, how: str) -> ServerUnavailable:
         return ServerUnavailable(f"The helper at {self.address} does not answer{how}")
 
-    def _object(self, content: bytes) -> dict[str, Any]:
+    def _object(self, content: bytes) -> Mapping[str, object]:
         found = _json(content)
         if not isinstance(found, dict):
             raise ServerUnavailable(f"{self.address} is no helper: its answer is no JSON object.")

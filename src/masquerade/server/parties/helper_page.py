@@ -6,7 +6,7 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TypedDict
 
 from masquerade.server.parties.helper_tasks import HelperTask
 from masquerade.server.parties.near_copies import NearCopy
@@ -16,13 +16,69 @@ from masquerade.surveys.question_encoding import ON_COUNTS
 from masquerade.surveys.survey import Survey
 
 
+class QuestionView(TypedDict):
+    """A question of a task in words."""
+
+    text: str
+    answers: str
+    condition: str | None
+    counted: str
+    noise: str
+
+
+class CrossView(TypedDict):
+    """A cross table of a task in words."""
+
+    text: str
+    cells: int
+    noise: str
+
+
+class StateView(TypedDict):
+    """The states of a question in a task: shown, skipped, not said."""
+
+    text: str
+    symbols: str
+    noise: str
+
+
+class TaskView(TypedDict):
+    """A task in words, with its figures as they are shown."""
+
+    id: str
+    address: str
+    title: str
+    description: str
+    state: str
+    proposer: str
+    leader: str
+    questions: list[QuestionView]
+    cross: list[CrossView]
+    states: list[StateView]
+    people: int
+    minimum: int
+    day: str
+    last_day: str
+    expires: str
+    noise: str
+    margin: str | None
+    rho: str
+    epsilon: str
+    delta: str
+    assumptions: tuple[str, ...]
+    count: int
+    refused: int
+    repeats: int
+    copies: Sequence[NearCopy]
+
+
 def task_view(
     task: HelperTask,
     counts: tuple[int, int],
     leaders: Mapping[str, str],
     *,
     copies: Sequence[NearCopy] = (),
-) -> dict[str, Any]:
+) -> TaskView:
     """Return the operator's view of a task: questions, people, noise, guarantee, counts.
 
     `leaders` gives the name of each leader by its id; `copies` are nearly equal surveys that
@@ -38,9 +94,6 @@ def task_view(
     expected = [forecast(survey, place, everybody) for place in range(len(survey.questions))]
     shares = [one.margin for one in expected if one.kind == "share"]
     assert survey.two_parties is not None
-    encoding = survey.encoding
-    tables = len(survey.questions)
-    states = tables + len(encoding.cross)
     return {
         "id": task.id,
         "address": task_address(task.id),
@@ -49,32 +102,9 @@ def task_view(
         "state": task.state,
         "proposer": leaders.get(task.leader or "", "unknown"),
         "leader": split.task.configuration.leader_aggregator_endpoint.decode("ascii"),
-        "questions": [
-            {
-                "text": question.text,
-                "answers": answers_in_words(question),
-                "condition": _condition(survey, place),
-                "counted": _counted(survey, place),
-                "noise": _noise(survey, place),
-            }
-            for place, question in enumerate(survey.questions)
-        ],
-        "cross": [
-            {
-                "text": " × ".join(_text(survey, one) for one in pair),
-                "cells": encoding.blocks[tables + place].outputs,
-                "noise": _noise(survey, tables + place),
-            }
-            for place, pair in enumerate(encoding.cross)
-        ],
-        "states": [
-            {
-                "text": _text(survey, question),
-                "symbols": ", ".join(symbols),
-                "noise": _noise(survey, states + place),
-            }
-            for place, (question, symbols) in enumerate(encoding.states.items())
-        ],
+        "questions": [_question(survey, place) for place in range(len(survey.questions))],
+        "cross": _cross(survey),
+        "states": _states(survey),
         "people": task.people,
         "minimum": split.minimum,
         "day": task.day,
@@ -91,6 +121,42 @@ def task_view(
         "repeats": len(copies),
         "copies": copies,
     }
+
+
+def _question(survey: Survey, place: int) -> QuestionView:
+    question = survey.questions[place]
+    return {
+        "text": question.text,
+        "answers": answers_in_words(question),
+        "condition": _condition(survey, place),
+        "counted": _counted(survey, place),
+        "noise": _noise(survey, place),
+    }
+
+
+def _cross(survey: Survey) -> list[CrossView]:
+    encoding, first = survey.encoding, len(survey.questions)
+    return [
+        {
+            "text": " × ".join(_text(survey, one) for one in pair),
+            "cells": encoding.blocks[first + place].outputs,
+            "noise": _noise(survey, first + place),
+        }
+        for place, pair in enumerate(encoding.cross)
+    ]
+
+
+def _states(survey: Survey) -> list[StateView]:
+    encoding = survey.encoding
+    first = len(survey.questions) + len(encoding.cross)
+    return [
+        {
+            "text": _text(survey, question),
+            "symbols": ", ".join(symbols),
+            "noise": _noise(survey, first + place),
+        }
+        for place, (question, symbols) in enumerate(encoding.states.items())
+    ]
 
 
 def _noise(survey: Survey, block: int) -> str:

@@ -143,21 +143,22 @@ class HelperAccess:
                 "which you know it: the surveyor's organisation."
             )
         token = f"mqh_{secrets.token_urlsafe(32)}"
-        drawn = secrets.token_hex(16)
+        row = {"id": secrets.token_hex(16), "name": name, "token": _digest(token)}
+        return token if self._keep_leader(row, only_first=only_first) else None
 
-        def work(connection: Connection) -> bool:
-            known = connection.execute(select(HELPER_LEADER.c.name)).scalars().all()
-            if known and only_first:
-                return False
-            values = {"token": _digest(token)}
-            if name in known:
-                change = update(HELPER_LEADER).where(HELPER_LEADER.c.name == name)
-                connection.execute(change.values(**values))
-            else:
-                connection.execute(insert(HELPER_LEADER), {"id": drawn, "name": name, **values})
-            return True
-
-        return token if self._transactions.write(work) else None
+    @writes
+    def _keep_leader(
+        self, connection: Connection, row: dict[str, str], *, only_first: bool
+    ) -> bool:
+        known = connection.execute(select(HELPER_LEADER.c.name)).scalars().all()
+        if known and only_first:
+            return False
+        if row["name"] in known:
+            change = update(HELPER_LEADER).where(HELPER_LEADER.c.name == row["name"])
+            connection.execute(change.values(token=row["token"]))
+        else:
+            connection.execute(insert(HELPER_LEADER), row)
+        return True
 
     def leader_of(self, token: str) -> str | None:
         """Return the id of the leader with this token; None where there is none."""

@@ -16,7 +16,7 @@ import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
@@ -87,6 +87,20 @@ class HelperTask:
     leader: str | None  # id of the one whose token proposed it
 
 
+class Standing(TypedDict):
+    """A task as its leader sees it; bytes are in hexadecimal."""
+
+    task: str
+    state: str
+    configuration: str
+    terms: str
+    public_key: str
+    signature: str | None
+    seed: str | None
+    count: int
+    refused: int
+
+
 class HelperTasks:
     """The tasks of a helper.
 
@@ -149,11 +163,11 @@ class HelperTasks:
             leader=proposal.leader,
             opening=proposal.opening,
         )
-        id_, digest = split.task.id.hex(), proposal.digest(leader)
+        id_ = split.task.id.hex()
         place = place_of(HELPER_TASK, "secrets", id_)
         values = {
             "id": id_,
-            "proposal": digest,
+            "proposal": proposal.digest(leader),
             "configuration": base64.b64encode(split.task.configuration.encode()).decode(),
             "terms": terms.text(),
             "text": proposal.text,
@@ -165,30 +179,30 @@ class HelperTasks:
             "day": self._today(),
             "leader": leader,
         }
+        return self.task(self._keep(values, split))
 
-        def work(connection: Connection) -> str:
-            known = connection.scalar(
-                select(HELPER_TASK.c.id).where(HELPER_TASK.c.proposal == digest)
+    @writes
+    def _keep(self, connection: Connection, row: dict[str, object], split: SplitTask) -> str:
+        """Store a proposed task, unless it is there; return its id."""
+        same = HELPER_TASK.c.proposal == row["proposal"]
+        known = connection.scalar(select(HELPER_TASK.c.id).where(same))
+        if known is not None:
+            return str(known)
+        # An earlier wording of the same survey that nobody has decided on is out of date.
+        mine = (HELPER_TASK.c.state == PROPOSED) & (HELPER_TASK.c.leader == row["leader"])
+        waiting = 0
+        for other in connection.execute(select(HELPER_TASK).where(mine)).all():
+            earlier = _split(other)
+            if (earlier.token, _leader(earlier)) == (split.token, _leader(split)):
+                connection.execute(delete(HELPER_TASK).where(HELPER_TASK.c.id == other.id))
+            else:
+                waiting += 1
+        if waiting >= MOST_WAITING:
+            raise WrongState(
+                f"{waiting} surveys wait for this helper's operator; let some be decided."
             )
-            if known is not None:
-                return str(known)
-            # An earlier wording of the same survey that nobody has decided on is out of date.
-            mine = (HELPER_TASK.c.state == PROPOSED) & (HELPER_TASK.c.leader == leader)
-            waiting = 0
-            for row in connection.execute(select(HELPER_TASK).where(mine)).all():
-                other = _split(row)
-                if (other.token, _leader(other)) == (proposal.token, proposal.leader):
-                    connection.execute(delete(HELPER_TASK).where(HELPER_TASK.c.id == row.id))
-                else:
-                    waiting += 1
-            if waiting >= MOST_WAITING:
-                raise WrongState(
-                    f"{waiting} surveys wait for this helper's operator; let some be decided."
-                )
-            connection.execute(insert(HELPER_TASK), values)
-            return id_
-
-        return self.task(self._transactions.write(work))
+        connection.execute(insert(HELPER_TASK), row)
+        return str(row["id"])
 
     def require_leader(self, task: str, leader: str) -> None:
         """Refuse a leader that asks about another's task, as if there were none.
@@ -251,7 +265,7 @@ class HelperTasks:
         )
 
     @reads
-    def standing(self, connection: Connection, task: str) -> dict[str, Any]:
+    def standing(self, connection: Connection, task: str) -> Standing:
         """Return the leader's view of a task; with the seed once it is approved."""
         found = self.read(connection, task)
         count, refused = _counts(connection, found)
@@ -268,19 +282,13 @@ class HelperTasks:
             "refused": refused,
         }
 
-    def approval(self, task: str) -> dict[str, Any]:
+    def approval(self, task: str) -> dict[str, str]:
         """Return the helper's signed approval of a task, for participants' devices.
 
         Raises `NotFound` (there is no such task, or its answers are not added up: it was not
         approved, or it has stopped, ended or expired, or its leader's token was revoked).
         """
-
-        def work(connection: Connection) -> tuple[HelperTask, bool]:
-            found = self.read(connection, task)
-            active = select(HELPER_LEADER.c.token).where(HELPER_LEADER.c.id == found.leader)
-            return found, connection.scalar(active) is not None
-
-        found, active = self._transactions.read(work)
+        found, active = self._with_leader(task)
         # A signature outlives the state: nobody is to answer a survey that gives no sum any more.
         if found.signature is None or found.state != APPROVED or not active:
             raise _no_task()
@@ -290,6 +298,13 @@ class HelperTasks:
             "terms": found.split.terms.text(),
             "signature": found.signature.hex(),
         }
+
+    @reads
+    def _with_leader(self, connection: Connection, task: str) -> tuple[HelperTask, bool]:
+        """Return a task, and whether its leader still has a token."""
+        found = self.read(connection, task)
+        active = select(HELPER_LEADER.c.token).where(HELPER_LEADER.c.id == found.leader)
+        return found, connection.scalar(active) is not None
 
     def leader_of(self, token: str) -> str | None:
         """Return the address of the leader of an approved survey; None where there is none.
@@ -335,7 +350,7 @@ class HelperTasks:
                 "this survey names another operator or address than this helper has by now; "
                 "ask the leader to enter the helper again, and to propose the survey anew."
             )
-        values: dict[str, Any] = {"state": wanted, "day": self._today()}
+        values: dict[str, object] = {"state": wanted, "day": self._today()}
         if approve:
             self._give_way(connection, found)
             configuration = found.split.task.configuration.encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -38,6 +38,17 @@ from masquerade.server.parties.team_helpers import Helpers
 _MISMATCH = "batchMismatch"
 #: Seconds that one survey may take of a run before the next has its turn.
 _TURN_SECONDS = 30.0
+
+
+class SumProgress(TypedDict):
+    """The progress of the adding up of a survey."""
+
+    task: str
+    state: str
+    reports: int
+    added_up: int
+    refused: int
+    obstacle: str | None
 
 
 class LeaderAggregation:
@@ -136,8 +147,8 @@ class LeaderAggregation:
         return not self._ending
 
     @reads
-    def progress(self, connection: Connection, survey: str) -> dict[str, Any]:
-        """Return how far the adding up of a survey is.
+    def progress(self, connection: Connection, survey: str) -> SumProgress:
+        """Return the progress of the adding up of a survey.
 
         Raises `WrongState` (the survey has no task).
         """

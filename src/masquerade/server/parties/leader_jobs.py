@@ -28,7 +28,7 @@ from masquerade.server.db.party_tables import (
     SPLIT_TASK,
     VERIFYING,
 )
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.parties.helper_aggregation import MOST_IN_JOB
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.proposals import LeaderSecrets
@@ -110,18 +110,18 @@ class LeaderJobs:
             "body": base64.b64encode(job.body).decode(),
             "refused": job.refused,
         }
-
-        def work(connection: Connection) -> None:
-            # Locked, so that the sum over all jobs is not stored beside a job that it lacks.
-            task = select(SPLIT_TASK.c.state).where(SPLIT_TASK.c.id == row.id).with_for_update()
-            if connection.scalar(task) != VERIFYING:
-                return
-            mine = (AGGREGATION_JOB.c.task == row.id) & (AGGREGATION_JOB.c.number == number)
-            if connection.execute(select(AGGREGATION_JOB.c.number).where(mine)).first() is None:
-                connection.execute(insert(AGGREGATION_JOB), values)
-
-        self._transactions.write(work)
+        self._keep(values)
         return job
+
+    @writes
+    def _keep(self, connection: Connection, row: dict[str, object]) -> None:
+        # Locked, so that the sum over all jobs is not stored beside a job that it lacks.
+        task = select(SPLIT_TASK.c.state).where(SPLIT_TASK.c.id == row["task"]).with_for_update()
+        if connection.scalar(task) != VERIFYING:
+            return
+        mine = (AGGREGATION_JOB.c.task == row["task"]) & (AGGREGATION_JOB.c.number == row["number"])
+        if connection.execute(select(AGGREGATION_JOB.c.number).where(mine)).first() is None:
+            connection.execute(insert(AGGREGATION_JOB), row)
 
     def _prepared(
         self, split: SplitTask, keys: LeaderSecrets, number: int, reports: list[Report]

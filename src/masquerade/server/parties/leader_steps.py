@@ -45,7 +45,7 @@ from masquerade.server.db.party_tables import (
 )
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.tables import CANCELLED, SURVEY
-from masquerade.server.db.transactions import Transactions, writes
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.http.logs import fields
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.leader_jobs import LeaderJobs
@@ -126,14 +126,14 @@ class LeaderSteps:
 
     def end(self, task: str, state: str, reason: str) -> None:
         """End a task that is under way, for a reason that the survey's page tells."""
-
-        def work(connection: Connection) -> None:
-            row = connection.execute(select(SPLIT_TASK).where(SPLIT_TASK.c.id == task)).one()
-            if row.state in UNDER_WAY:
-                self._ended(connection, row, state, reason)
-
-        self._transactions.write(work)
+        self._end(task, state, reason)
         _LOGGER.warning("answers cannot be added up", extra=fields(task=task[:16], reason=reason))
+
+    @writes
+    def _end(self, connection: Connection, task: str, state: str, reason: str) -> None:
+        row = connection.execute(select(SPLIT_TASK).where(SPLIT_TASK.c.id == task)).one()
+        if row.state in UNDER_WAY:
+            self._ended(connection, row, state, reason)
 
     def note(self, task: str, reason: str) -> None:
         """Keep why a task waits, for the survey's page; once for each reason."""
@@ -170,49 +170,43 @@ class LeaderSteps:
             self._total(row, split)
         return True
 
-    def _total(self, row: Row[Any], split: SplitTask) -> None:
+    @writes
+    def _total(self, connection: Connection, row: Row[Any], split: SplitTask) -> None:
         """Add this party's noise to its sum and store that, before the helper's is asked for."""
         vdaf = split.task.vdaf
-
-        def work(connection: Connection) -> None:
-            mine = SPLIT_TASK.c.id == row.id
-            state = connection.scalar(
-                select(SPLIT_TASK.c.state).where(mine).with_for_update()
-                if connection.dialect.name == "postgresql"
-                else select(SPLIT_TASK.c.state).where(mine)
-            )
-            if state != VERIFYING:
-                return
-            tally, shares, refused = BatchTally(), [], 0
-            for job in connection.execute(
-                select(AGGREGATION_JOB).where(AGGREGATION_JOB.c.task == row.id)
-            ):
-                tally = tally.merge(BatchTally(job.accepted, bytes.fromhex(job.checksum)))
-                shares.append(vdaf.decode_aggregate(base64.b64decode(job.share)))
-                refused += job.refused
-            if tally.count < split.minimum:
-                self._ended(connection, row, TOO_FEW, None, accepted=tally.count, refused=refused)
-                return
-            request = AggregateShareReq(
-                COLLECTION, split.batch_selector, tally.count, tally.checksum
-            ).encode()
-            # Drawn once, in the transaction that stores it, and before the helper's sum is here: so
-            # that no result of this survey ever lacks it.
-            noise = SumNoise(self._blocks(connection, row), split.terms.noise)
-            noisy = noise.add(vdaf.aggregate(shares))
-            values = {
-                "state": COLLECTING,
-                "accepted": tally.count,
-                "refused": refused,
-                "day": self._today(),
-                "share": base64.b64encode(vdaf.encode_aggregate(noisy)).decode(),
-                "request": base64.b64encode(request).decode(),
-            }
-            connection.execute(update(SPLIT_TASK).where(mine).values(**values))
-            # The sums without noise go in the same transaction.
-            connection.execute(delete(AGGREGATION_JOB).where(AGGREGATION_JOB.c.task == row.id))
-
-        self._transactions.write(work)
+        mine = SPLIT_TASK.c.id == row.id
+        # SQLite has one writer, and leaves FOR UPDATE out.
+        state = connection.scalar(select(SPLIT_TASK.c.state).where(mine).with_for_update())
+        if state != VERIFYING:
+            return
+        tally, shares, refused = BatchTally(), [], 0
+        for job in connection.execute(
+            select(AGGREGATION_JOB).where(AGGREGATION_JOB.c.task == row.id)
+        ):
+            tally = tally.merge(BatchTally(job.accepted, bytes.fromhex(job.checksum)))
+            shares.append(vdaf.decode_aggregate(base64.b64decode(job.share)))
+            refused += job.refused
+        if tally.count < split.minimum:
+            self._ended(connection, row, TOO_FEW, None, accepted=tally.count, refused=refused)
+            return
+        request = AggregateShareReq(
+            COLLECTION, split.batch_selector, tally.count, tally.checksum
+        ).encode()
+        # Drawn once, in the transaction that stores it, and before the helper's sum is here: so
+        # that no result of this survey ever lacks it.
+        noise = SumNoise(self._blocks(connection, row), split.terms.noise)
+        noisy = noise.add(vdaf.aggregate(shares))
+        values = {
+            "state": COLLECTING,
+            "accepted": tally.count,
+            "refused": refused,
+            "day": self._today(),
+            "share": base64.b64encode(vdaf.encode_aggregate(noisy)).decode(),
+            "request": base64.b64encode(request).decode(),
+        }
+        connection.execute(update(SPLIT_TASK).where(mine).values(**values))
+        # The sums without noise go in the same transaction.
+        connection.execute(delete(AGGREGATION_JOB).where(AGGREGATION_JOB.c.task == row.id))
 
     def _collect(self, row: Row[Any]) -> bool:
         """Ask for the helper's sum and put both together."""
@@ -226,22 +220,20 @@ class LeaderSteps:
             raise BrokenPromise(f"the helper's sum cannot be opened: {error}") from error
         own = vdaf.decode_aggregate(base64.b64decode(row.share))
         sums = vdaf.unshard([own, theirs], count=row.accepted)
-
-        def work(connection: Connection) -> None:
-            now = connection.scalar(select(SPLIT_TASK.c.state).where(SPLIT_TASK.c.id == row.id))
-            if now == COLLECTING:
-                self._ended(connection, row, COLLECTED, None, sums=sums)
-                survey = connection.execute(
-                    select(SURVEY.c.team, SURVEY.c.closed).where(SURVEY.c.token == row.survey)
-                ).one()
-                enqueue(
-                    connection, survey.team, RESULTS_READY, survey=row.survey, day=survey.closed
-                )
-
-        self._transactions.write(work)
+        self._keep_sums(row, sums)
         # What is deleted is to be gone from the file too.
         self._transactions.rewrite()
         return False
+
+    @writes
+    def _keep_sums(self, connection: Connection, row: Row[Any], sums: list[int]) -> None:
+        now = connection.scalar(select(SPLIT_TASK.c.state).where(SPLIT_TASK.c.id == row.id))
+        if now == COLLECTING:
+            self._ended(connection, row, COLLECTED, None, sums=sums)
+            survey = connection.execute(
+                select(SURVEY.c.team, SURVEY.c.closed).where(SURVEY.c.token == row.survey)
+            ).one()
+            enqueue(connection, survey.team, RESULTS_READY, survey=row.survey, day=survey.closed)
 
     def _ended(
         self,
@@ -265,16 +257,17 @@ class LeaderSteps:
         return Survey.from_json(connection.execute(query).scalar_one()).encoding.blocks
 
     def _client(self, row: Row[Any]) -> HelperClient:
-        def work(connection: Connection) -> Row[Any]:
-            survey = connection.execute(
-                select(SURVEY.c.team, SURVEY.c.definition).where(SURVEY.c.token == row.survey)
-            ).one()
-            terms = Survey.from_json(survey.definition).two_parties
-            assert terms is not None
-            return self._helpers.at(connection, survey.team, terms.helper)
-
-        helper = self._transactions.read(work)
+        helper = self._helper(row)
         return self._helpers.connect(helper.address, self._helpers.token(helper))
+
+    @reads
+    def _helper(self, connection: Connection, row: Row[Any]) -> Row[Any]:
+        survey = connection.execute(
+            select(SURVEY.c.team, SURVEY.c.definition).where(SURVEY.c.token == row.survey)
+        ).one()
+        terms = Survey.from_json(survey.definition).two_parties
+        assert terms is not None
+        return self._helpers.at(connection, survey.team, terms.helper)
 
 
 def _last_day(row: Row[Any]) -> str:

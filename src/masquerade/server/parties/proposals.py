@@ -15,10 +15,10 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
@@ -35,7 +35,7 @@ from masquerade.server.db.party_tables import (
     SPLIT_TASK,
 )
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.team_helpers import Helpers
 from masquerade.surveys.split_task import COLLECTOR_KEY, LEADER_KEY, SplitTask
@@ -65,6 +65,16 @@ class LeaderSecrets:
         *keys, seed = json.loads(text)
         leader, collector = (HpkeKey(Kem(kem), bytes.fromhex(key)) for kem, key in keys)
         return cls(leader, collector, bytes.fromhex(seed))
+
+
+class ProposalState(TypedDict):
+    """The helper's decision on a proposal, and the last day on which it holds."""
+
+    task: str
+    state: str
+    reason: str | None
+    day: str
+    last_day: str
 
 
 class Proposals:
@@ -99,7 +109,7 @@ class Proposals:
         people: int,
         closes: str | None = None,
         again: bool = False,
-    ) -> dict[str, Any]:
+    ) -> ProposalState:
         """Propose a survey to its helper, or look whether that has decided; return how it stands.
 
         What the helper has ended or forgotten, or would forget before the last day, is proposed
@@ -154,7 +164,7 @@ class Proposals:
                 "survey then."
             )
 
-    def standing(self, token: str, survey: Survey) -> dict[str, Any] | None:
+    def standing(self, token: str, survey: Survey) -> ProposalState | None:
         """Return how the proposal of exactly this survey stands; None where it was not proposed."""
         row = self._transactions.read(lambda c: _proposal(c, token, survey))
         if row is None:
@@ -236,10 +246,10 @@ class Proposals:
 
     def _keep(
         self,
-        answer: dict[str, Any],
+        answer: Mapping[str, object],
         survey: Survey,
         helper: Row[Any],
-        body: dict[str, Any],
+        body: Mapping[str, object],
         keys: LeaderSecrets,
     ) -> None:
         """Store a task that the helper made of a proposal, once it agrees with the proposal."""
@@ -266,16 +276,16 @@ class Proposals:
             "secrets": self._seals.seal(keys.text(), place_of(SPLIT_TASK, "secrets", id_)),
             "day": self._today(),
         }
+        self._store(values)
 
-        def work(connection: Connection) -> None:
-            mine = SPLIT_TASK.c.survey == body["token"]
-            # Tasks of before, which no survey will open with. One that a survey has opened with
-            # meanwhile stays: answers are sealed for it.
-            connection.execute(delete(SPLIT_TASK).where(mine, SPLIT_TASK.c.state.in_(DRAFTED)))
-            if connection.execute(select(SPLIT_TASK.c.id).where(mine)).first() is None:
-                connection.execute(insert(SPLIT_TASK), values)
-
-        self._transactions.write(work)
+    @writes
+    def _store(self, connection: Connection, row: dict[str, object]) -> None:
+        mine = SPLIT_TASK.c.survey == row["survey"]
+        # Tasks of before, which no survey will open with. One that a survey has opened with
+        # meanwhile stays: answers are sealed for it.
+        connection.execute(delete(SPLIT_TASK).where(mine, SPLIT_TASK.c.state.in_(DRAFTED)))
+        if connection.execute(select(SPLIT_TASK.c.id).where(mine)).first() is None:
+            connection.execute(insert(SPLIT_TASK), row)
 
     def _look(self, row: Row[Any], survey: Survey, helper: Row[Any], client: HelperClient) -> bool:
         """Store the helper's present decision on a task; return whether it still has the task."""
@@ -296,7 +306,7 @@ class Proposals:
             return False
         # A helper may have been set back to a moment before its approval: it has to give it again.
         reason = None
-        values: dict[str, Any] = {"state": state, "day": self._today()}
+        values: dict[str, object] = {"state": state, "day": self._today()}
         if state == REFUSED:
             reason = "the helper's operator refused to add up these answers"
             values["secrets"] = None
@@ -308,7 +318,9 @@ class Proposals:
         self._transactions.write(lambda c: c.execute(change.values(reason=reason, **values)))
         return True
 
-    def _keep_approval(self, answer: dict[str, Any], split: SplitTask, helper: Row[Any]) -> None:
+    def _keep_approval(
+        self, answer: Mapping[str, object], split: SplitTask, helper: Row[Any]
+    ) -> None:
         id_ = split.task.id.hex()
         try:
             signature = bytes.fromhex(str(answer["signature"]))
@@ -323,26 +335,26 @@ class Proposals:
         )
         if hashlib.sha256(seed).hexdigest() != split.terms.verification_seed:
             raise BrokenPromise("the helper gave another seed than the task names.")
+        self._approve(id_, signature, seed)
+
+    @writes
+    def _approve(self, connection: Connection, id_: str, signature: bytes, seed: bytes) -> None:
         place = place_of(SPLIT_TASK, "secrets", id_)
-
-        def work(connection: Connection) -> None:
-            mine = SPLIT_TASK.c.id == id_
-            sealed = connection.scalar(
-                select(SPLIT_TASK.c.secrets).where(mine, SPLIT_TASK.c.state == PROPOSED)
-            )
-            if sealed is None:  # another process was here before
-                return
-            keys = LeaderSecrets.of(self._seals.unseal(sealed, place))
-            whole = LeaderSecrets(keys.leader, keys.collector, seed)
-            values = {
-                "state": APPROVED,
-                "signature": signature.hex(),
-                "secrets": self._seals.seal(whole.text(), place),
-                "day": self._today(),
-            }
-            connection.execute(update(SPLIT_TASK).where(mine).values(**values))
-
-        self._transactions.write(work)
+        mine = SPLIT_TASK.c.id == id_
+        sealed = connection.scalar(
+            select(SPLIT_TASK.c.secrets).where(mine, SPLIT_TASK.c.state == PROPOSED)
+        )
+        if sealed is None:  # another process was here before
+            return
+        keys = LeaderSecrets.of(self._seals.unseal(sealed, place))
+        whole = LeaderSecrets(keys.leader, keys.collector, seed)
+        values = {
+            "state": APPROVED,
+            "signature": signature.hex(),
+            "secrets": self._seals.seal(whole.text(), place),
+            "day": self._today(),
+        }
+        connection.execute(update(SPLIT_TASK).where(mine).values(**values))
 
 
 def bind_task(connection: Connection, token: str, survey: Survey, closes: str | None) -> str:
@@ -385,7 +397,7 @@ def _proposal(connection: Connection, token: str, survey: Survey) -> Row[Any] | 
     return next((row for row in found if json.loads(row.terms)["survey"] == wanted), None)
 
 
-def _task_of(answer: dict[str, Any]) -> SplitTask:
+def _task_of(answer: Mapping[str, object]) -> SplitTask:
     try:
         configuration = bytes.fromhex(str(answer["configuration"]))
         terms = str(answer["terms"])

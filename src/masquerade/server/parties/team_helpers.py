@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -13,7 +13,7 @@ from masquerade.aggregate.signature import fingerprint_groups, fingerprint_of
 from masquerade.errors import BrokenPromise, NotFound, ParameterError, WrongState
 from masquerade.server.db.party_tables import DRAFTED, HELPER, SPLIT_TASK
 from masquerade.server.db.seals import Seals, place_of
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.parties.helper_client import Connect, helper_address
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{32}")
@@ -93,27 +93,28 @@ class Helpers:
         if not 1 <= len(operator) <= 200:
             raise BrokenPromise(f"the helper at {place} does not say who runs it.")
         client.require_known()
-        drawn = secrets.token_hex(16)
+        found = Helper(secrets.token_hex(16), place, operator, wanted)
+        return self._keep(team, found, token, key)
 
-        def work(connection: Connection) -> str:
-            here = (HELPER.c.team == team) & (HELPER.c.address == place)
-            known = connection.scalar(select(HELPER.c.id).where(here))
-            id_ = str(known or drawn)
-            values = {
-                "operator": operator,
-                "public_key": key.hex(),
-                "fingerprint": wanted,
-                "token": self._seals.seal(token, place_of(HELPER, "token", id_)),
-            }
-            if known is None:
-                connection.execute(
-                    insert(HELPER), {"id": id_, "team": team, "address": place, **values}
-                )
-            else:
-                connection.execute(update(HELPER).where(here).values(**values))
-            return id_
-
-        return Helper(self._transactions.write(work), place, operator, wanted)
+    @writes
+    def _keep(
+        self, connection: Connection, team: str, found: Helper, token: str, key: bytes
+    ) -> Helper:
+        here = (HELPER.c.team == team) & (HELPER.c.address == found.address)
+        known = connection.scalar(select(HELPER.c.id).where(here))
+        id_ = str(known or found.id)
+        values = {
+            "operator": found.operator,
+            "public_key": key.hex(),
+            "fingerprint": found.fingerprint,
+            "token": self._seals.seal(token, place_of(HELPER, "token", id_)),
+        }
+        if known is None:
+            row = {"id": id_, "team": team, "address": found.address, **values}
+            connection.execute(insert(HELPER), row)
+        else:
+            connection.execute(update(HELPER).where(here).values(**values))
+        return replace(found, id=id_)
 
     def list(self, team: str) -> list[Helper]:
         """Return the helpers of a team, by address."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection, Text, func, select
 from sqlalchemy import cast as as_type
@@ -155,7 +155,7 @@ class ResultCache:
         found = {level.name: counts.get(level.name, 0) for level in record.survey.levels}
         return replace(_uncounted_codebook(record), n_by_level=found)
 
-    def codebook_json(self, record: SurveyRecord) -> dict[str, Any]:
+    def codebook_json(self, record: SurveyRecord) -> Mapping[str, object]:
         """Return the codebook as a JSON object: of reports, or of sums between two parties."""
         from masquerade.results import split_codebook
 
@@ -174,7 +174,7 @@ class ResultCache:
 
         return write_reports(self.codebook(record), self._chunks(record.token), kind=kind)
 
-    def notebook(self, record: SurveyRecord) -> dict[str, Any]:
+    def notebook(self, record: SurveyRecord) -> Mapping[str, object]:
         """Return a notebook that begins with a survey's reports."""
         from masquerade.results import notebook
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -142,7 +142,7 @@ def read(
 
 
 @routes.get("/integrity", summary="Whether ledger, book and log still hold")
-def integrity(actor: Auditor) -> dict[str, Any]:
+def integrity(actor: Auditor) -> Mapping[str, object]:
     return integrity_of(actor.services.engine)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -67,7 +67,7 @@ class Actor:
     def page(
         self,
         name: str,
-        context: dict[str, Any],
+        context: Mapping[str, object],
         *,
         error: MasqueradeError | None = None,
         status: int | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -69,7 +69,7 @@ def demo(services: InServices, request: Request) -> Response:
 
 
 @demo_routes.get("/second-party")
-def second_party(request: Request) -> dict[str, Any]:
+def second_party(request: Request) -> Mapping[str, object]:
     """Return how far the survey between two parties is, for the page that waits for it."""
     second = _second_survey(request)
     if second is None:
@@ -97,7 +97,7 @@ def _second_survey(request: Request) -> SecondSurvey | None:
     return getattr(request.app.state, "second", None)
 
 
-def _second(request: Request) -> dict[str, Any]:
+def _second(request: Request) -> Mapping[str, object]:
     """Return the page's values for the survey between two parties."""
     second = _second_survey(request)
     record = None if second is None else second.record()

@@ -289,7 +289,7 @@ def _overview(
 ) -> Response:
     leaders = services.access.leaders()
     names = {one.id: one.name for one in leaders}
-    shown: dict[str, Any] = {
+    shown: dict[str, object] = {
         "csrf": csrf_token(secret),
         "identity": services.tasks.identity(),
         "leaders": leaders,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -22,7 +23,7 @@ from masquerade.server.participants.privacy_balance import (
     PrivacyAccount,
     cap_amounts,
 )
-from masquerade.server.participants.profile import RAISE_DAYS, Departure
+from masquerade.server.participants.profile import RAISE_DAYS, Departure, HeldData
 from masquerade.server.routes.dependencies import InServices, Participant, answers
 from masquerade.server.routes.participations import Body, Invitation
 from masquerade.server.services import Services
@@ -141,14 +142,10 @@ class LedgerPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class Export(HeldData):
     """Everything that is held about a person, as it is kept."""
 
-    person: str
-    participations: list[dict[str, Any]]
-    sealed_reports: list[dict[str, Any]]
-    caps_to_come: list[dict[str, Any]]
-    balance: dict[str, Any]
+    balance: Mapping[str, object]
     entries: list[LedgerEntry]
 
 
@@ -211,14 +208,17 @@ def ledger(
     surveys = services.profiles.surveys(page)
     entries, total = [_entry(entry, surveys) for entry in page], account.balance.entries
     spent = account.spent()
-    amounts: dict[str, Any] = {
-        "total_epsilon": spent.epsilon.to_json(),
-        "total_delta": float(spent.delta),
-        "method": spent.method,
-        "clear": account.balance.spent_clear,
-    }
-    following = str(end) if end < total else None
-    answer = LedgerPage(entries=entries, total=total, next_cursor=following, **amounts)
+    answer = LedgerPage(
+        entries=entries,
+        total=total,
+        total_epsilon=spent.epsilon.to_json(),
+        total_delta=float(spent.delta),
+        method=spent.method,
+        clear=account.balance.spent_clear,
+        next_cursor=str(end) if end < total else None,
+    )
+    varying = ("total_epsilon", "total_delta", "method", "clear")
+    amounts = {name: getattr(answer, name) for name in varying}
     return padded(answer, room=_room(entries, surveys) + spare(amounts, _LONGEST_AMOUNTS))
 
 
@@ -231,14 +231,19 @@ def export(services: InServices, participant: Participant) -> Response:
     account, chain = services.profiles.page(participant, 0, LONGEST_CHAIN)
     surveys = services.profiles.surveys(chain)
     entries = [_entry(entry, surveys) for entry in chain]
+    held = services.profiles.everything(participant)
     answer = Export(
+        held.person,
+        held.participations,
+        held.sealed_reports,
+        held.caps_to_come,
         balance=account.balance.to_json(),
         entries=entries,
-        **services.profiles.everything(participant),
     )
     room = _room(entries, surveys) + spare(answer.balance, 2 * _LONGEST_AMOUNTS)
     for one in answer.participations:
         reports = one["reports"] or []
+        assert isinstance(reports, list)
         # As long as the longest number in every place, so that the size tells no report.
         room += spare(reports, _LONGEST_REPORT * len(reports) + 2)
         room += spare(one["level"], _LONGEST_LEVEL)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Request
 from pydantic import FailFast, Field
@@ -30,7 +31,7 @@ from masquerade.server.surveys.survey_records import invitation, masks_of, parti
 _LONGEST_LEVEL = 64  # room for the longest name of a level
 _LONGEST_PAID = 96
 _OPTIONS = (2, 3, 4, 5, 7, 10)
-Masks = dict[str, dict[str, Any]]
+Masks = Mapping[str, Mapping[str, object]]
 # The largest whole number up to which all are exact in JavaScript.
 LARGEST_REPORT = 2**53 - 1
 Hex128 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -228,7 +229,7 @@ class LevelParameters:
     mu: str
     rho: float
     sigma_of_range: float
-    options: dict[str, dict[str, Any]]
+    options: Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,7 @@ class Levels:
     """The parameters of all levels."""
 
     levels: list[LevelParameters]
-    clear: dict[str, Any]
+    clear: Mapping[str, object]
 
 
 routes = APIRouter(prefix="/api/v1", tags=["participations"])
@@ -260,7 +261,7 @@ def levels(settings: InSettings) -> Response:
 
 
 def _level(level: Level) -> LevelParameters:
-    responses = {}
+    responses: dict[str, Mapping[str, object]] = {}
     for count in _OPTIONS:
         mechanism = level.randomized_response(count)
         responses[str(count)] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
@@ -57,7 +58,7 @@ def embed(services: InServices, request: Request, token: str) -> Response:
     return answer
 
 
-def published_context(request: Request, token: str) -> dict[str, Any]:
+def published_context(request: Request, token: str) -> Mapping[str, object]:
     """Return the links of a survey's published results, for the surveyor's page."""
     link = public_link(request, token)
     code = (
@@ -96,7 +97,7 @@ def _kept(request: Request, page: Response) -> Response:
     return page
 
 
-def summary(record: SurveyRecord) -> dict[str, Any]:
+def summary(record: SurveyRecord) -> Mapping[str, object]:
     """Return a survey's facts for pages, without right answers and counts."""
     survey = record.survey
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -213,7 +214,7 @@ def _draft_page(
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)
 
 
-def _approval(actor: Actor, token: str, review: Review) -> dict[str, Any] | None:
+def _approval(actor: Actor, token: str, review: Review) -> Mapping[str, object] | None:
     """Return the state of the helper's approval of a draft; None where it needs none."""
     if review.survey is None or review.survey.two_parties is None:
         return None
@@ -222,7 +223,7 @@ def _approval(actor: Actor, token: str, review: Review) -> dict[str, Any] | None
     return standing or {"state": None, "changed": proposals.was_approved(token)}
 
 
-def _introduction(draft: Draft, review: Review) -> dict[str, Any] | None:
+def _introduction(draft: Draft, review: Review) -> Mapping[str, object] | None:
     """Return people's first view of a survey; None where the draft is not finished."""
     if review.survey is None:
         return None
@@ -240,7 +241,7 @@ def live_page(
     link = share_link(actor, token)
     progress = progress_json(record, lifecycle.progress(record))
     plan, runs = lifecycle.document(record).plan, actor.services.selection_runs.runs(token)
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "record": record,
         "link": link,
         "qr": qr_code(link),

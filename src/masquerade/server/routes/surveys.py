@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -34,7 +35,7 @@ Match = Annotated[str | None, Header(description="The ETag of what was read")]
 
 
 PlanFields = Annotated[
-    dict[str, Any],
+    Mapping[str, object],
     Body(description="Fields of the plan to try", json_schema_extra=plan_fields_schema()),
 ]
 
@@ -55,7 +56,7 @@ class New(StrictBody):
     )
 
     template: Annotated[str, Field(max_length=32)] | None = None
-    document: dict[str, Any] | None = None
+    document: Mapping[str, object] | None = None
     copy_of: Annotated[str, Field(max_length=32)] | None = None
 
 
@@ -102,9 +103,9 @@ class DraftResponse(Verdict):
     state: str
     version: int
     changed: str
-    document: dict[str, Any]
-    forecast: dict[str, Any] | None
-    trusts: dict[str, dict[str, Any] | None]
+    document: Mapping[str, object]
+    forecast: Mapping[str, object] | None
+    trusts: Mapping[str, Mapping[str, object] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ class SurveyResponse:
     closed: str | None
     responses: int
     seats: dict[str, int] | None
-    document: dict[str, Any]
+    document: Mapping[str, object]
 
 
 routes = APIRouter(prefix="/api/v1/surveys", tags=["surveys"])
@@ -225,7 +226,7 @@ def validate(actor: Reader, token: str) -> Verdict:
 
 @routes.post("/{token}/preview", summary="What a plan would ask, cost and tell")
 @audited(None)
-def preview(actor: Reader, token: str, plan: PlanFields) -> dict[str, Any]:
+def preview(actor: Reader, token: str, plan: PlanFields) -> Mapping[str, object]:
     document = changed(document_of(actor, token), {"plan": plan})
     _, figures = actor.services.drafts.review(document).require()
     return figures
@@ -277,7 +278,7 @@ def unpublish(actor: Writer, token: str) -> SurveyResponse:
 
 
 @routes.get("/{token}/progress", summary="How many answered, by level")
-def progress(actor: Reader, token: str) -> dict[str, Any]:
+def progress(actor: Reader, token: str) -> Mapping[str, object]:
     record = actor.survey(token)
     return progress_json(record, actor.services.surveys.progress(record))
 
@@ -292,7 +293,7 @@ def select(
     selection: SelectionRequest,
     idempotency_key: Key,
     response: Response,
-) -> dict[str, Any]:
+) -> Mapping[str, object]:
     request = (
         f"{actor.account.id} run {idempotency_key}",
         body_text([token, selection.model_dump()]),
@@ -304,13 +305,13 @@ def select(
 
 
 @routes.get("/{token}/selection-runs", summary="All selections of a survey, in their order")
-def selections(actor: Reader, token: str) -> dict[Literal["runs"], list[dict[str, Any]]]:
+def selections(actor: Reader, token: str) -> dict[Literal["runs"], Sequence[Mapping[str, object]]]:
     _require_own(actor, token)
     return {"runs": actor.services.selection_runs.runs(token)}
 
 
 @routes.get("/{token}/selection-runs/{run}", summary="A selection and why it is as it is")
-def selection(actor: Reader, token: str, run: str) -> dict[str, Any]:
+def selection(actor: Reader, token: str, run: str) -> Mapping[str, object]:
     _require_own(actor, token)
     return actor.services.selection_runs.run(token, run)
 

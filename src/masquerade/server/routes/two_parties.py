@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Request
 from pydantic import Field
@@ -51,7 +52,7 @@ def remove(actor: Owner, helper: HelperId) -> None:
 
 @surveys.post("/helper", summary="Ask the helper to approve a draft, or look what it decided")
 @audited("asked the helper to approve a survey")
-def ask(request: Request, actor: Writer, token: str, again: bool = False) -> dict[str, Any]:
+def ask(request: Request, actor: Writer, token: str, again: bool = False) -> Mapping[str, object]:
     """Propose the survey to its helper; with `again` also one that the helper refused."""
     drafts = actor.services.drafts
     draft = drafts.draft(token, team=actor.team.id)
@@ -68,18 +69,18 @@ def ask(request: Request, actor: Writer, token: str, again: bool = False) -> dic
 
 
 @surveys.get("/helper", summary="How the helper's approval of a draft stands")
-def approval(actor: Reader, token: str) -> dict[str, Any]:
+def approval(actor: Reader, token: str) -> Mapping[str, object]:
     drafts = actor.services.drafts
     survey, _ = drafts.review(drafts.draft(token, team=actor.team.id).document).require()
     proposals = actor.services.proposals
     standing = proposals.standing(token, survey)
-    if standing is None:
-        # Approved in another wording, which this draft can no more open with.
-        standing = dict.fromkeys(("task", "state", "reason", "day", "last_day"))
-        standing["changed"] = proposals.was_approved(token)
-    return standing
+    if standing is not None:
+        return standing
+    # Approved in another wording, which this draft can no more open with.
+    nothing = dict.fromkeys(("task", "state", "reason", "day", "last_day"))
+    return {**nothing, "changed": proposals.was_approved(token)}
 
 
 @surveys.get("/aggregation", summary="How far the two parties have added up a survey")
-def aggregation(actor: Reader, token: str) -> dict[str, Any]:
+def aggregation(actor: Reader, token: str) -> Mapping[str, object]:
     return actor.services.aggregation.progress(actor.survey(token).token)

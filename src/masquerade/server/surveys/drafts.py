@@ -22,7 +22,7 @@ from masquerade.server.surveys.document import (
     read_document,
     survey_or_issues,
 )
-from masquerade.server.surveys.forecast import first_margin, plan_review
+from masquerade.server.surveys.forecast import Forecast, Margin, first_margin, plan_review
 from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
 from masquerade.server.webhooks.deliveries import OPENED, enqueue
@@ -50,13 +50,13 @@ class Review:
     """The review of a document: its survey, or the issues that keep it from being opened."""
 
     survey: Survey | None  # None where it is not finished
-    forecast: dict[str, Any] | None  # what that can be expected to tell and to cost
+    forecast: Forecast | None  # its expected precision and cost
     # All that keeps it from being opened: as it is written, or because nobody could take part.
     issues: list[Issue]
     people: dict[str, int] = field(default_factory=dict)  # whom the plan asks, by level
     reward: Reward | None = None  # what the plan gives to those who take part
 
-    def require(self) -> tuple[Survey, dict[str, Any]]:
+    def require(self) -> tuple[Survey, Forecast]:
         """Return the survey and its forecast; raise `InvalidDocument` where there are issues."""
         if self.survey is None or self.forecast is None or self.issues:
             raise InvalidDocument(self.issues)
@@ -108,17 +108,21 @@ class Drafts:
         }
 
         # The key and the draft in one transaction: after a crash both are there, or neither.
-        def work(connection: Connection) -> tuple[str, bool]:
-            known = earlier_token(connection, request, token, today=self._today())
-            if known is not None:
-                return known, False
-            connection.execute(insert(SURVEY_DRAFT), values)
-            return token, True
-
-        name, new = self._transactions.write(work)
+        name, new = self._keep(values, request)
         # None: opened or deleted in the meantime.
         earlier = None if new else self.find(name, team=team)
         return earlier or Draft(name, team, document, 1, self._today()), new
+
+    @writes
+    def _keep(
+        self, connection: Connection, row: dict[str, object], request: tuple[str, str] | None
+    ) -> tuple[str, bool]:
+        token = str(row["token"])
+        known = earlier_token(connection, request, token, today=self._today())
+        if known is not None:
+            return known, False
+        connection.execute(insert(SURVEY_DRAFT), row)
+        return token, True
 
     def draft(self, token: str, *, team: str) -> Draft:
         """Return a draft of a team; `NotFound` where there is none, or it is another team's."""
@@ -179,14 +183,14 @@ class Drafts:
             document, allow_clear=self._surveys.allow_clear, today=self._today()
         )
 
-    def margins_by_trust(self, document: Document) -> dict[str, dict[str, Any] | None]:
+    def margins_by_trust(self, document: Document) -> dict[str, Margin | None]:
         """Return the first question's expected interval under each trust, whichever is chosen."""
         return {trust: self._margin_under(trust, document) for trust in (DEVICE, TWO_PARTIES)}
 
-    def _margin_under(self, trust: str, document: Document) -> dict[str, Any] | None:
+    def _margin_under(self, trust: str, document: Document) -> Margin | None:
         """Return the first question's forecast under a trust; None where there cannot be one."""
         # Amounts and shares are of one trust's levels; who runs the helper changes no figure.
-        plain: dict[str, Any] = {"prices": {}, "shares": {}, "budget": None, "reward": "none"}
+        plain: dict[str, object] = {"prices": {}, "shares": {}, "budget": None, "reward": "none"}
         terms = {"helper": "https://helper.example", "operator": "-", "fingerprint": "0" * 32}
         other = document.model_copy(
             update={
@@ -219,37 +223,44 @@ class Drafts:
             asked, _ = self._survey(seen.document)
             if asked is not None:
                 self._confirm(asked, token=token, team=team)
+        return self._open(token, team, version, quotas)
 
-        def work(connection: Connection) -> SurveyRecord:
-            old = _draft(connection, token, team, hold=True)
-            if version is not None:
-                _require_version(old, version)
-            # Of what is in the row now, under its lock; a review from before may be of another
-            # version.
-            review = self.review(old.document)
-            survey, _ = review.require()
-            plan = old.document.plan
-            planned = review.people if plan.quotas else None
-            connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
-            self._surveys.insert(
-                connection,
-                survey,
-                day=self._today(),
-                simulated_truth=None,
-                listed=old.document.listed,
-                team=team,
-                token=token,
-                document=old.document.to_json(),
-                closes=plan.closes,
-                quotas=planned if quotas is None else dict(quotas),
-                reward=review.reward,
-            )
-            # The message is written beside the change and sent later: it survives a crash, and is
-            # never sent for a change that was taken back.
-            enqueue(connection, team, OPENED, survey=token, day=self._today())
-            return self._surveys.read(connection, token)
-
-        return self._transactions.write(work)
+    @writes
+    def _open(
+        self,
+        connection: Connection,
+        token: str,
+        team: str,
+        version: int | None,
+        quotas: Mapping[str, int] | None,
+    ) -> SurveyRecord:
+        old = _draft(connection, token, team, hold=True)
+        if version is not None:
+            _require_version(old, version)
+        # Of what is in the row now, under its lock; a review from before may be of another
+        # version.
+        review = self.review(old.document)
+        survey, _ = review.require()
+        plan = old.document.plan
+        planned = review.people if plan.quotas else None
+        connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
+        self._surveys.insert(
+            connection,
+            survey,
+            day=self._today(),
+            simulated_truth=None,
+            listed=old.document.listed,
+            team=team,
+            token=token,
+            document=old.document.to_json(),
+            closes=plan.closes,
+            quotas=planned if quotas is None else dict(quotas),
+            reward=review.reward,
+        )
+        # The message is written beside the change and sent later: it survives a crash, and is
+        # never sent for a change that was taken back.
+        enqueue(connection, team, OPENED, survey=token, day=self._today())
+        return self._surveys.read(connection, token)
 
 
 def _row(connection: Connection, token: str, team: str, *, hold: bool = False) -> Row[Any]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from masquerade.accounting import Caps
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.surveys.document import Document, Issue
+from masquerade.surveys import Question
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
@@ -25,7 +26,51 @@ _PARTS = 1_000_000
 PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
 
 
-def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any]:
+class Margin(TypedDict):
+    """The half width of the 95 % interval of a question's estimate, in its unit."""
+
+    id: str
+    kind: str
+    margin: float | None
+    unit: str
+
+
+class ExpectedLevel(TypedDict):
+    """The people of a level, and the amount that a response takes there."""
+
+    name: str
+    expected: int
+    asked: int
+    price: int
+    epsilon_user: float | str
+    share_of_cap: float
+    percent_of_cap: float
+
+
+class Forecast(TypedDict):
+    """The people, the cost and the precision that are expected of a plan."""
+
+    people: int
+    asked: int
+    budget: int | None
+    cost: int
+    currency: str
+    policy: str
+    alpha: float
+    estimator: str
+    levels: list[ExpectedLevel]
+    questions: list[Margin]
+
+
+class CostPoint(TypedDict):
+    """A point of the curve of error by cost."""
+
+    cost: int
+    asked: int
+    margin: float | None
+
+
+def forecast(document: Document, survey: Survey, *, caps: Caps) -> Forecast:
     """Return the number of people of a plan, their cost, and the expected precision.
 
     `caps` are those of a person who has taken part in nothing yet.
@@ -68,23 +113,20 @@ def forecast(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any
     }
 
 
-def plan_review(
-    document: Document, survey: Survey, *, caps: Caps
-) -> tuple[dict[str, Any], list[Issue]]:
+def plan_review(document: Document, survey: Survey, *, caps: Caps) -> tuple[Forecast, list[Issue]]:
     """Return the forecast of a document's plan, and the barriers that leave nobody to answer."""
     figures = forecast(document, survey, caps=caps)
     return figures, barriers(survey, figures, caps=caps)
 
 
-def first_margin(document: Document, survey: Survey, *, caps: Caps) -> dict[str, Any]:
-    """Return how wide the interval of the first question's estimate will be."""
-    first: dict[str, Any] = forecast(document, survey, caps=caps)["questions"][0]
-    return first
+def first_margin(document: Document, survey: Survey, *, caps: Caps) -> Margin:
+    """Return the expected width of the interval of the first question's estimate."""
+    return forecast(document, survey, caps=caps)["questions"][0]
 
 
 def error_by_cost(
     document: Document, survey: Survey, *, caps: Caps, steps: int = 8
-) -> list[dict[str, Any]]:
+) -> list[CostPoint]:
     """Return the ``cost``, people ``asked`` and first question's ``margin`` at budgets that rise.
 
     Budgets are in equal steps up to what the plan costs without one.
@@ -92,7 +134,7 @@ def error_by_cost(
     whole = document.model_copy(update={"plan": document.plan.model_copy(update={"budget": None})})
     # What the plan costs without a budget is the right end of the curve.
     full = forecast(whole, survey, caps=caps)["cost"]
-    found = []
+    found: list[CostPoint] = []
     for step in range(1, steps + 1):
         # In whole units, as budgets are.
         plan = document.plan.model_copy(update={"budget": full * step // steps})
@@ -102,22 +144,24 @@ def error_by_cost(
     return found
 
 
-def margins(survey: Survey, people: Mapping[str, int]) -> list[dict[str, Any]]:
+def margins(survey: Survey, people: Mapping[str, int]) -> list[Margin]:
     """Return half the interval that each question's headline will have."""
     from masquerade.results.forecasts import forecast as expected
 
     found = []
     for place, question in enumerate(survey.questions):
         one = expected(survey, place, people)
-        found.append(
-            {
-                "id": question.id,
-                "kind": one.kind,
-                "margin": None if math.isnan(one.margin) else round(one.margin, 6),
-                "unit": getattr(question, "unit", "points" if one.kind == "mean" else "share"),
-            }
-        )
+        found.append(_margin(question, one.kind, one.margin))
     return found
+
+
+def _margin(question: Question, kind: str, margin: float) -> Margin:
+    return {
+        "id": question.id,
+        "kind": kind,
+        "margin": None if math.isnan(margin) else round(margin, 6),
+        "unit": getattr(question, "unit", "points" if kind == "mean" else "share"),
+    }
 
 
 def expected_levels(names: list[str], shares: Mapping[str, float], people: int) -> dict[str, int]:
@@ -186,7 +230,7 @@ def affordable(offered: OfferedLevel, caps: Caps) -> bool:
     return caps.admits(cost.loss) and cost.clear <= caps.clear
 
 
-def barriers(survey: Survey, figures: Mapping[str, Any], *, caps: Caps) -> list[Issue]:
+def barriers(survey: Survey, figures: Forecast, *, caps: Caps) -> list[Issue]:
     """Return the barriers that leave nobody to answer a survey: places and remedies."""
     if not any(affordable(level, caps) for level in survey.levels):
         masked = [level for level in survey.levels if level.name != CLEAR]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import Connection, func, select
 
@@ -64,6 +64,28 @@ class Progress:
 
     responses: dict[str, int]  # submitted, at each level that the survey offers
     unfinished: int  # people to whom the questions were shown and who have not sent anything yet
+
+
+#: Gives the columns of a survey that a step changes, within the step's transaction.
+Step = Callable[[Connection], Mapping[str, object]]
+
+
+class LevelProgress(TypedDict):
+    """The responses at a level, where they are shown, and its quota."""
+
+    name: str
+    responses: int | None
+    seats: int | None
+
+
+class ProgressJson(TypedDict):
+    """The progress of a survey as its page and the interface show it."""
+
+    state: str
+    responses: int
+    levels: list[LevelProgress]
+    unfinished: int
+    closes: str | None
 
 
 class Lifecycle:
@@ -136,7 +158,7 @@ class Lifecycle:
         token, day = record.token, self._today()
         until = (date.fromisoformat(day) + timedelta(days=grace_days)).isoformat()
 
-        def values(connection: Connection) -> dict[str, Any]:
+        def values(connection: Connection) -> Mapping[str, object]:
             # Counted in the transaction of the step, and not before it.
             if grace_days == 0 or not _unfinished(connection, token):
                 return {"state": CLOSED, "closed": day, "closes": None}
@@ -150,20 +172,21 @@ class Lifecycle:
         # Releases reservations; what was shown to people stays paid for.
         return self._end(record, lambda _: values, "only an open one can be cancelled")
 
-    def _end(
-        self, record: SurveyRecord, values: Callable[[Connection], dict[str, Any]], rule: str
-    ) -> SurveyRecord:
-        def work(connection: Connection) -> None:
-            step = values(connection)
-            if not self._surveys.step(connection, record.token, states=TAKING, **step):
-                raise _wrong(record, rule)
-            # One transaction: after a crash the survey has ended and its messages wait to be
-            # sent, or neither.
-            self._endings.end(connection, record.token)
-
-        self._transactions.write(work)
+    def _end(self, record: SurveyRecord, values: Step, rule: str) -> SurveyRecord:
+        self._end_with_messages(record, values, rule)
         self._endings.release_reservations(record.token)
         return self.record(record.token)
+
+    @writes
+    def _end_with_messages(
+        self, connection: Connection, record: SurveyRecord, values: Step, rule: str
+    ) -> None:
+        step = values(connection)
+        if not self._surveys.step(connection, record.token, states=TAKING, **step):
+            raise _wrong(record, rule)
+        # One transaction: after a crash the survey has ended and its messages wait to be
+        # sent, or neither.
+        self._endings.end(connection, record.token)
 
     def extend(self, record: SurveyRecord, closes: str | None) -> None:
         """Move the last day of an open survey to a later one, or take it away."""
@@ -287,7 +310,7 @@ class Lifecycle:
         return sorted(listed, key=lambda one: one.token)[:limit]
 
 
-def progress_json(record: SurveyRecord, progress: Progress) -> dict[str, Any]:
+def progress_json(record: SurveyRecord, progress: Progress) -> ProgressJson:
     """Return counts alone: how many answered, and once it is over at which levels."""
     levels: Mapping[str, int | None] = progress.responses
     if len(levels) > 1:

@@ -45,11 +45,11 @@ class Reward:
         """Return the reward that `to_json` described."""
         return None if data is None else cls(data["currency"], data["prices"])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """Return it as a JSON object."""
         return {"currency": self.currency, "prices": dict(self.prices)}
 
-    def offer(self) -> dict[str, Any]:
+    def offer(self) -> Mapping[str, object]:
         """Return the reward as an invitation shows it."""
         amounts = dict(self.prices) if any(self.prices.values()) else {}
         return {"kind": "codes", "currency": self.currency, "amounts": amounts}

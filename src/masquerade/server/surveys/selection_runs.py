@@ -10,27 +10,89 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import Field
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Row, func, insert, select
 
 from masquerade.accounting import Caps
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import OPEN, SELECTION_RUN
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.drafts import DRAFT, Drafts
-from masquerade.server.surveys.forecast import expected_levels, margins, offers_of
+from masquerade.server.surveys.forecast import Margin, expected_levels, margins, offers_of
 from masquerade.server.surveys.lifecycle import Lifecycle, Progress, progress_json
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.survey import Survey
 
 #: As many as a selection plans.
 MOST_WAVES = 5
+
+
+class LevelDecision(TypedDict):
+    """People of a level whom a run asks, and the figures behind that."""
+
+    name: str
+    responded: int
+    asked: int
+    seats: int
+    price: float
+    noise_variance: float
+    privacy_share: float | None
+    precision: float
+    burden: float | None
+
+
+class Decided(TypedDict):
+    """The people that a run asks at each level, with all that it was decided by."""
+
+    policy: str
+    alpha: float
+    budget: float | None
+    precision_target: float | None
+    wave: int | None
+    response_rate: float
+    inputs: str
+    cost: float
+    currency: str
+    responses: int
+    expected: int
+    levels: list[LevelDecision]
+    questions: list[Margin]
+    why: str
+    applied: bool
+
+
+class Decision(Decided):
+    """A decision, and the survey's state in which it was made."""
+
+    state: str
+
+
+class StoredRun(Decision):
+    """A run as it is stored, the first of a survey with the number 1."""
+
+    id: str
+    day: str
+    number: int
+
+
+class Wave(StoredRun):
+    """A run that is a wave, and the people whom it asks at all levels."""
+
+    asked: int
+
+
+class AppliedWave(Wave):
+    """A wave that was applied, and the answers that it brought."""
+
+    came_before: int
+    came: int
+    over: bool
 
 
 class SelectionRequest(StrictBody):
@@ -65,7 +127,7 @@ class SelectionRuns:
 
     def decide(
         self, team: str, token: str, selection: SelectionRequest, *, request: tuple[str, str]
-    ) -> dict[str, Any]:
+    ) -> StoredRun:
         """Decide how many people of each level to ask, store that, and return it."""
         lifecycle, drafts = self._lifecycle, self._drafts
         draft = drafts.find(token, team=team)
@@ -81,18 +143,18 @@ class SelectionRuns:
         if selection.apply and state != OPEN:
             raise WrongState(f"this survey is {state}; only an open one takes people.", state=state)
         decision = _decision(document, survey, responded, selection, drafts.caps)
-        run = {"state": state, **decision}
+        run: Decision = {"state": state, **decision}
         # Stored before it is applied; a repeated request returns the first run.
         stored = self._store(token, run, request=request)
         if selection.apply and record is not None:
             lifecycle.set_quotas(record, {one["name"]: one["seats"] for one in stored["levels"]})
         return stored
 
-    def runs(self, token: str) -> list[dict[str, Any]]:
+    def runs(self, token: str) -> list[StoredRun]:
         """Return the selection runs of a survey, the first one first."""
         return self._transactions.read(lambda c: runs_of(c, token))
 
-    def run(self, token: str, run: str) -> dict[str, Any]:
+    def run(self, token: str, run: str) -> StoredRun:
         """Return a selection run of a survey; `NotFound` where there is none of this name."""
         query = select(SELECTION_RUN).where(
             SELECTION_RUN.c.survey == token, SELECTION_RUN.c.id == run
@@ -102,27 +164,33 @@ class SelectionRuns:
         row = self._transactions.read(lambda c: c.execute(query).first()) if possible else None
         if row is None:
             raise NotFound("there is no such selection run.")
-        return {"id": row.id, "day": row.day, **row.run}
+        return _stored(row)
 
-    def _store(
-        self, token: str, run: dict[str, Any], *, request: tuple[str, str]
-    ) -> dict[str, Any]:
+    def _store(self, token: str, run: Decision, *, request: tuple[str, str]) -> StoredRun:
         """Store a run and return it; the same request again returns the first one."""
         # Drawn outside, because the transaction may run several times.
         name = secrets.token_hex(16)
+        return self.run(token, self._keep(token, run, name=name, request=request))
+
+    @writes
+    def _keep(
+        self,
+        connection: Connection,
+        token: str,
+        run: Decision,
+        *,
+        name: str,
+        request: tuple[str, str],
+    ) -> str:
         before = select(func.count()).where(SELECTION_RUN.c.survey == token)
-
-        def work(connection: Connection) -> str:
-            earlier = earlier_token(connection, request, name, today=self._today())
-            if earlier is None:
-                # Within the transaction; two runs at once may still share a number, so the id
-                # decides between them.
-                number = int(connection.execute(before).scalar_one()) + 1
-                row = {"id": name, "survey": token, "day": self._today()}
-                connection.execute(insert(SELECTION_RUN), {**row, "run": {"number": number, **run}})
-            return earlier or name
-
-        return self.run(token, self._transactions.write(work))
+        earlier = earlier_token(connection, request, name, today=self._today())
+        if earlier is None:
+            # Within the transaction; two runs at once may still share a number, so the id
+            # decides between them.
+            number = int(connection.execute(before).scalar_one()) + 1
+            row = {"id": name, "survey": token, "day": self._today()}
+            connection.execute(insert(SELECTION_RUN), {**row, "run": {"number": number, **run}})
+        return earlier or name
 
 
 def known_levels(
@@ -138,7 +206,9 @@ def known_levels(
     hidden = [name for name, count in known.items() if count is None]
     rest = page["responses"] - sum(count or 0 for count in known.values())
     planned = {name: shares[name] for name in hidden if shares.get(name)}
-    return {**known, **expected_levels(hidden, planned, rest)}
+    shown = {name: count for name, count in known.items() if count is not None}
+    every = {**shown, **expected_levels(hidden, planned, rest)}
+    return {name: every[name] for name in known}
 
 
 def _decision(
@@ -147,7 +217,7 @@ def _decision(
     responded: dict[str, int],
     selection: SelectionRequest,
     caps: Caps,
-) -> dict[str, Any]:
+) -> Decided:
     """Return the decision of a run, with the figures behind it."""
     from masquerade.selection import quotas_by_level, quotas_of_wave, worth_by_level
 
@@ -249,15 +319,18 @@ def _why(policy: str, alpha: float, selection: SelectionRequest, *, paid: bool) 
     return " ".join(parts)
 
 
-def runs_of(connection: Connection, token: str) -> list[dict[str, Any]]:
+def runs_of(connection: Connection, token: str) -> list[StoredRun]:
     """Return the selection runs of a survey, the first one first."""
     rows = connection.execute(select(SELECTION_RUN).where(SELECTION_RUN.c.survey == token))
-    runs = [{"id": row.id, "day": row.day, **row.run} for row in rows]
-    # The number comes first; runs from before there were numbers stand at the beginning.
-    return sorted(runs, key=lambda run: (run.get("number", 0), run["id"]))
+    return sorted(map(_stored, rows), key=lambda run: (run["number"], run["id"]))
 
 
-def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, Any]]:
+def _stored(row: Row[Any]) -> StoredRun:
+    run: StoredRun = row.run
+    return {**run, "id": row.id, "day": row.day}
+
+
+def timeline(runs: Sequence[StoredRun], *, responses: int) -> list[AppliedWave]:
     """Return the applied waves in their order, each with the answers that it brought.
 
     Besides the run: ``asked`` people; ``came_before``, how many answered before it; ``came``, how
@@ -268,8 +341,7 @@ def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, An
     ends = [*starts, responses][1:]
     return [
         {
-            **run,
-            "asked": sum(level["asked"] for level in run["levels"]),
+            **_wave(run),
             "came_before": start,
             # Responses can be withdrawn after a wave began.
             "came": max(0, end - start),
@@ -279,27 +351,30 @@ def timeline(runs: list[dict[str, Any]], *, responses: int) -> list[dict[str, An
     ]
 
 
-def finished_wave(runs: list[dict[str, Any]], *, responses: int) -> int | None:
+def finished_wave(runs: Sequence[StoredRun], *, responses: int) -> int | None:
     """Return the last wave that was applied, once as many have come as it expected; else None."""
     waves = timeline(runs, responses=responses)
     if not waves or waves[-1]["came"] < waves[-1]["expected"]:
         return None
-    return int(waves[-1]["wave"])
+    return waves[-1]["wave"]
 
 
-def planned_wave(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
+def planned_wave(runs: Sequence[StoredRun]) -> Wave | None:
     """Return the last wave that was worked out, unless it, or one after it, was applied."""
     waves = [run for run in runs if run["wave"] is not None]
     if not waves or waves[-1]["applied"]:
         return None
-    last = waves[-1]
-    return {**last, "asked": sum(level["asked"] for level in last["levels"])}
+    return _wave(waves[-1])
 
 
-def next_wave(runs: list[dict[str, Any]]) -> int:
+def _wave(run: StoredRun) -> Wave:
+    return {**run, "asked": sum(level["asked"] for level in run["levels"])}
+
+
+def next_wave(runs: Sequence[StoredRun]) -> int:
     """Return the number of the next wave; above `MOST_WAVES` there is none."""
     return 1 + len(_applied_waves(runs))
 
 
-def _applied_waves(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _applied_waves(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if run["applied"] and run["wave"] is not None]

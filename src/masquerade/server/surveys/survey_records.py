@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -57,7 +57,7 @@ class SurveyRecord:
     listed: bool = False  # whether participants of other surveys are shown it too
     team: str = FIRST_TEAM  # whose it is
     # As it was written; None for what was opened without a draft.
-    document: dict[str, Any] | None = None
+    document: Mapping[str, object] | None = None
     closes: str | None = None  # the last day on which it is open, or takes what was begun
     quotas: dict[str, int] | None = None  # how many people may take part at each level
     reward: Reward | None = None  # what people get for taking part
@@ -162,7 +162,7 @@ def introduction(
     }
 
 
-def _parties(survey: Survey, approval: dict[str, str] | None) -> dict[str, Any] | None:
+def _parties(survey: Survey, approval: dict[str, str] | None) -> Mapping[str, object] | None:
     """Return the two parties and the helper's approval; None for masks."""
     terms = survey.two_parties
     if terms is None:
@@ -177,7 +177,7 @@ def _parties(survey: Survey, approval: dict[str, str] | None) -> dict[str, Any] 
     }
 
 
-def masks_json(survey: Survey) -> dict[str, dict[str, Any]]:
+def masks_json(survey: Survey) -> dict[str, Mapping[str, object]]:
     """Return the device form of each mechanism of any level, by its text form.
 
     All levels together, so that nothing about the level that was chosen shows.
@@ -187,7 +187,7 @@ def masks_json(survey: Survey) -> dict[str, dict[str, Any]]:
 
 
 @lru_cache(maxsize=1024)
-def masks_of(frozen: FrozenSurvey) -> dict[str, dict[str, Any]]:
+def masks_of(frozen: FrozenSurvey) -> dict[str, Mapping[str, object]]:
     """Return the device form of each mechanism of a survey; see `masks_json`."""
     return masks_json(frozen.survey)
 
@@ -251,7 +251,7 @@ class Surveys:
         listed: bool,
         team: str = FIRST_TEAM,
         token: str | None = None,
-        document: dict[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
         closes: str | None = None,
         quotas: dict[str, int] | None = None,
         reward: Reward | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +21,14 @@ class Template:
     title: str
     purpose: str
     glyph: str  # A drawing of its answers, in a few characters
-    fields: dict[str, Any]  # of a `Document`, those that differ from a blank one
+    fields: Mapping[str, object]  # of a `Document`, those that differ from a blank one
 
     def document(self) -> Document:
         """Return a new document with the example in it."""
         return read_document({"template": self.name, **self.fields})
 
 
-def _rating(id_: str, text: str, low: str, high: str, **more: Any) -> dict[str, Any]:
+def _rating(id_: str, text: str, low: str, high: str, **more: Any) -> Mapping[str, object]:
     return {
         "kind": "rating",
         "id": id_,
@@ -41,7 +42,7 @@ def _rating(id_: str, text: str, low: str, high: str, **more: Any) -> dict[str, 
     }
 
 
-def _choice(id_: str, text: str, *options: str, **more: Any) -> dict[str, Any]:
+def _choice(id_: str, text: str, *options: str, **more: Any) -> Mapping[str, object]:
     return {
         "kind": "choice",
         "id": id_,
@@ -53,7 +54,7 @@ def _choice(id_: str, text: str, *options: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def _comparison(id_: str, text: str, first: str, second: str) -> dict[str, Any]:
+def _comparison(id_: str, text: str, first: str, second: str) -> Mapping[str, object]:
     return {
         "kind": "comparison",
         "id": id_,
@@ -65,7 +66,9 @@ def _comparison(id_: str, text: str, first: str, second: str) -> dict[str, Any]:
     }
 
 
-def _number(id_: str, text: str, low: int, high: int, unit: str, step: int = 1) -> dict[str, Any]:
+def _number(
+    id_: str, text: str, low: int, high: int, unit: str, step: int = 1
+) -> Mapping[str, object]:
     return {
         "kind": "number",
         "id": id_,

@@ -76,13 +76,14 @@ class Webhooks:
         kept = self._seals.seal(secret, place_of(WEBHOOK, "secret", made.id))
         row = {"id": made.id, "team": team, "url": url, "secret": kept, "day": made.day}
 
-        def work(connection: Connection) -> None:
-            if len(_of_team(connection, team)) >= MOST_OF_A_TEAM:
-                raise ParameterError(f"a team has at most {MOST_OF_A_TEAM} webhooks; remove one.")
-            connection.execute(insert(WEBHOOK), {**row, "events": wanted})
-
-        self._transactions.write(work)
+        self._keep({**row, "events": wanted})
         return made, secret
+
+    @writes
+    def _keep(self, connection: Connection, row: dict[str, object]) -> None:
+        if len(_of_team(connection, str(row["team"]))) >= MOST_OF_A_TEAM:
+            raise ParameterError(f"a team has at most {MOST_OF_A_TEAM} webhooks; remove one.")
+        connection.execute(insert(WEBHOOK), row)
 
     def of_team(self, team: str) -> list[Webhook]:
         """Return a team's webhooks, by address."""
