@@ -18,7 +18,7 @@ from masquerade.errors import OperationError, UnreadableFile
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from masquerade.server.operations.check_result import CheckResult
+    from masquerade.server.operations.database_checks import CheckResult
     from masquerade.server.settings import Settings
 
 _STYLE = {"ok": "green", "warning": "yellow", "problem": "bold red", "skipped": "dim"}

@@ -28,8 +28,7 @@ from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
-from masquerade.server.operations.daily_jobs import DailyJobs
-from masquerade.server.operations.held_places import HeldPlaces
+from masquerade.server.operations.daily_jobs import DailyJobs, HeldPlaces
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import Profiles
 from masquerade.server.parties.helper_client import HelperClient

@@ -12,8 +12,8 @@ from tests.server.devices import all_at_once
 from masquerade.errors import BrokenChain
 from masquerade.server import Services, Settings
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.operations.check_result import OK, PROBLEM
 from masquerade.server.operations.content_checks import audit_findings
+from masquerade.server.operations.database_checks import OK, PROBLEM
 from masquerade.server.operations.doctor import examine
 from masquerade.server.routes.audit import READING, action_of
 

@@ -20,8 +20,8 @@ from tests.surveys.small_surveys import define
 from masquerade.accounting import Caps
 from masquerade.exact import Micro
 from masquerade.server import Services, Settings
-from masquerade.server.operations import content_checks, order_checks
-from masquerade.server.operations.check_result import CheckResult
+from masquerade.server.operations import content_checks, database_checks
+from masquerade.server.operations.database_checks import CheckResult
 from masquerade.server.operations.doctor import examine
 from masquerade.server.operations.settings_checks import settings_findings
 
@@ -301,7 +301,7 @@ def test_a_file_too_large_to_be_rewritten_often(
 ) -> None:
     """Of a large file the doctor says how seldom it is rewritten, and what helps."""
     sqlite_services.close()
-    monkeypatch.setattr(order_checks, "LARGE", 10**5)
+    monkeypatch.setattr(database_checks, "LARGE", 10**5)
     only(wrong(sqlite_services), "order", "once a day only", "sealed", status="warning")
 
 

@@ -14,7 +14,7 @@ from masquerade.errors import QuotaFull, TooManyAttempts
 from masquerade.server import Services
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.rate_limit import HELD_AT_ONCE, HELD_SECONDS, Beginnings
-from masquerade.server.operations.held_places import HeldPlaces
+from masquerade.server.operations.daily_jobs import HeldPlaces
 from masquerade.server.surveys.survey_records import FrozenSurvey
 
 if TYPE_CHECKING:

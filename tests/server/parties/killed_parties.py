@@ -30,11 +30,11 @@ PROGRAM = """
 import functools, os, signal, sys
 from masquerade.server import app
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.parties import leader_jobs, retry_pauses
+from masquerade.server.parties import leader_jobs
 
 app._ADDING_SECONDS = 0.2
-assert retry_pauses._FIRST_PAUSE_SECONDS == 5  # else nothing is set here
-retry_pauses._FIRST_PAUSE_SECONDS = retry_pauses._LONGEST_PAUSE_SECONDS = 0.2
+assert leader_jobs._FIRST_PAUSE_SECONDS == 5  # else nothing is set here
+leader_jobs._FIRST_PAUSE_SECONDS = leader_jobs._LONGEST_PAUSE_SECONDS = 0.2
 leader_jobs.MOST_IN_JOB = 2
 name, _, when = sys.argv.pop(1).partition(":")
 real = Transactions.write

@@ -192,7 +192,7 @@ def test_a_helper_without_a_key_is_none(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_doctor_knows_tasks_and_lost_reports(sqlite_pair: Pair) -> None:
     """A sealed report that is gone, or a changed task, is a problem that doctor names."""
-    from masquerade.server.operations.party_checks import party_findings
+    from masquerade.server.operations.content_checks import party_findings
 
     record = sqlite_pair.open()
     sqlite_pair.crowd(record, 3)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from masquerade.server.parties.near_copies import near_copies
+from masquerade.server.parties.helper_proposals import near_copies
 from masquerade.surveys import Choice
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey

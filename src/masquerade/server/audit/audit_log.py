@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from masquerade.errors import BrokenChain
-from masquerade.server.db.desk_tables import AUDIT_ENTRY
+from masquerade.server.db.account_tables import AUDIT_ENTRY
 from masquerade.server.db.transactions import Service, writes
 
 BEGINNING = "0" * 64

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import Connection, Table, insert, select, update
 
 from masquerade.errors import OperationError
-from masquerade.server.db.account_tables import ACCOUNT
-from masquerade.server.db.desk_tables import WEBHOOK
+from masquerade.server.db.account_tables import ACCOUNT, WEBHOOK
 from masquerade.server.db.party_tables import HELPER, HELPER_TASK, SPLIT_TASK
 from masquerade.server.db.tables import SETTING
 from masquerade.server.keys import ServerKey

@@ -14,21 +14,27 @@ from masquerade.answers import Progress
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
 from masquerade.server.db.seals import plain_texts, require_same_key
-from masquerade.server.operations.check_result import OK, PROBLEM, CheckResult, ok, problem, skipped
 from masquerade.server.operations.content_checks import (
     audit_findings,
     ledger_findings,
+    party_findings,
     survey_findings,
 )
 from masquerade.server.operations.database_checks import (
+    OK,
+    PROBLEM,
+    CheckResult,
     clock_findings,
     file_findings,
+    file_order_findings,
     integrity_findings,
+    ok,
+    problem,
     schema_finding,
+    skipped,
     structure_findings,
+    table_order_findings,
 )
-from masquerade.server.operations.order_checks import file_order_findings, table_order_findings
-from masquerade.server.operations.party_checks import party_findings
 from masquerade.server.operations.settings_checks import settings_findings
 from masquerade.server.settings import Settings
 

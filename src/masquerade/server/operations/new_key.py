@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, Engine, delete, select, update
 
 from masquerade.errors import NotEmpty, OperationError
-from masquerade.server.db.account_tables import ACCOUNT
-from masquerade.server.db.desk_tables import DELIVERY, WEBHOOK
+from masquerade.server.db.account_tables import ACCOUNT, DELIVERY, WEBHOOK
 from masquerade.server.db.engine import migrate
 from masquerade.server.db.party_tables import (
     APPROVED,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import make_url
 
-from masquerade.server.operations.check_result import (
+from masquerade.server.operations.database_checks import (
     PROBLEM,
     WARNING,
     CheckResult,

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
+from masquerade.server.parties.helper_proposals import NearCopy
 from masquerade.server.parties.helper_tasks import HelperTask
-from masquerade.server.parties.near_copies import NearCopy
 from masquerade.surveys import Question
 from masquerade.surveys.question import NOT_SAID
 from masquerade.surveys.question_encoding import ON_COUNTS

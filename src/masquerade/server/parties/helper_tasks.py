@@ -38,8 +38,13 @@ from masquerade.server.db.party_tables import (
 )
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions, reads, writes
-from masquerade.server.parties.helper_proposals import Proposal, checked_survey, names
-from masquerade.server.parties.near_copies import NearCopy, near_copies
+from masquerade.server.parties.helper_proposals import (
+    NearCopy,
+    Proposal,
+    checked_survey,
+    names,
+    near_copies,
+)
 from masquerade.surveys.split_task import (
     HELPER_KEY,
     SplitTask,

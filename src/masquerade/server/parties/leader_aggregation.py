@@ -27,8 +27,8 @@ from masquerade.server.db.party_tables import (
 from masquerade.server.db.seals import Seals
 from masquerade.server.db.tables import CANCELLED, FINISHED, SURVEY
 from masquerade.server.db.transactions import Transactions, reads
+from masquerade.server.parties.leader_jobs import TRIED_NEXT, RetryPauses
 from masquerade.server.parties.leader_steps import LeaderSteps
-from masquerade.server.parties.retry_pauses import TRIED_NEXT, RetryPauses
 from masquerade.server.parties.split_reports import (
     report_count,
 )

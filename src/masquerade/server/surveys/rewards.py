@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from masquerade.errors import ParameterError, WrongState
-from masquerade.server.db.desk_tables import CODE
+from masquerade.server.db.account_tables import CODE
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.transactions import Transactions, writes
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 from sqlalchemy import Connection, delete, select
 
-from masquerade.server.db.desk_tables import DELIVERY, WEBHOOK
+from masquerade.server.db.account_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.transactions import insert_unless_there
 
 OPENED, ENDED = "survey.opened", "survey.closed"

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, select, update
 
 from masquerade import __version__
 from masquerade.errors import MasqueradeError, OperationError
-from masquerade.server.db.desk_tables import DELIVERY, WEBHOOK
+from masquerade.server.db.account_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.outgoing import Target, exchange, read_address, resolve

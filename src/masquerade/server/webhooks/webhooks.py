@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, insert, select
 
 from masquerade.errors import NotFound, ParameterError, WrongState
-from masquerade.server.db.desk_tables import DELIVERY, WEBHOOK
+from masquerade.server.db.account_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.http.outgoing import read_address, resolve
