@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from masquerade.answers.battles import Battles
     from masquerade.answers.claim_layouts import ClaimColumns
     from masquerade.answers.claims import Claims
+    from masquerade.answers.comparison_columns import Feature
     from masquerade.answers.comparisons import Comparisons
-    from masquerade.answers.features import Feature
     from masquerade.answers.frames import Frame, like_frame, to_arrow
     from masquerade.answers.result import Progress, Result
     from masquerade.answers.truths import Truths

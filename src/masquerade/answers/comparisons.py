@@ -15,16 +15,19 @@ from masquerade.answers.comparison_columns import (
     CHOICE,
     ITEM_COLUMNS,
     VOTER,
+    Feature,
+    Ranges,
     Unlisted,
     check_finite,
     check_item_columns,
+    declare_features,
     encode_choices,
     encode_items,
     encode_voters,
     feature_columns,
     numbers,
+    widths,
 )
-from masquerade.answers.features import Feature, Ranges, declare_features, widths
 from masquerade.answers.frames import (
     Frame,
     plain_column,

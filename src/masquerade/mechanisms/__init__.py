@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from masquerade.mechanisms.bitwise_response import BitwiseResponse
     from masquerade.mechanisms.categorical import CategoricalMechanism, Channel, FlipMixture
     from masquerade.mechanisms.classical_designs import ClassicalDesign
+    from masquerade.mechanisms.device_mechanism import mask_response
     from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
     from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
     from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from masquerade.mechanisms.quantised_response import QuantisedResponse, choose_levels
     from masquerade.mechanisms.randomized_response import RandomizedResponse
     from masquerade.mechanisms.registry import parse_mechanism
-    from masquerade.mechanisms.response import mask_response
     from masquerade.mechanisms.two_layer import TwoLayer
 else:
     __getattr__, __dir__ = lazy_room(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit, ndtr
 
-from masquerade.answers.features import Feature
+from masquerade.answers.comparison_columns import Feature
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from masquerade.accounting import Ledger
 from masquerade.answers import Comparisons, Feature, Frame
-from masquerade.answers.features import widths
+from masquerade.answers.comparison_columns import widths
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee

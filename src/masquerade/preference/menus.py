@@ -14,12 +14,15 @@ from masquerade.answers import Comparisons
 from masquerade.answers.comparison_columns import (
     CHOICE,
     VOTER,
+    Feature,
+    Ranges,
+    declare_features,
     encode_choices,
     encode_voters,
     listed_items,
     numbers,
+    widths,
 )
-from masquerade.answers.features import Feature, Ranges, declare_features, widths
 from masquerade.answers.frames import Frame, first_missing, plain_column, to_arrow
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable, InvalidRecord, ParameterError, SchemaError

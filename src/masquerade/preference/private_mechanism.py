@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from masquerade.answers import Comparisons, Frame
-from masquerade.answers.features import Feature
+from masquerade.answers.comparison_columns import Feature
 from masquerade.errors import InvalidRecord, ParameterError
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Integers

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from masquerade.answers import Comparisons
-from masquerade.answers.features import Feature, widths
+from masquerade.answers.comparison_columns import Feature, widths
 from masquerade.errors import InvalidRecord
 from masquerade.exact.coins import Coins
 from masquerade.exact.number import finite, text_of

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.selection.files import read_pool
     from masquerade.selection.planning import (
         Precision,
         TwoPartySums,
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
         precision_of,
     )
     from masquerade.selection.policies import predicted_error
-    from masquerade.selection.pool import Pool
+    from masquerade.selection.pool import Pool, read_pool
     from masquerade.selection.quotas import (
         LevelOffer,
         quotas_by_level,

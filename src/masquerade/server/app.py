@@ -66,8 +66,8 @@ from masquerade.server.routes.audit import AuditTrail
 from masquerade.server.routes.sign_in import sign_in_address
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
-from masquerade.server.webhooks.deliveries import RESULTS_READY
 from masquerade.server.webhooks.sender import Sender
+from masquerade.server.webhooks.webhooks import RESULTS_READY
 
 _TITLE = "Masquerade"
 _ABOUT = "Surveys whose answers are masked on the participant's device."

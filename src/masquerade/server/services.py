@@ -12,12 +12,11 @@ from sqlalchemy import Engine
 
 from masquerade.accounting import Caps, Ledger
 from masquerade.server.accounts.accounts import Accounts
-from masquerade.server.accounts.invitations import TeamInvitations
 from masquerade.server.accounts.openid import Identities, Provider
 from masquerade.server.accounts.passkeys import Passkeys
 from masquerade.server.accounts.sessions import Sessions
 from masquerade.server.accounts.surveyor_rights import Credentials
-from masquerade.server.accounts.teams import Teams
+from masquerade.server.accounts.teams import TeamInvitations, Teams
 from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.audit.audit_log import AuditLog
 from masquerade.server.db.engine import connect, migrate

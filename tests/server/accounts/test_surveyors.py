@@ -18,10 +18,9 @@ from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server import Services
 from masquerade.server.accounts import totp
 from masquerade.server.accounts.accounts import Accounts
-from masquerade.server.accounts.invitations import INVITATION_DAYS, TeamInvitations
 from masquerade.server.accounts.sessions import IDLE_DAYS, Sessions
 from masquerade.server.accounts.surveyor_rights import Credentials
-from masquerade.server.accounts.teams import RIGHTS, ROLES
+from masquerade.server.accounts.teams import INVITATION_DAYS, RIGHTS, ROLES, TeamInvitations
 from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.security import SESSION_DAYS

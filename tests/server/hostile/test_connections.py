@@ -16,8 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from masquerade.server import Settings, create_app
 from masquerade.server.http import connections
-from masquerade.server.http.connections import OpenConnections, most_connections
-from masquerade.server.http.deadline import DeadlineProtocol
+from masquerade.server.http.connections import DeadlineProtocol, OpenConnections, most_connections
 from masquerade.server.operations.run import address
 
 PATIENCE = 60

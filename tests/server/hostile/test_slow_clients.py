@@ -17,7 +17,7 @@ from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.serving import serving
 
 from masquerade.server import Settings, create_app
-from masquerade.server.http.deadline import DeadlineProtocol
+from masquerade.server.http.connections import DeadlineProtocol
 from masquerade.server.operations.run import address
 
 PATIENCE = 0.6

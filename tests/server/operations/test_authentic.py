@@ -30,12 +30,11 @@ from masquerade.server.http.outgoing import Target
 from masquerade.server.keys import ServerKey, make_server_key
 from masquerade.server.operations import archive
 from masquerade.server.operations.backup import backup
-from masquerade.server.operations.doctor import examine
+from masquerade.server.operations.doctor import examine, settings_findings
 from masquerade.server.operations.new_key import renew
 from masquerade.server.operations.restore import restore
-from masquerade.server.operations.settings_checks import settings_findings
-from masquerade.server.webhooks.deliveries import EVENTS
 from masquerade.server.webhooks.sender import SIGNATURE, Sender, signature
+from masquerade.server.webhooks.webhooks import EVENTS
 
 if TYPE_CHECKING:
     from tests.server.operations.conftest import NewDatabase

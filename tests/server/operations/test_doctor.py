@@ -22,8 +22,7 @@ from masquerade.exact import Micro
 from masquerade.server import Services, Settings
 from masquerade.server.operations import content_checks, database_checks
 from masquerade.server.operations.database_checks import CheckResult
-from masquerade.server.operations.doctor import examine
-from masquerade.server.operations.settings_checks import settings_findings
+from masquerade.server.operations.doctor import examine, settings_findings
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 

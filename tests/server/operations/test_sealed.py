@@ -22,9 +22,8 @@ from masquerade.errors import OperationError, ParameterError, UnreadableFile
 from masquerade.server import Services, Settings
 from masquerade.server.db.engine import connect, sealed_driver
 from masquerade.server.operations.backup import backup
-from masquerade.server.operations.doctor import examine
+from masquerade.server.operations.doctor import examine, settings_findings
 from masquerade.server.operations.restore import restore
-from masquerade.server.operations.settings_checks import settings_findings
 
 KEY, OTHER = "5e" * 32, "a1" * 32
 

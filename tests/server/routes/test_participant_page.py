@@ -9,7 +9,7 @@ import pytest
 
 from masquerade.errors import MasqueradeError
 from masquerade.server import Settings, create_app
-from masquerade.server.http.deadline import PATIENCE_SECONDS
+from masquerade.server.http.connections import PATIENCE_SECONDS
 from masquerade.server.http.security import LARGEST_BODY
 from masquerade.server.participants import participations
 

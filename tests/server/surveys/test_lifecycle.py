@@ -11,7 +11,7 @@ from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.document import read_document
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.templates import TEMPLATES
-from masquerade.server.webhooks.deliveries import EVENTS
+from masquerade.server.webhooks.webhooks import EVENTS
 from masquerade.surveys.survey import commitment_of
 
 pytestmark = pytest.mark.both_databases

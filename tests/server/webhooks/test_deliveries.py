@@ -22,9 +22,8 @@ from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.outgoing import Target, resolve
 from masquerade.server.webhooks import sender as sending
-from masquerade.server.webhooks.deliveries import EVENTS, TEST
 from masquerade.server.webhooks.sender import PAUSES_SECONDS, SIGNATURE, Sender, signature
-from masquerade.server.webhooks.webhooks import MOST_OF_A_TEAM
+from masquerade.server.webhooks.webhooks import EVENTS, MOST_OF_A_TEAM, TEST
 
 
 @dataclass

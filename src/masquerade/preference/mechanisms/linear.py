@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from masquerade.answers import Comparisons, Frame
-from masquerade.answers.features import Feature
+from masquerade.answers.comparison_columns import Feature
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats, Integers

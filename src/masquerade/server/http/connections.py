@@ -2,14 +2,17 @@
 
 A process may open so many files, and each connection is one. Whoever holds many and says nothing
 would keep everybody else out; so where there is no more room, a connection that waits for nothing
-but its own other end is ended, of the address that holds most.
+but its own other end is ended, of the address that holds most. Each request has a deadline.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import sys
-from typing import Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from masquerade.server.http.rate_limit import network_of
 
@@ -123,3 +126,138 @@ def most_connections() -> int | None:
     if soft == resource.RLIM_INFINITY:
         return None
     return max(_FEWEST, soft - _FILES_OF_OTHERS - BACKLOG)
+
+
+#: How long a whole request may take to arrive, and how long an answer may wait to be read on.
+PATIENCE_SECONDS: Final = 30.0
+
+#: How many bytes of a request may be there, beside its body, before they are whole.
+LARGEST_HEAD: Final = 64 * 1024
+
+
+class DeadlineProtocol(HttpToolsProtocol):
+    """HTTP/1.1 with a deadline for the whole of each request, head and body.
+
+    It counts from the connection or from the first byte of a further request; between requests the
+    server's own, shorter one holds. Bytes that dribble in do not begin it anew. What is no part of
+    a body, such as a head, is refused where it is long, as it has to be held until it is whole.
+    Trailers, the fields that may follow a chunked body, are no headers: a proxy has not looked at
+    them, so they would speak in its name. They are dropped.
+    """
+
+    patience = PATIENCE_SECONDS
+    open_connections: ClassVar[OpenConnections | None] = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._arriving: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        self._begun = False
+        self._head_ended = False
+        self._held = 0
+        self._address = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._address = self.client[0] if self.client else ""
+        if self.open_connections is not None and not self.open_connections.enter(
+            self, self._address
+        ):
+            # Nothing is sent and nothing is waited for: an answer would cost what is scarce.
+            transport.abort()
+            return
+        self._arriving = self.loop.call_later(self.patience, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadlines."""
+        if self.open_connections is not None:
+            self.open_connections.leave(self, self._address)
+        self._forget_arriving()
+        # Stops the timer of writing, and wakes whoever waits to write.
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def silent(self) -> bool:
+        """Return whether nothing is being answered, as no whole request is there."""
+        return self._arriving is not None or self._answered()
+
+    def end(self) -> None:
+        """End the connection at once."""
+        self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Begin the deadline where bytes are of a request that is not whole yet."""
+        self._held += len(data)
+        super().data_received(data)
+        # It may have been ended above, as for what is no HTTP.
+        if self.transport.is_closing():
+            return
+        if self._held > LARGEST_HEAD:
+            self.send_400_response("The head of this request is too long.")
+        # Only the first bytes of a request begin the deadline; it is not moved by those that
+        # follow.
+        elif self._arriving is None and (self._begun or self._answered()):
+            self._arriving = self.loop.call_later(self.patience, self.transport.abort)
+
+    def on_message_begin(self) -> None:
+        """Note that a request has begun."""
+        self._begun = True
+        self._head_ended = False
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, and drop a trailer."""
+        if not self._head_ended:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Hold the head no longer; refuse one that does not name its host exactly once."""
+        self._held = 0
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            raise ValueError("a request names its host once (RFC 9112, section 3.2)")
+        self._head_ended = True
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on a part of the body."""
+        self._held = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the deadline with the last byte of the request."""
+        self._begun = False
+        self._held = 0
+        self._forget_arriving()
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request, unless that would be taken for the answer to the one before."""
+        waits = not self._answered()
+        if waits and (self.cycle.response_started or not self.cycle.more_body):
+            self.transport.abort()
+        else:
+            super().send_400_response(msg)
+
+    def pause_writing(self) -> None:
+        """Wait for the other end to read on."""
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(self.patience, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on, as the other end has read."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
+
+    def _answered(self) -> bool:
+        """Return whether no answer is under way; further bytes then belong to the next request."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _forget_arriving(self) -> None:
+        if self._arriving is not None:
+            self._arriving.cancel()
+            self._arriving = None

@@ -1,4 +1,4 @@
-"""Checks of the contents: ledger, frozen surveys, money and audit logs."""
+"""Checks of the contents: ledger, frozen surveys, completion codes, audit logs, second parties."""
 
 from __future__ import annotations
 

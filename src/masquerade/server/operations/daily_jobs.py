@@ -24,7 +24,7 @@ from masquerade.server.http.rate_limit import HELD_SECONDS
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.selection_runs import finished_wave, runs_of
 from masquerade.server.surveys.survey_records import counts
-from masquerade.server.webhooks.deliveries import WAVE_FINISHED, enqueue
+from masquerade.server.webhooks.webhooks import WAVE_FINISHED, enqueue
 
 #: At most so many are freed in one transaction, for which writers wait.
 _AT_ONCE: Final = 500

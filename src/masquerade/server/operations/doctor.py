@@ -1,14 +1,18 @@
-"""Examination of a server for faults, without any change."""
+"""Examination of a server and its settings for faults, without any change."""
 
 from __future__ import annotations
 
+import ipaddress
+import os
+import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-# All tables are known once the application is.
 import masquerade.server.app  # noqa: F401
 from masquerade.answers import Progress
 from masquerade.errors import OperationError
@@ -23,6 +27,7 @@ from masquerade.server.operations.content_checks import (
 from masquerade.server.operations.database_checks import (
     OK,
     PROBLEM,
+    WARNING,
     CheckResult,
     clock_findings,
     file_findings,
@@ -34,9 +39,133 @@ from masquerade.server.operations.database_checks import (
     skipped,
     structure_findings,
     table_order_findings,
+    warning,
 )
-from masquerade.server.operations.settings_checks import settings_findings
-from masquerade.server.settings import Settings
+from masquerade.server.settings import Settings, nearest, setting_names, unknown_variables
+
+CHECK = "settings"
+
+
+def settings_findings(settings: Settings) -> Iterator[CheckResult]:
+    """Yield the dangers in settings, or one finding that there are none."""
+    found = [*_secrecy(settings), *_limits(settings), *_places(settings)]
+    yield from found or [ok(CHECK, "nothing dangerous in them.")]
+
+
+def _secrecy(settings: Settings) -> Iterator[CheckResult]:
+    url = settings.public_url
+    plain = url is not None and not url.startswith("https://") and not _local(_host(url))
+    if plain:
+        yield problem(
+            CHECK,
+            f"public_url is {url}: the secrets that identify participants, and the reports, travel "
+            "in the clear. Put a proxy with TLS before the server and write https.",
+        )
+    elif url is None and not _local(settings.host):
+        yield warning(
+            CHECK,
+            f"the server listens on {settings.host} and public_url is not set: whoever opens it "
+            "over a network without TLS sends secrets in the clear.",
+        )
+    if settings.allow_clear:
+        yield CheckResult(
+            CHECK,
+            PROBLEM if plain else WARNING,
+            "allow_clear is on: surveys may ask for answers as they are, which no mask protects"
+            + (", and they travel in the clear." if plain else "."),
+        )
+    if settings.trusted_proxies.strip() == "*":
+        yield problem(
+            CHECK,
+            "trusted_proxies is *: everybody can choose the address that limits count and "
+            "pretend https. Name the proxy's address.",
+        )
+    if settings.metrics == "open":
+        yield warning(
+            CHECK,
+            "metrics is open: whoever reaches the port can see when responses come in. Keep "
+            "/metrics from the public in the proxy.",
+        )
+
+
+def _limits(settings: Settings) -> Iterator[CheckResult]:
+    public = settings.public_url is not None and not _local(_host(settings.public_url))
+    for name in ("rate_participant", "rate_address", "rate_preview"):
+        if getattr(settings, name) == 0 and public:
+            yield warning(CHECK, f"{name} is 0: nothing slows down who asks too often.")
+    if settings.caps.clear and not settings.allow_clear:
+        yield warning(CHECK, "cap_clear is set and does nothing while allow_clear is off.")
+    if settings.caps.epsilon.micro == 0:
+        yield warning(CHECK, "cap_epsilon is 0: nobody can take part in anything.")
+
+
+def _places(settings: Settings) -> Iterator[CheckResult]:
+    for name in unknown_variables():
+        names = ["MASQUERADE_" + key.upper() for key in setting_names()]
+        hint = nearest(name, names) if nearest(name, names).startswith(" Did") else ""
+        yield warning(CHECK, f"{name} is in the environment and is no setting.{hint}")
+    yield from _key(settings)
+    yield from _server_key(settings)
+    file = settings.config
+    password = make_url(settings.database).password
+    if file is not None and password and "database" in file.read_text(encoding="utf-8"):
+        yield from _open_to_others(file, "the database's password")
+
+
+def _key(settings: Settings) -> Iterator[CheckResult]:
+    """Yield a database's key in the folder of the database, or one that others may read."""
+    folder = None if settings.sqlite_file is None else settings.sqlite_file.parent.resolve()
+    if settings.database_key is None or folder is None:
+        return
+    file = settings.database_key_file
+    named = settings.config is not None and "database_key" in settings.config.read_text("utf-8")
+    place = file or (settings.config if named else None)
+    if place is None:  # in the environment
+        return
+    if place.resolve().is_relative_to(folder):
+        yield problem(
+            CHECK,
+            f"the database's key lies in {place}, in the folder of the database: whoever copies "
+            "one has the other. Move it to another place, best on another disk.",
+        )
+    yield from _open_to_others(place, "the database's key")
+
+
+def _server_key(settings: Settings) -> Iterator[CheckResult]:
+    """Yield whether copies of the data have the server's key with them."""
+    folder = None if settings.sqlite_file is None else settings.sqlite_file.parent.resolve()
+    file = settings.server_key_file
+    if file is None or not file.is_file():
+        return
+    if folder is not None and file.resolve().is_relative_to(folder):
+        yield warning(
+            CHECK,
+            f"the server's key lies in {file}, in the folder of the database: whoever copies one "
+            "has the other, and can read secrets of one-time codes and forge backups. Move it, and "
+            "name its place with server_key_file.",
+        )
+    yield from _open_to_others(file, "the server's key")
+
+
+def _open_to_others(file: Path, secret: str) -> Iterator[CheckResult]:
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        said = f"{file} holds {secret} and others may read it (mode {mode:o}); chmod 600 {file}."
+        yield problem(CHECK, said)
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _local(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
 
 _CONTENT = ("surveys", "ledger", "book", "audit log")
 

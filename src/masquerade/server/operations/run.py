@@ -14,8 +14,12 @@ from typing import Any
 import uvicorn
 
 from masquerade.errors import ParameterError
-from masquerade.server.http.connections import BACKLOG, OpenConnections, most_connections
-from masquerade.server.http.deadline import DeadlineProtocol
+from masquerade.server.http.connections import (
+    BACKLOG,
+    DeadlineProtocol,
+    OpenConnections,
+    most_connections,
+)
 from masquerade.server.http.logs import configure
 from masquerade.server.settings import Settings
 

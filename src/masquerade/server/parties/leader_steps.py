@@ -55,7 +55,7 @@ from masquerade.server.parties.split_reports import (
     report_count,
 )
 from masquerade.server.parties.team_helpers import Helpers
-from masquerade.server.webhooks.deliveries import RESULTS_READY, enqueue
+from masquerade.server.webhooks.webhooks import RESULTS_READY, enqueue
 from masquerade.surveys.split_task import COLLECTION, SplitTask
 from masquerade.surveys.survey import Survey
 

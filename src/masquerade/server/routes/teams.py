@@ -8,8 +8,7 @@ from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, NotFound, ParameterError
-from masquerade.server.accounts.invitations import INVITATION_DAYS
-from masquerade.server.accounts.teams import EDITOR, RIGHTS, ROLE_WORDS
+from masquerade.server.accounts.teams import EDITOR, INVITATION_DAYS, RIGHTS, ROLE_WORDS
 from masquerade.server.http.pages import qr_code
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, Member, base_address, require

@@ -15,9 +15,8 @@ from masquerade.server.http.outgoing import LONGEST_ADDRESS
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form, page
-from masquerade.server.webhooks.deliveries import EVENTS, Delivery
 from masquerade.server.webhooks.sender import SIGNATURE
-from masquerade.server.webhooks.webhooks import Webhook
+from masquerade.server.webhooks.webhooks import EVENTS, Delivery, Webhook
 
 HERE = "/webhooks"
 WebhookId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]

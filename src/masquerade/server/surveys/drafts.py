@@ -25,7 +25,7 @@ from masquerade.server.surveys.document import (
 from masquerade.server.surveys.forecast import Forecast, Margin, first_margin, plan_review
 from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
-from masquerade.server.webhooks.deliveries import OPENED, enqueue
+from masquerade.server.webhooks.webhooks import OPENED, enqueue
 from masquerade.surveys.survey import DEVICE, Survey
 
 DRAFT = "draft"

@@ -30,7 +30,7 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.surveys.quotas import leave
-from masquerade.server.webhooks.deliveries import ENDED, RESULTS_READY, enqueue
+from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, enqueue
 
 #: People whose reservations are given back in one transaction: a tenth of a second of writing.
 _AT_ONCE = 500

@@ -23,7 +23,7 @@ from masquerade.server.db.account_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.outgoing import Target, exchange, read_address, resolve
-from masquerade.server.webhooks.deliveries import DELIVERED, FAILED, WAITING
+from masquerade.server.webhooks.webhooks import DELIVERED, FAILED, WAITING
 
 SIGNATURE = "Masquerade-Signature"
 #: How long after each attempt that failed the next one is made: a day all together.
