@@ -11,8 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import Connection, func, select, text, union_all
 
 from masquerade.server.db.conversion import CONVERTED
@@ -85,6 +83,10 @@ def schema_finding(connection: Connection) -> CheckResult:
 
 def structure_findings(connection: Connection) -> Iterator[CheckResult]:
     """Yield the differences between the tables and those of this version."""
+    # Loaded here: a server starts without it.
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
     context = MigrationContext.configure(connection, opts={"compare_type": True})
     found = False
     for difference in compare_metadata(context, METADATA):
