@@ -21,8 +21,8 @@ from card import Cards, sized
 from masquerade.server import Services, Settings
 from masquerade.server.demo import take_part
 from masquerade.server.operations.backup import backup
-from masquerade.server.operations.restore import restore
 from masquerade.server.operations.doctor import examine
+from masquerade.server.operations.restore import restore
 from masquerade.server.operations.run import address, listen
 from masquerade.server.operations.workers import Workers
 from masquerade.server.settings import sqlite_url

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, Progress, like_frame
-from masquerade.answers.claims import LABEL_COLUMNS
+from masquerade.answers.claim_layouts import LABEL_COLUMNS
 from masquerade.answers.frames import is_pandas
 from masquerade.answers.result import Result
 from masquerade.errors import NotFitted, ParameterError

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from masquerade.answers import Claims
-from masquerade.answers.claims import LABEL_COLUMNS, Duplicates
+from masquerade.answers.claim_layouts import LABEL_COLUMNS
+from masquerade.answers.claims import Duplicates
 from masquerade.answers.frames import plain_column, read_table, to_arrow
 from masquerade.errors import (
     EmptyTable,
