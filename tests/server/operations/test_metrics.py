@@ -19,7 +19,7 @@ from tests.server.devices import Phone
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services, Settings
-from masquerade.server.db.desk_tables import WEBHOOK
+from masquerade.server.db.account_tables import WEBHOOK
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.party_tables import BOUND, SPLIT_TASK
 from masquerade.server.db.tables import CLOSED, FIRST_TEAM, SURVEY
@@ -27,7 +27,7 @@ from masquerade.server.http.metrics import GAUGES, Metrics
 from masquerade.server.http.write_slots import WriteQueue
 from masquerade.server.operations.gauges import readings
 from masquerade.server.routes.health import not_ready
-from masquerade.server.webhooks.deliveries import ENDED, record
+from masquerade.server.webhooks.webhooks import ENDED, record
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServer, LiveServers

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, select, text
 
-from masquerade.server.db.desk_tables import DELIVERY
+from masquerade.server.db.account_tables import DELIVERY
 from masquerade.server.db.party_tables import SPLIT_TASK, UNDER_WAY
 from masquerade.server.db.tables import CANCELLED, FINISHED, SURVEY
 from masquerade.server.db.transactions import Transactions
-from masquerade.server.webhooks.deliveries import WAITING
+from masquerade.server.webhooks.webhooks import WAITING
 
 
 def readings(transactions: Transactions, file: Path | None) -> dict[str, float]:
