@@ -18,7 +18,7 @@ from masquerade.estimation.conditional import ratios
 from masquerade.estimation.figures import CONFIDENCE, Crowd, Figures, cut_of
 from masquerade.estimation.reports import Counts, Numbers, Reports, Worths
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
+from masquerade.mechanisms import CategoricalMechanism
 from masquerade.mechanisms.lattice import LatticeMechanism
 
 #: Standard deviation of answers that have numbers, in widths of the range.
@@ -88,8 +88,8 @@ def expected_numbers(
         return Numbers(people * held, answer, low, high)
     sigma = math.sqrt(mechanism.variance())
     reach, stretch = width + 8 * sigma, 1.0
-    if isinstance(mechanism, DiscreteGaussian):
-        bounded = BoundedReport.of(mechanism, max(round(people), 1))
+    if (gaussian := mechanism.as_gaussian) is not None:
+        bounded = BoundedReport.of(gaussian, max(round(people), 1))
         reach, stretch = bounded.reach, bounded.stretch
     edge = np.linspace(-reach, reach, _CELLS + 1)
     below = ndtr((edge - (answer[:, None] - middle)) / max(sigma, 1e-12))

@@ -27,7 +27,6 @@ from masquerade.estimation.expected import (
 )
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism, DiscreteGaussian
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.results.question_reports import BOUNDS, QuestionReports
@@ -229,12 +228,13 @@ def _masked_figures(
         return _numbers(shape, groups, bound), CONFIDENCE
     expected = []
     for mask, count in groups:
-        if not isinstance(mask, CategoricalMechanism) or float(mask.signal) <= 0:
+        response = mask.label_response
+        if response is None or float(response.signal) <= 0:
             raise ParameterError(f"reports of {mask} say nothing; no number is enough.")
-        held = np.zeros(mask.symbols)
+        held = np.zeros(response.symbols)
         held[:options] = answering * _held(shape.scores, options)
-        held[options:] = (1 - answering) / max(mask.symbols - options, 1)
-        expected.append(expected_counts(count, held / held.sum(), mask))
+        held[options:] = (1 - answering) / max(response.symbols - options, 1)
+        expected.append(expected_counts(count, held / held.sum(), response))
     crowd = Crowd.of(expected, bound=bound)
     scores = shape.scores
     low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))
@@ -256,20 +256,19 @@ def _held(scores: tuple[float, ...] | None, options: int) -> Floats:
 
 
 def _ticks(groups: _Groups, options: int, bound: float, answering: float) -> Figures:
-    counts, pairs = [], []
+    counts, pairs, bits = [], [], 0
     for mask, count in groups:
-        assert isinstance(mask, BitwiseResponse)
+        several = mask.as_sets
+        assert several is not None
         ticked = 0.5 * answering
-        bit = mask.bit
+        bit, bits = several.bit, several.bits
         counts.append(expected_counts(count, [1 - ticked, ticked], bit))
         other, signal = float(bit.other_probability), float(bit.signal)
         # cells: neither, "no answer", ticked, both, which cannot be
         held = np.array([[answering - ticked, 1 - answering], [ticked, 0.0]])
         channel = np.full((2, 2), other) + signal * np.eye(2)
         pairs.append(Table.of(count * channel @ held @ channel.T, bit, bit))
-    first = groups[0][0]
-    assert isinstance(first, BitwiseResponse)
-    if first.bits == options:
+    if bits == options:
         return expected_figure(Crowd.of(counts, bound=bound), [0.0, 1.0])
     return expected_figure(Crowd.of(pairs, bound=bound), [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0])
 
@@ -278,10 +277,7 @@ def _numbers(shape: _Shape, groups: _Groups, bound: float) -> Figures:
     lattice = shape.lattice
     assert lattice is not None
     low, high = float(lattice.low), float(lattice.high)
-    expected = [
-        expected_numbers(count, low, high, mask if isinstance(mask, DiscreteGaussian) else None)
-        for mask, count in groups
-    ]
+    expected = [expected_numbers(count, low, high, mask.as_gaussian) for mask, count in groups]
     return expected_figure(Crowd.of(expected, bound=bound), [1.0])
 
 
