@@ -20,6 +20,10 @@ _TWO_SIDED = 0.9505
 _ONE_SIDED = 0.975
 #: Means of a released number at which a quantile is computed; between them it is linear.
 _CENTRES = np.linspace(0, 1, 33)
+#: Candidates for a ratio of two noisy numbers.
+_RATIOS = np.linspace(0, 1, 1025)
+#: Claims that the crowd's spread counts for in an object's own.
+_BORROWED = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,20 +32,19 @@ class NoiseQuantiles:
 
     Attributes
     ----------
-    count, mean, share : float
-        Half widths of the number of claims, and for one claim of a mean (see `mean_at`) and of one
-        share.
+    count : float
+        Half width of the number of claims; 0 where it is public.
     cumulative : float array, shape (n_levels, n_knots)
         One-sided bound of each cumulative count, for each of `QUANTILES`; where the number of
         claims is noisy, of its distance from that part of the number.
-    mean_at : float array, shape (33,)
-        Half width of a mean, times the number of claims, by the released mean.
+    mean_at, share_at : float array, shape (33,)
+        Half widths of a mean and of one share, times the number of claims, by the mean or share.
     """
 
     count: float
-    share: float
     cumulative: Floats
     mean_at: Floats
+    share_at: Floats
 
     @classmethod
     def of(cls, scale: Fraction, knots: Knots, *, categories: int, hidden: bool) -> NoiseQuantiles:
@@ -51,21 +54,24 @@ class NoiseQuantiles:
         noise = draws[:, : knots.count] / knots.parts
         total = noise.sum(axis=1)
         loose = hidden or categories > 1  # the number of claims is noisy too
-        centres = _CENTRES if loose else np.zeros(1)
-        weighted = noise @ knots.place
-        widths = [
-            float(np.quantile(np.abs(weighted - centre * total), _TWO_SIDED)) for centre in centres
-        ]
+        one = noise[:, 0]
         return cls(
             float(np.quantile(np.abs(total), _TWO_SIDED)) if loose else 0.0,
-            float(np.quantile(np.abs(noise[:, 0]), _TWO_SIDED)),
             _cumulative(np.cumsum(noise, axis=1), total if loose else 0 * total),
-            np.array(widths if loose else widths * len(_CENTRES)),
+            _by_ratio(noise @ knots.place, total, loose=loose),
+            _by_ratio(one, total, loose=loose),
         )
 
     def mean_half_width(self, mean: float, claims: float) -> float:
         """Return the half width of the mean of so many claims, as a share of the domain."""
         return float(np.interp(mean, _CENTRES, self.mean_at)) / max(claims, 1.0)
+
+
+def _by_ratio(noise: Floats, total: Floats, *, loose: bool) -> Floats:
+    """Return a bound of ``|noise - r total|`` at each centre r; the total is 0 where not loose."""
+    if not loose:
+        return np.full(len(_CENTRES), float(np.quantile(np.abs(noise), _TWO_SIDED)))
+    return np.array([float(np.quantile(np.abs(noise - r * total), _TWO_SIDED)) for r in _CENTRES])
 
 
 def _cumulative(noise: Floats, total: Floats) -> Floats:
@@ -75,34 +81,61 @@ def _cumulative(noise: Floats, total: Floats) -> Floats:
     return np.stack(bounds)
 
 
-def interval_of_mean(
-    counts: Floats, reported: float, knots: Knots, quantiles: NoiseQuantiles, total: float
+def interval_of_ratio(
+    part: float, whole: float, total: float, bound_at: Floats, *, loose: bool
 ) -> tuple[float, float]:
-    """Return the interval of the mean of the claims made, from 0 to 1.
+    """Return the interval of a mean or share of the claims made, from 0 to 1.
 
-    Around the unbiased mean of the noisy counts, cut at the domain, widened to hold what is
-    reported. `counts`: noisy soft counts in claims. `total`: number of claims, as it is known.
+    `part`: noisy sum over the claims. `whole`: noisy number of claims. `total`: that number where
+    it is public (or weight), else what is released of it. `bound_at`: `mean_at` or `share_at`.
+
+    Where the number is noisy too this is Fieller's set: at the true ratio r, ``part - r whole`` is
+    noise alone, so that r is in the set of all ratios for which it is within its bound.
     """
     if total <= 0:
         return 0.0, 1.0
-    unbiased = float(counts @ knots.place) / total
-    if quantiles.count:
-        # the number is noisy: sum (t - reported) y over it has noise of that mean's own
-        unbiased = reported + float(counts @ (knots.place - reported)) / total
-    half = quantiles.mean_half_width(reported, total)
-    low, high = max(unbiased - half, 0.0), min(unbiased + half, 1.0)
-    return min(low, reported), max(high, reported)
+    if not loose:
+        half = float(bound_at[0]) / total
+        return max(part / total - half, 0.0), min(part / total + half, 1.0)
+    over = np.abs(part - _RATIOS * whole) - np.interp(_RATIOS, _CENTRES, bound_at)
+    inside = np.flatnonzero(over <= 0)
+    if not inside.size:
+        inside = np.array([int(over.argmin())])
+    # the ends lie between a candidate inside and the next one outside
+    last = len(_RATIOS) - 1
+    low, high = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, last)
+    return float(_RATIOS[low]), float(_RATIOS[high])
 
 
 def interval_of_source(
-    reported: float, spread: float, noise_half: float, claims: float
+    reported: float, spread: float, crowd: float, noise_half: float, claims: float
 ) -> tuple[float, float]:
-    """Return the interval of the mean of the claims' source, from 0 to 1."""
+    """Return the interval of the mean of the claims' source, from 0 to 1.
+
+    The score interval of a bounded mean: all mu with ``(mean - mu)**2 <= noise**2 + t**2 phi mu
+    (1 - mu) / n``. For yes or no, phi is 1 and this is Wilson's interval with Student's t; claims
+    that are all alike have no width of 0.
+
+    Parameters
+    ----------
+    spread : float
+        Variance of the object's claims.
+    crowd : float
+        phi of all objects: their variances over ``mean (1 - mean)``.
+    noise_half : float
+        Half width of the noise.
+    claims : float
+        Number of claims, or what weighted claims are worth.
+    """
     if claims < 2:
         return 0.0, 1.0
-    sampling = float(stdtrit(claims - 1, _ONE_SIDED)) * spread / claims**0.5
-    half = float(np.hypot(noise_half, sampling))
-    return max(reported - half, 0.0), min(reported + half, 1.0)
+    # an object that lies at an end says nothing of its own phi
+    own, borrowed = claims * reported * (1 - reported), _BORROWED / 4
+    phi = min((claims * spread + borrowed * crowd) / (own + borrowed), 1.0)
+    a = float(stdtrit(claims - 1, _ONE_SIDED)) ** 2 * phi / claims
+    middle = (2 * reported + a) / (2 * (1 + a))
+    root = max(middle**2 - (reported**2 - noise_half**2) / (1 + a), 0.0) ** 0.5
+    return max(middle - root, 0.0), min(middle + root, 1.0)
 
 
 def interval_of_quantile(

@@ -24,8 +24,8 @@ _START = 0.15
 #: Least share of the whole covariance that stays within objects.
 _LEAST_WITHIN = 0.02
 _JITTER = 1e-6
-#: Where a yes or no is asked, a share has no shape, and templates tell nothing.
-_FEWEST_CELLS = 2
+#: Two knots measure a mean, and say nothing of a shape.
+_FEWEST_KNOTS = 3
 #: Fewer objects say nothing of how often a template occurs.
 _FEWEST_OBJECTS = 8
 
@@ -90,7 +90,7 @@ def posterior_shares(noisy: NoisyCounts) -> Posterior:
     if not known.any():
         return Posterior(shares, shape)
     read = _read(noisy, known, basis)
-    if noisy.knots.cells > _FEWEST_CELLS and len(read.spread) >= _FEWEST_OBJECTS:
+    if noisy.knots.count >= _FEWEST_KNOTS and len(read.spread) >= _FEWEST_OBJECTS:
         templates = Templates.fitted(read, noisy.pool, noisy.knots)
         if templates.score > model.score:
             seen = templates.read(read)

@@ -225,20 +225,11 @@ def _shares_table(told: list[ObjectSummary], kind: pa.DataType, attributes: list
     values = [one.value(np.linspace(0, 1, len(one.summary.shares))) for one in told]
     columns["value"] = np.concatenate(values) if values else np.empty(0)
     columns["share"] = _together([one.summary.shares for one in told])
-    ends = [_share_ends(one.summary) for one in told]
+    ends = [one.summary.share_ends for one in told]
     if not np.isnan(_together([low for low, _ in ends])).all():
         columns["low"] = _together([low for low, _ in ends])
         columns["high"] = _together([high for _, high in ends])
     return pa.table(columns)
-
-
-def _share_ends(summary: Summary) -> tuple[Floats, Floats]:
-    if np.isnan(summary.share_error):
-        unknown = np.full(len(summary.shares), np.nan)
-        return unknown, unknown
-    low = np.clip(summary.noisy_shares - summary.share_error, 0.0, 1.0)
-    high = np.clip(summary.noisy_shares + summary.share_error, 0.0, 1.0)
-    return np.minimum(low, summary.shares), np.maximum(high, summary.shares)
 
 
 def _together(parts: list[Floats]) -> Floats:

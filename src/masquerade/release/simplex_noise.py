@@ -19,6 +19,8 @@ from masquerade.exact.noise import bernoulli_exp, discrete_laplace
 #: Draws of a noise law from which its quantiles are taken, with a public seed.
 DRAWS = 200_000
 _SEED = 20_261_126
+#: Scale above which the variance is that of a large scale.
+_LARGE = Fraction(300)
 #: Most numbers proposed at a time.
 _BATCH = 1 << 22
 
@@ -68,9 +70,10 @@ def variance_of_sum_zero(scale: Fraction, count: int) -> float:
 
     ``P(z_1 = k) ~ exp(-|k| / scale) P(sum of count - 1 others = -k)``.
     """
-    reach = int(60 * float(scale)) + 60
-    while reach * count > 1 << 24:
+    if scale > _LARGE:
+        # from here on the law is the continuous one but for one part in 100,000
         return 2 * float(scale) ** 2 * _large_scale_factor(count)
+    reach = int(60 * float(scale)) + 60
     k = np.arange(-reach, reach + 1)
     law = np.exp(-np.abs(k) / float(scale)) * law_of_sum(scale, count - 1, reach)
     return float((law * k**2).sum() / law.sum())
@@ -78,8 +81,7 @@ def variance_of_sum_zero(scale: Fraction, count: int) -> float:
 
 def _large_scale_factor(count: int) -> float:
     """Return the variance over that of independent noise, where the scale is large."""
-    scale = Fraction(200)
-    return variance_of_sum_zero(scale, count) / (2 * float(scale) ** 2)
+    return variance_of_sum_zero(_LARGE, count) / (2 * float(_LARGE) ** 2)
 
 
 @lru_cache(maxsize=32)

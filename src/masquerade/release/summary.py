@@ -14,8 +14,8 @@ from masquerade.release.fine_shares import fine_shares, means_of, quantile_cells
 from masquerade.release.intervals import (
     QUANTILES,
     NoiseQuantiles,
-    interval_of_mean,
     interval_of_quantile,
+    interval_of_ratio,
     interval_of_source,
 )
 from masquerade.release.measurement import Measured
@@ -45,10 +45,8 @@ class Summary:
     source_low, source_high : float
         Interval of the mean of what the claims were drawn from.
     shares : float array, shape (n_cells,)
-    share_error : float
-        Half width of each share, where a cell is a knot; NaN elsewhere.
-    noisy_shares : float array, shape (n_cells,) or (0,)
-        Unbiased shares, around which the intervals stand.
+    share_ends : pair of float arrays, shape (n_cells,) each
+        Intervals of the shares where a cell is a knot; NaN elsewhere.
     rows : float array, shape (claims,)
         Places on the grid.
     """
@@ -61,8 +59,7 @@ class Summary:
     source_high: float
     quantiles: tuple[Bounded, ...]
     shares: Floats
-    share_error: float
-    noisy_shares: Floats
+    share_ends: tuple[Floats, Floats]
     rows: Floats
 
 
@@ -93,16 +90,19 @@ def summaries_of(measured: Measured) -> list[list[Summary]]:
         )
         for scale in set(measured.scale)
     }
+    spreads = _variances(fine)
+    apart = float((means * (1 - means)).sum())
+    crowd = min(float(spreads.sum()) / apart, 1.0) if apart > 0 else 1.0
     return [
         [
             _summary(
                 measured,
                 (i, k),
                 laws[measured.scale[i]],
-                (fine[i * categories + k], float(means[i * categories + k])),
-                (float(totals[i, k]), int(numbers[i, k])),
+                _Read(fine[row], float(means[row]), float(spreads[row]), crowd),
+                (float(totals[i, k]), float(1 / max(squares[row], 1e-300)), int(numbers[i, k])),
             )
-            for k in range(categories)
+            for k, row in enumerate(range(i * categories, (i + 1) * categories))
         ]
         for i in range(objects)
     ]
@@ -136,36 +136,68 @@ def _numbers_of_rows(measured: Measured, totals: Floats) -> Integers:
     return np.asarray(number + (rank < left))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """What was read of an object: its shares, mean and variance, and the crowd's spread."""
+
+    fine: Floats
+    mean: float
+    spread: float
+    crowd: float
+
+
+def _variances(fine: Floats) -> Floats:
+    grid = np.linspace(0, 1, fine.shape[1])
+    return np.asarray(np.maximum(fine @ grid**2 - (fine @ grid) ** 2, 0.0))
+
+
 def _summary(
     measured: Measured,
     place: tuple[int, int],
     law: NoiseQuantiles,
-    read: tuple[Floats, float],
-    numbers: tuple[float, int],
+    read: _Read,
+    numbers: tuple[float, float, int],
 ) -> Summary:
-    knots, (fine, mean), (total, rows) = measured.knots, read, numbers
-    counts = measured.counts[place] / knots.parts
-    known = total if not law.count else max(total, 1.0)
+    """Return a summary; `numbers` of claims: as known, worth, and of rows."""
+    knots, (total, worth, rows) = measured.knots, numbers
+    counts, mean = measured.counts[place] / knots.parts, read.mean
+    loose = law.count > 0
+    known = max(total, 1.0) if loose else total
     last = measured.pool.size - 1
-    low, high = interval_of_mean(counts, mean, knots, law, known)
-    grid = np.arange(last + 1) / last
-    spread = max(float(fine @ grid**2) - float(fine @ grid) ** 2, 0.0) ** 0.5
-    half = law.mean_half_width(mean, known)
-    source = interval_of_source(mean, spread, half, float(measured.claims[place[0]]))
     released = float(counts.sum())
+    low, high = interval_of_ratio(
+        float(counts @ knots.place), released, known, law.mean_at, loose=loose
+    )
+    half = law.mean_half_width(mean, known)
+    source = interval_of_source(mean, read.spread, read.crowd, half, worth)
     return Summary(
         claims=rows,
-        claims_low=max(released - law.count, 0.0) if law.count else float(rows),
-        claims_high=max(released + law.count, 0.0) if law.count else float(rows),
-        mean=Bounded(mean, low, high),
+        claims_low=max(released - law.count, 0.0) if loose else float(rows),
+        claims_high=max(released + law.count, 0.0) if loose else float(rows),
+        mean=Bounded(mean, min(low, mean), max(high, mean)),
         source_low=min(source[0], mean),
         source_high=max(source[1], mean),
-        quantiles=_quantiles(measured, counts, fine, law, known),
-        shares=fine,
-        share_error=law.share / max(known, 1.0) if knots.hard else np.nan,
-        noisy_shares=counts / max(known, 1.0) if knots.hard else np.empty(0),
-        rows=rows_of(fine, rows, mean * last, answers=measured.answers),
+        quantiles=_quantiles(measured, counts, read.fine, law, known),
+        shares=read.fine,
+        share_ends=_share_ends(measured, counts, read.fine, law, known),
+        rows=rows_of(read.fine, rows, mean * last, answers=measured.answers),
     )
+
+
+def _share_ends(
+    measured: Measured, counts: Floats, fine: Floats, law: NoiseQuantiles, total: float
+) -> tuple[Floats, Floats]:
+    if not measured.knots.hard:
+        unknown = np.full(len(fine), np.nan)
+        return unknown, unknown
+    whole = float(counts.sum())
+    ends = np.array(
+        [
+            interval_of_ratio(part, whole, total, law.share_at, loose=law.count > 0)
+            for part in counts.tolist()
+        ]
+    )
+    return np.minimum(ends[:, 0], fine), np.maximum(ends[:, 1], fine)
 
 
 def _quantiles(
