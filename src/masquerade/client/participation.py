@@ -57,6 +57,7 @@ from masquerade.errors import (
 )
 from masquerade.surveys import Question
 from masquerade.surveys.offered_levels import OfferedLevel
+from masquerade.surveys.pair_votes import lists_of, require_pairs
 from masquerade.surveys.question import Answer
 from masquerade.surveys.survey import AFTER_SEND
 
@@ -227,13 +228,18 @@ class Participation:
             if offer.agreement is not None:
                 self._device.require_one_address(record["named"])
             answer = self._step("POST", "open")
-            offer.require_opening(
+            opened = offer.require_opening(
                 answer, participation=record["id"], level=record["level"], token=self.survey
             )
+            shown = {}
+            if lists_of(opened.questions):
+                shown = {"pairs": require_pairs(opened.questions, answer.get("pairs"))}
             # Spent before anybody sees a question: from here on nothing gives it back.
             self._device.commit(self._server, record["charge"])
             text = answer["survey"]
-            self._from("reserved", lambda old: {**old, "step": "opened", "survey_text": text})
+            self._from(
+                "reserved", lambda old: {**old, "step": "opened", "survey_text": text, **shown}
+            )
         return tuple(one.question for one in self.questions)
 
     @property
@@ -243,7 +249,9 @@ class Participation:
             record = self._read()
             if "survey_text" not in record:
                 raise WrongState("the questions are not here; open them first.", state=self.step)
-            self._questions = masked_questions(read_survey(record["survey_text"]), record["level"])
+            self._questions = masked_questions(
+                read_survey(record["survey_text"]), record["level"], pairs=record.get("pairs")
+            )
         return self._questions
 
     def seal(self, answers: Mapping[str, Answer] | None = None) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from masquerade.errors import MissingValue, ParameterError
 from masquerade.surveys import Question, ShowIf, visibility
 from masquerade.surveys.offered_levels import Mask
+from masquerade.surveys.pair_votes import Pairs, shown_questions
 from masquerade.surveys.question import Answer, Canonical
 from masquerade.surveys.survey import Survey
 
@@ -83,10 +84,16 @@ def is_asked(questions: Sequence[MaskedQuestion], codes: Sequence[int]) -> bool:
     return visibility([one.question for one in upto], conditions, [*codes, None])[-1]
 
 
-def masked_questions(survey: Survey, level: str) -> tuple[MaskedQuestion, ...]:
-    """Return the questions of a survey with the masks of a level."""
+def masked_questions(
+    survey: Survey, level: str, *, pairs: Pairs | None = None
+) -> tuple[MaskedQuestion, ...]:
+    """Return the questions of a survey with the masks of a level.
+
+    `pairs`: those that the person is shown of its lists.
+    """
     conditions = survey.conditions or (None,) * len(survey.questions)
     masks: Sequence[Mask | None] = survey.level(level).mechanisms
     if survey.two_parties is not None:
         masks = (None,) * len(survey.questions)
-    return tuple(map(MaskedQuestion, survey.questions, masks, conditions))
+    questions = shown_questions(survey.questions, pairs)
+    return tuple(map(MaskedQuestion, questions, masks, conditions))

@@ -16,6 +16,7 @@ RANDOM_SHARE = 0.2
 
 _LEAST = 0.01  # weight of a pair of top and other, relative to the largest, that is looked at
 _AT_A_TIME = 5
+_MOST_CANDIDATES = 60  # items of which all pairs are looked at
 
 
 def next_pairs(
@@ -75,7 +76,8 @@ def _steered(board: Leaderboard, many: int, top: int) -> list[tuple[int, int]]:
     strengths, covariance = board.strengths, board.covariance.copy()
     m = len(strengths)
     order = np.argsort(-strengths, kind="stable").astype(np.int64)
-    first, second = np.triu_indices(m, 1)
+    near = _candidates(strengths, covariance, order, top)
+    first, second = (near[each] for each in np.triu_indices(len(near), 1))
     information = _information(board, strengths[first] - strengths[second])
     found: list[tuple[int, int]] = []
     while len(found) < many:
@@ -92,6 +94,16 @@ def _steered(board: Leaderboard, many: int, top: int) -> list[tuple[int, int]]:
             x, h = covariance[i] - covariance[j], information[place]
             covariance -= h * np.outer(x, x) / (1 + h * float(x[i] - x[j]))
     return found
+
+
+def _candidates(strengths: Floats, covariance: Floats, order: Integers, top: int) -> Integers:
+    """Return the items whose votes can tell the best from others: those most easily confused."""
+    if len(order) <= _MOST_CANDIDATES:
+        return np.sort(order)
+    weights, best, others = _confusions(strengths, covariance, order, top)
+    worth = np.bincount(best, weights, len(order)) + np.bincount(others, weights, len(order))
+    worth[order[:top]] = np.inf
+    return np.sort(np.argsort(-worth, kind="stable")[:_MOST_CANDIDATES].astype(np.int64))
 
 
 def _confusions(

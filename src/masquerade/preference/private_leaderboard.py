@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
@@ -31,7 +32,11 @@ from masquerade.preference.personal_epsilon import read_epsilon
 from masquerade.preference.private_mechanism import EPSILON_IS_PUBLIC, require_public_menus
 from masquerade.preference.rank_intervals import rank_intervals
 from masquerade.preference.standings import standings_of
-from masquerade.preference.strength_fit import StrengthFit, fit_strengths
+from masquerade.preference.strength_fit import (
+    StrengthFit,
+    fit_strengths,
+    larger_covariance,
+)
 from masquerade.preference.tie_models import DAVIDSON
 
 BattleUnit = Literal["choice", "record", "voter"]
@@ -305,9 +310,17 @@ def _schedule(items: int, first: Integers, second: Integers, half: Floats) -> Ba
 
 
 def fit_sums(
-    sums: Sums, schedule: BattleCounts, items: tuple[str, ...], *, random_schedule: bool = False
+    sums: Sums,
+    schedule: BattleCounts,
+    items: tuple[str, ...],
+    *,
+    random_schedule: bool = False,
+    scatter: Callable[[StrengthFit], Floats] | None = None,
 ) -> Leaderboard:
     """Return the leaderboard that masked sums give; it reads the votes by way of these alone.
+
+    `scatter`: of scores and ties between voters at a fit, masks' noise included, where it is known;
+    errors are then the larger of both in every direction.
 
     Notes
     -----
@@ -323,6 +336,11 @@ def fit_sums(
     level = np.bincount(schedule.first, met, m) + np.bincount(schedule.second, met, m)
     fit = fit_strengths(schedule, DAVIDSON, ridge=ridge, tilt=np.append(sums.scores - level, ties))
     errors = _covariance(fit, sums.noise, random_schedule=random_schedule)
+    if scatter is not None:
+        lift, middle = fit.inverse(), scatter(fit)
+        middle[:m, :m] += fit.ridge**2 * (np.eye(m) - 1 / m)
+        clustered = lift @ middle @ lift
+        errors[:m, :m] = larger_covariance(errors[:m, :m], clustered[:m, :m])
     ranks = rank_intervals(fit.strengths, errors[:m, :m], seed=m)
     estimate = (fit.strengths, np.sqrt(np.diag(errors))[:m], ranks)
     lines = standings_of(items, np.ones(m, np.bool_), estimate, None, [""] * m)

@@ -157,6 +157,12 @@ def methods_text(result: SurveyResult) -> str:
             "Compared items were put on one scale from the estimated shares of all pairs (Bradley "
             "and Terry, 1952), ties counted half."
         )
+    if result.leaderboards:
+        sentences.append(
+            "Items of a list were ranked by votes on pairs (Davidson, 1970), fitted to the scores "
+            "that the masks leave unbiased; errors are at least those clustered by person, and the "
+            "ranks of all items hold together in 95 of 100 leaderboards."
+        )
     if result.labels:
         sentences.append(
             "An item has the label that is surely ahead of the others by its counts, else none."

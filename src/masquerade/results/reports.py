@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.errors import SchemaError
+from masquerade.errors import InvalidReport, SchemaError
 from masquerade.exact.arrays import Integers
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.codebook import Codebook
+from masquerade.surveys.pair_votes import unfolded
 
 #: Below so many combinations a key of whole rows fits 64 bits.
 _MOST_KEYS = 1 << 62
@@ -66,6 +67,9 @@ class SurveyReports:
         Number of people who sent this response.
     crowd : bytes
         `crowd_digest` of their pseudonyms.
+    pairs : int array, shape (n_distinct, n_questions), optional
+        Of votes on a list of n items the pair (a, b) that was shown, as ``a n + b``, else -1; None
+        where the survey has no lists.
 
     Examples
     --------
@@ -87,6 +91,7 @@ class SurveyReports:
     report: Integers
     people: Integers
     crowd: bytes
+    pairs: Integers | None = None
 
     @classmethod
     def from_rows(
@@ -136,7 +141,8 @@ class SurveyReports:
         impossible = _first_impossible(codebook, level, report)
         if impossible is not None:
             raise SchemaError(f"a person, {impossible[1]}")
-        return cls(codebook, level, report, people, crowd)
+        report, pairs = unfolded(codebook.questions, report)
+        return cls(codebook, level, report, people, crowd, pairs)
 
     def __len__(self) -> int:
         return int(self.people.sum())
@@ -145,6 +151,14 @@ class SurveyReports:
         """Return the responses at one level, shape (n_distinct, n_questions), and their people."""
         here = self.level == list(self.codebook.levels).index(name)
         return self.report[here].astype(np.int64), self.people[here]
+
+    @property
+    def kept(self) -> Integers:
+        """The reports as files have them: of a vote on a list the pair and the masked vote."""
+        if self.pairs is None:
+            return self.report
+        counts = np.array([one.answer_count for one in self.codebook.questions])
+        return self.report + np.maximum(self.pairs, 0) * counts
 
     def at_level(self, name: str) -> Integers:
         """Return the reports of the people at one level, shape (n_people, n_questions)."""
@@ -173,7 +187,7 @@ class SurveyReports:
         64-bit little-endian integers.
         """
         found = hashlib.sha256(self.codebook.hash.encode() + b"\n" + self.crowd)
-        for array in (self.level, self.report, self.people):
+        for array in (self.level, self.kept, self.people):
             # little-endian, so that the digest is the same on every machine
             found.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
         return found.hexdigest()
@@ -282,6 +296,10 @@ def _first_impossible(
     codebook: Codebook, level: Integers, table: Integers
 ) -> tuple[int, str] | None:
     """Return the first row with a report that its mask never gives, and what is wrong with it."""
+    try:
+        table, _ = unfolded(codebook.questions, table)
+    except InvalidReport as error:
+        raise SchemaError(str(error)) from error
     for place, (name, mechanisms) in enumerate(codebook.levels.items()):
         rows = np.flatnonzero(level == place)
         if not rows.size:

@@ -12,6 +12,7 @@ from masquerade.exact import Micro
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.labels import label_result
+from masquerade.results.leaderboard import leaderboards
 from masquerade.results.question_figures import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
 from masquerade.results.question_result import CONFIDENCE, masked_question
 from masquerade.results.ranking import ranking_result
@@ -129,6 +130,7 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
         cross_tables=None,
         labels=label_result(reports) if n and codebook.survey.template == LABEL_TEMPLATE else (),
         ranking=ranking_result(reports) if n else (),
+        leaderboards=leaderboards(reports) or None,
     )
 
 

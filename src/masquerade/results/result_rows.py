@@ -88,6 +88,17 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
         ends = (item.low, item.high, item.standard_error)
         figure = Figure(item.strength, None, *ends, None, None, None)
         yield ["", text(item.item), "strength", EVERYBODY, *numbers(figure, result.responses)]
+    for board in result.leaderboards or ():
+        for line in board.items:
+            ends = (line.low, line.high, line.standard_error)
+            figure = Figure(line.strength, None, *ends, None, None, None)
+            yield [
+                board.question,
+                text(line.item),
+                "strength",
+                EVERYBODY,
+                *numbers(figure, board.votes),
+            ]
 
 
 def _alone(value: float | None, n: int) -> list[Cell]:

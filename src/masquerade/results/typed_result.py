@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ from masquerade.surveys.two_parties import TwoParties
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from masquerade.preference.standings import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,70 @@ class ItemStrength(JsonValue):
     group: int
 
 
+@dataclass(frozen=True, slots=True)
+class RankedItem(JsonValue):
+    """An item of a list that people voted on, with the ranks that it may have.
+
+    Attributes
+    ----------
+    item : str
+    strength, standard_error, low, high, rating : float or None
+        As in `masquerade.preference.Standing`.
+    rank_low, rank_high : int
+    may_be_first, placed : bool
+    shown : int
+        Number of votes on pairs with the item.
+    note : str
+        Why it has no place; empty otherwise.
+    """
+
+    item: str
+    strength: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    rating: float | None
+    rank_low: int
+    rank_high: int
+    may_be_first: bool
+    placed: bool
+    shown: int
+    note: str
+
+    @classmethod
+    def of(cls, one: Standing, shown: int) -> RankedItem:
+        """Return the line of a leaderboard."""
+        names = [each.name for each in fields(cls) if each.name != "shown"]
+        return cls(shown=shown, **{name: getattr(one, name) for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class VotedLeaderboard(JsonValue):
+    """The leaderboard of a list that people voted on.
+
+    Attributes
+    ----------
+    question, text : str
+        Of the question that has the list.
+    votes : int
+    ties : float or None
+        Estimated number of votes for neither; None where there was no such answer.
+    model : str
+    notes : tuple of str
+        What the errors assume.
+    items : tuple of RankedItem
+        By the worst rank that is possible.
+    """
+
+    question: str
+    text: str
+    votes: int
+    ties: float | None
+    model: str
+    notes: tuple[str, ...]
+    items: tuple[RankedItem, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SurveyResult(JsonValue, Result):
     """The result of a survey: a typed value that is also a table, a figure and a file.
@@ -179,6 +245,8 @@ class SurveyResult(JsonValue, Result):
         Empty where nobody answered.
     labels : tuple of ItemLabel
     ranking : tuple of ItemStrength
+    leaderboards : tuple of VotedLeaderboard or None
+        Of each list that people voted on; None where there is none.
 
     Examples
     --------
@@ -218,6 +286,7 @@ class SurveyResult(JsonValue, Result):
     cross_tables: tuple[CountedTable, ...] | None = field(metadata=LEFT_OUT)
     labels: tuple[ItemLabel, ...]
     ranking: tuple[ItemStrength, ...]
+    leaderboards: tuple[VotedLeaderboard, ...] | None = field(default=None, metadata=LEFT_OUT)
 
     @classmethod
     def of(cls, source: SurveyReports | SurveyResult | Mapping[str, Any]) -> SurveyResult:

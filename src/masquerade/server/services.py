@@ -28,6 +28,7 @@ from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.daily_jobs import DailyJobs, HeldPlaces
+from masquerade.server.participants.pair_choice import PairChoice
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import Profiles
 from masquerade.server.parties.helper_client import HelperClient
@@ -37,6 +38,7 @@ from masquerade.server.parties.proposals import Proposals, bind_task
 from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.results.cache import ResultCache, StoredReports
+from masquerade.server.results.pair_plans import PairPlans
 from masquerade.server.surveys.drafts import Drafts
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.lifecycle import Lifecycle
@@ -74,6 +76,7 @@ class Services:
     aggregation: LeaderAggregation
     ledger: Ledger
     participations: Participations
+    pair_plans: PairPlans
     profiles: Profiles
     daily_jobs: DailyJobs
     held_places: HeldPlaces
@@ -149,6 +152,7 @@ class Services:
             caps=caps,
             confirm=proposals.confirm,
         )
+        pair_plans = PairPlans(reports)
         participations = Participations(
             transactions,
             surveys,
@@ -156,6 +160,7 @@ class Services:
             caps=caps,
             unopened_reservations=unopened_reservations,
             split_reports=SplitReports(seals),
+            pair_choice=PairChoice(pair_plans.plan),
         )
         return cls(
             engine=engine,
@@ -188,6 +193,7 @@ class Services:
             aggregation=aggregation,
             ledger=Ledger(LedgerDatabase(transactions), clock=today, caps=caps),
             participations=participations,
+            pair_plans=pair_plans,
             profiles=Profiles(transactions, surveys, participations, today=today, caps=caps),
             daily_jobs=DailyJobs(
                 transactions,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from masquerade.surveys.kinds.choice import Choice
     from masquerade.surveys.kinds.comparison import Comparison
     from masquerade.surveys.kinds.number import Number
+    from masquerade.surveys.kinds.pair import PairVote
     from masquerade.surveys.kinds.rating import Rating
     from masquerade.surveys.kinds.several import SeveralOf
     from masquerade.surveys.question import Question
@@ -33,6 +34,7 @@ __all__ = [
     "Comparison",
     "Encoding",
     "Number",
+    "PairVote",
     "Question",
     "QuestionSums",
     "Rating",

@@ -77,6 +77,8 @@ class Question(ABC):
     mean_name: ClassVar[str] = "mean"
     #: Whether questions of the kind can be the items of a labelling task.
     labelling: ClassVar[bool] = False
+    #: Whether each person is asked about a pair of a list that is drawn for them.
+    takes_pair: ClassVar[bool] = False
     #: The form in which a surveyor writes a question of this kind.
     builder: ClassVar[BuilderForm]
 
@@ -122,6 +124,26 @@ class Question(ABC):
                 for name, value in values.items()
             }
         )
+
+    # --- votes on pairs of a list
+
+    def parts(self) -> tuple[Question, ...]:
+        """Return the questions as which it is asked: more than one where people vote repeatedly."""
+        return (self,)
+
+    @property
+    def votes_asked(self) -> int:
+        """Number of votes on its list, which further questions follow; 0 where it has none."""
+        return 0
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The list of which pairs are shown; empty where none are."""
+        return ()
+
+    def of_pair(self, items: tuple[str, ...], pair: tuple[int, int]) -> Question:
+        """Return the question as a person is asked it who is shown two items of a list."""
+        return self
 
     # --- answers and codes
 

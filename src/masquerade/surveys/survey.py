@@ -26,6 +26,7 @@ from masquerade.surveys.offered_levels import (
     check_level,
     offered_level,
 )
+from masquerade.surveys.pair_votes import lists_of, parts_of
 from masquerade.surveys.question import (
     GAUSSIAN_MASK,
     KEEP_PER_ANSWER,
@@ -87,6 +88,7 @@ class Survey:
                 f"the levels are {names}; give at least one, each with a name of its own.",
                 field="levels",
             )
+        lists_of(self.questions)
         # Before levels are checked: linked questions are part of what a level guarantees.
         check_conditions(self.questions, self.conditions)
         if self.two_parties is not None:
@@ -190,6 +192,7 @@ class Survey:
                 field="rating_mask",
             )
         rules = MaskRules(masking, rating_mask)
+        questions, conditions = parts_of(questions, conditions)
         masks = {name: tuple(one.mask(name, rules) for one in questions) for name in levels}
         return cls(
             title,

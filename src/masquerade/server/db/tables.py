@@ -105,7 +105,10 @@ PARTICIPATION = keyed_table(
     # Keyed hash of the idempotency key; made of the secret too.
     Column("idempotency", String(64), unique=True),
     Column("commitment", String(64)),
+    # Of each vote the masked answer and, in clear, the pair that was shown.
     Column("reports", JSON(none_as_null=True)),
+    # Which pairs of a list the person is shown; drawn before they answer. Gone with the reports.
+    Column("pairs", JSON(none_as_null=True)),
     UniqueConstraint("survey", "pseudonym", name="one_participation_a_survey"),
     # Also counts the submitted ones without touching their reports.
     Index("participation_of_survey", "survey", "state"),

@@ -16,7 +16,7 @@ import contextlib
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -52,6 +52,7 @@ from masquerade.server.db.tables import (
     WITHDRAWN,
 )
 from masquerade.server.db.transactions import Transactions, writes
+from masquerade.server.participants.pair_choice import PairChoice
 from masquerade.server.participants.privacy_balance import (
     PrivacyAccount,
     attempt_of,
@@ -62,6 +63,7 @@ from masquerade.server.surveys.quotas import begin, leave
 from masquerade.server.surveys.rewards import code_of, give_code
 from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys
 from masquerade.surveys.offered_levels import OfferedLevel
+from masquerade.surveys.pair_votes import Pairs, drawn_pairs, folded
 from masquerade.surveys.survey import commitment_of, split_commitment
 
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -92,6 +94,7 @@ class Participation:
     account: PrivacyAccount | None = None  # of the person, where the step concerns it
     key: str = ""  # of the participation on that account
     completion_code: str | None = None  # by which a panel is shown that the reports have arrived
+    pairs: Pairs | None = None  # of lists, that the person is shown once the survey is opened
 
 
 class Participations:
@@ -110,6 +113,7 @@ class Participations:
         caps: Caps,
         unopened_reservations: int,
         split_reports: SplitReports,
+        pair_choice: PairChoice,
     ) -> None:
         self._transactions = transactions
         self._surveys = surveys
@@ -117,6 +121,7 @@ class Participations:
         self._caps = caps
         self._unopened_reservations = unopened_reservations
         self._split_reports = split_reports
+        self._pair_choice = pair_choice
         self._ledger_of = partial(Ledger, clock=today, caps=caps)
 
     @writes
@@ -237,10 +242,14 @@ class Participations:
             # and a crash takes back both.
             self._ledger_of(LedgerTables(connection)).commit(who.person, key)
             # How often it lapsed before stands in the ledger; here it would tell whose it is.
-            _step(connection, row, state=OPENED, day=None, attempt=0)
+            # Drawn here, before anything is answered, and the same however often it is asked for.
+            draw = self._pair_choice.drawing(frozen)
+            pairs = drawn_pairs(frozen.survey.questions, draw)
+            _step(connection, row, state=OPENED, day=None, attempt=0, pairs=pairs)
             if opened is not None:
                 opened(frozen)
-        return _at(row, frozen, OPENED)
+            return replace(_at(row, frozen, OPENED), pairs=pairs)
+        return replace(_at(row, frozen, OPENED), pairs=row.pairs)
 
     @writes
     def seal(
@@ -284,7 +293,8 @@ class Participations:
             # Range only. Whether a report is true cannot be told from it, and must not be.
             frozen.survey.level(level).check_reports(reports)
             _require_sealed(row.commitment, commitment)
-            _step(connection, row, state=SUBMITTED, reports=list(reports))
+            kept = folded(frozen.survey.questions, row.pairs, reports)
+            _step(connection, row, state=SUBMITTED, reports=kept, pairs=None)
 
         return self._accept(who, participation, commitment, level, survey_hash, keep)
 
@@ -380,7 +390,7 @@ class Participations:
             # The day goes, as only the sweeper needed it.
             _step(connection, row, state=EXPIRED, day=None)
             return EXPIRED
-        _step(connection, row, state=ABANDONED, commitment=None)
+        _step(connection, row, state=ABANDONED, commitment=None, pairs=None)
         return ABANDONED
 
     def forget(self, connection: Connection, row: Row[Any]) -> None:

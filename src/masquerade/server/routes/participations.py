@@ -201,6 +201,13 @@ class Opened(Standing):
         str, Field(description="The canonical text of the survey, whose SHA-256 is the hash")
     ]
     masks: Masks
+    pairs: Annotated[
+        list[list[int]] | None,
+        Field(
+            description="Of each vote on a list the places of the two items that are shown; null "
+            "where the survey has no list"
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +331,8 @@ def show(
     survey, level = opened.survey, opened.level.name
     # Masks of all levels, so that the size does not tell which was chosen.
     masks = masks_of(survey)
-    answer = Opened(opened.id, opened.state, level, survey.hash, survey.text, masks)
+    pairs = None if opened.pairs is None else [list(pair) for pair in opened.pairs]
+    answer = Opened(opened.id, opened.state, level, survey.hash, survey.text, masks, pairs)
     return padded(answer, room=spare(level, _LONGEST_LEVEL))
 
 
@@ -356,6 +364,8 @@ def respond(
         level=sent.level,
         survey_hash=sent.survey_hash,
     )
+    if new:
+        services.pair_plans.arrived(done.survey)
     return _sent(done, new)
 
 

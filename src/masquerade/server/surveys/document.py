@@ -26,6 +26,7 @@ from masquerade.surveys.conditions import (
     questions_from_json,
 )
 from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel
+from masquerade.surveys.pair_votes import parts_of
 from masquerade.surveys.question import Question
 from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal
 from masquerade.surveys.two_parties import DEFAULT_MINIMUM, TwoParties
@@ -156,6 +157,7 @@ def changed(document: Document, changes: Any) -> Document:
 
 def _survey(document: Document, questions: tuple[Question, ...], conditions: Conditions) -> Survey:
     """Return the survey that a document opens as; raise where it is not finished."""
+    questions, conditions = parts_of(questions, conditions)
     fields: dict[str, Any] = {
         "title": document.title.strip(),
         "description": document.description.strip(),

@@ -1,0 +1,72 @@
+"""The leaderboard of a survey in which people vote on pairs of a list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from masquerade.mechanisms import CategoricalMechanism
+from masquerade.preference.masked_votes import (
+    OUTCOMES,
+    MaskedVotes,
+    leaderboard_of_masked,
+    masked_votes_of,
+)
+from masquerade.results.reports import SurveyReports
+from masquerade.results.typed_result import RankedItem, VotedLeaderboard
+from masquerade.surveys.pair_votes import lists_of
+
+
+def leaderboards(reports: SurveyReports) -> tuple[VotedLeaderboard, ...]:
+    """Return the leaderboard of each list that people voted on, from all levels together."""
+    found = []
+    for name, votes in list_votes(reports).items():
+        question = next(one for one in reports.codebook.questions if one.id == name)
+        board = leaderboard_of_masked(votes)
+        shown = np.bincount(votes.first, minlength=len(votes.items))
+        shown += np.bincount(votes.second, minlength=len(votes.items))
+        times = dict(zip(votes.items, shown.tolist(), strict=True))
+        found.append(
+            VotedLeaderboard(
+                question=name,
+                text=question.text,
+                votes=len(votes),
+                ties=board.ties if len(question.labels) == len(OUTCOMES) else None,
+                model=board.model,
+                notes=board.notes,
+                items=tuple(RankedItem.of(one, times[one.item]) for one in board.standings),
+            )
+        )
+    return tuple(found)
+
+
+def list_votes(reports: SurveyReports) -> dict[str, MaskedVotes]:
+    """Return the masked votes on each list, by the id of the question that has it."""
+    book, pairs = reports.codebook, reports.pairs
+    places = lists_of(book.questions)
+    if pairs is None or not len(reports):
+        return {}
+    groups: dict[str, list[int]] = {}
+    for place in places:
+        if book.questions[place].votes_asked:
+            groups[book.questions[place].id] = []
+        groups[list(groups)[-1]].append(place)
+    return {name: _votes(reports, members) for name, members in groups.items()}
+
+
+def _votes(reports: SurveyReports, places: list[int]) -> MaskedVotes:
+    book, pairs = reports.codebook, reports.pairs
+    assert pairs is not None
+    items = lists_of(book.questions)[places[0]]
+    rows, channels = [], []
+    for number, (_, masks) in enumerate(book.levels.items()):
+        people = np.flatnonzero(reports.level == number)
+        mask = masks[places[0]]
+        if not people.size:
+            continue
+        assert isinstance(mask, CategoricalMechanism)
+        for place in places:
+            pair = pairs[people, place]
+            first, second = pair // len(items), pair % len(items)
+            rows.append((first, second, reports.report[people, place], people, len(channels)))
+        channels.append(mask.channel().matrix())
+    return masked_votes_of(items, rows, channels)

@@ -1,0 +1,152 @@
+"""Votes on pairs of a list: each person is shown pairs of their own, and a leaderboard follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from masquerade.errors import ParameterError
+from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.kinds.comparison import Comparison
+from masquerade.surveys.question import LabelQuestion, check_options, check_text
+from masquerade.surveys.question_encoding import QuestionEncoding
+
+MOST_ITEMS = 500
+MOST_VOTES = 50
+#: Labels of a vote where it is not known which two items were shown.
+FIRST, SECOND = "the first", "the second"
+
+
+@dataclass(frozen=True, slots=True)
+class PairVote(LabelQuestion):
+    """Say which of two items of a list is preferred; the pair is drawn anew for each person.
+
+    Written once with `votes`, it is asked so many times: `parts` gives one question for each vote,
+    of which only the first holds the list.
+
+    Attributes
+    ----------
+    id, text
+        As in `Choice`.
+    items : tuple of str
+        Two to 500 different texts; empty in the further votes on the list of the question before.
+    votes : int
+        Pairs for each person, 1 to 50; 0 in the further votes.
+    tie : str
+        Label of a third answer, for no preference; empty where there is none.
+    allow_skip : bool
+        False: how many votes are left would depend on answers.
+
+    Examples
+    --------
+    >>> vote = PairVote("v", "Which is better?", ("Ada", "Bell", "Cy"), votes=2, tie="Both alike")
+    >>> [part.id for part in vote.parts()], vote.labels
+    (['v', 'v-2'], ('the first', 'the second', 'Both alike'))
+    >>> vote.of_pair(vote.items, (2, 0)).labels
+    ('Cy', 'Ada', 'Both alike')
+    """
+
+    id: str
+    text: str
+    items: tuple[str, ...]
+    votes: int = 10
+    tie: str = ""
+    allow_skip: bool = False
+    kind: ClassVar[str] = "pair"
+    called: ClassVar[str] = "a vote on a pair of a list"
+    decides: ClassVar[bool] = False
+    takes_pair: ClassVar[bool] = True
+    builder: ClassVar[BuilderForm] = BuilderForm(
+        name="Pairs of a list",
+        glyph="A B C ⇄",
+        blank={
+            "text": "",
+            "items": ["One", "Another", "A third"],
+            "votes": 5,
+            "tie": "Both alike",
+            "allow_skip": False,
+        },
+        rows=(
+            (FormField("items", "The list", "lines", hint="One on each line, up to 500."),),
+            (
+                FormField("votes", "Pairs for each person", "whole"),
+                FormField("tie", "A third answer", hint="Empty: there is none."),
+            ),
+        ),
+        place=6,
+    )
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.allow_skip:
+            raise self._error(
+                "allow_skip",
+                ": a vote on a pair cannot be left out, as how many are left would tell of "
+                "answers; offer a third answer instead.",
+            )
+        whole = isinstance(self.votes, int) and not isinstance(self.votes, bool)
+        if not whole or not (1 if self.items else 0) <= self.votes <= MOST_VOTES:
+            raise self._error("votes", f": votes is {self.votes!r}, expected 1 to {MOST_VOTES}.")
+        if self.votes:
+            self._check_items()
+        elif self.items:
+            raise self._error("items", ": a further vote has a list of its own; leave it out.")
+        if self.tie != "":
+            check_text(self.tie, "tie", question=self.id)
+
+    def _check_items(self) -> None:
+        try:
+            check_options(self, self.items, most=MOST_ITEMS)
+        except ParameterError as error:
+            # The same checks, of a field with another name.
+            field = (error.field or "items").replace("options", "items")
+            message = str(error).removeprefix(f"question {self.id!r}").replace("option", "item")
+            raise self._error(field, message) from None
+        if self.tie in self.items:
+            raise self._error("tie", f": the third answer {self.tie!r} is one of the items.")
+        pairs = len(self.items) * (len(self.items) - 1) // 2
+        if self.votes > pairs:
+            raise self._error(
+                "votes",
+                f": votes is {self.votes}, and {len(self.items)} items have {pairs} pairs; ask for "
+                "at most so many.",
+            )
+
+    def parts(self) -> tuple[PairVote, ...]:
+        """Return one question for each vote."""
+        further = (
+            replace(self, id=f"{self.id}-{number}", items=(), votes=0)
+            for number in range(2, self.votes + 1)
+        )
+        return (self, *further)
+
+    @property
+    def votes_asked(self) -> int:
+        """Number of votes on the list; 0 in the further votes."""
+        return self.votes
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The list of which pairs are shown; empty in the further votes."""
+        return self.items
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The first, the second, then the tie where there is one."""
+        return (FIRST, SECOND, *([self.tie] if self.tie else []))
+
+    def of_pair(self, items: tuple[str, ...], pair: tuple[int, int]) -> Comparison:
+        """Return the question as the person is asked it who is shown two items."""
+        return Comparison(self.id, self.text, items[pair[0]], items[pair[1]], self.tie)
+
+    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
+        """Refuse: two parties do not see which pair a vote is on."""
+        raise self._error(
+            None,
+            ": votes on pairs of a list are masked on the device; two parties could not add them "
+            "up by item. Choose protection on the device, or ask about fixed pairs.",
+        )
+
+    def codebook_fields(self) -> dict[str, Any]:
+        """Return how a report is read: the pair, then the masked vote."""
+        return {"report_is": "pair", "items": list(self.items)}
