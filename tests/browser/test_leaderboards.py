@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from tests.browser.conftest import Person, close_survey, respond
 
 pytestmark = pytest.mark.browser
 
@@ -53,3 +54,46 @@ def test_a_file_of_votes_is_ranked(
     expect(page.get_by_role("alert")).to_contain_text("row 1")
     assert faults(page, "leaderboard-refused") == {}
     assert [each for each in visitor.complaints if "422" not in each] == []
+
+
+def test_people_vote_on_pairs_of_a_list(
+    generous: Any, new_visitor: Callable[..., Any], faults: Any
+) -> None:
+    """Built from the template, voted on by phones, closed: the result page is the leaderboard."""
+    desk = new_visitor(viewport={"width": 1280, "height": 900})
+    page = desk.page
+    page.goto(generous.owner_link)
+    page.get_by_role("button", name="Use “Leaderboard of a list”").click()
+    expect(page.locator(".outline-entry").first).to_be_visible()
+    preview = page.frame_locator("iframe")
+    expect(preview.get_by_role("radio")).to_have_count(3)
+    assert faults(page, "pairs-builder") == {}
+    token = page.url.split("/")[-2]
+    page.get_by_role("link", name="Open survey").click()
+    page.get_by_role("button", name="Open it now").click()
+    expect(page.locator("#responses")).to_have_text("0")
+    items = {"Ask a colleague", "Read the manual", "Search the web"}
+    items |= {"Ask a chatbot", "Try it out", "Sleep on it"}
+    phone = new_visitor()
+    phone.page.goto(f"{generous.url}/s/{token}")
+    person = Person(phone.page, answers=(0, 1, 2, 0, 1), level="low")
+    person.finish("question")
+    first = phone.page.locator("fieldset").inner_text()
+    assert sum(item in first for item in items) == 2
+    assert faults(phone.page, "pairs-question") == {}
+    phone.page.reload()
+    person.finish("question")
+    # The same pair after a reload: it is drawn once.
+    assert phone.page.locator("fieldset").inner_text() == first
+    person.finish()
+    [(mine, sent)] = person.shown
+    assert len(mine) == 5
+    assert all(any(item in text for item in (*items, "Both alike")) for text in (*mine, *sent))
+    survey = generous.services.surveys.record(token)
+    for _ in range(39):
+        respond(generous, survey)
+    close_survey(page)
+    board = page.locator(".leaderboard")
+    expect(board).to_contain_text("200 masked votes on pairs")
+    assert faults(page, "pairs-result") == {}
+    assert [*desk.complaints, *phone.complaints] == []

@@ -78,7 +78,8 @@ def leaderboard_of_masked(
     """
     score, tie, own, tie_noise = _unbiased(votes)
     m, n = len(votes.items), len(votes)
-    scores = np.bincount(votes.first, score, m) + np.bincount(votes.second, 1 - score, m)
+    scores: Floats = np.bincount(votes.first, score, m).astype(np.float64)
+    scores += np.bincount(votes.second, 1 - score, m)
     noise = np.zeros((m + 1, m + 1))
     laplacian = np.zeros((m, m))
     np.add.at(laplacian, (votes.first, votes.second), -own)
@@ -97,7 +98,7 @@ def leaderboard_of_masked(
         voters=len(np.unique(votes.voter)),
         mechanism=mechanism,
         notes=(*notes, *(() if known else (FEW_VOTERS,))),
-        **({} if guarantee is None else {"guarantee": guarantee}),
+        guarantee=board.guarantee if guarantee is None else guarantee,
     )
 
 
@@ -168,8 +169,8 @@ def masked_votes_of(
     items: Sequence[str], rows: Sequence[tuple[Any, Any, Any, Any, int]], channels: Sequence[Floats]
 ) -> MaskedVotes:
     """Return votes from parts: arrays of first, second, report and voter, and a mask's place."""
-    columns = [np.concatenate([np.asarray(row[at]) for row in rows]) for at in range(4)]
-    mask = np.concatenate([np.full(len(row[2]), row[4], np.int32) for row in rows])
-    return MaskedVotes(
-        tuple(items), *(one.astype(np.int32) for one in columns), mask, tuple(channels)
+    first, second, report, voter = (
+        np.concatenate([np.asarray(row[at]) for row in rows]).astype(np.int32) for at in range(4)
     )
+    mask = np.concatenate([np.full(len(row[2]), row[4], np.int32) for row in rows])
+    return MaskedVotes(tuple(items), first, second, report, voter, mask, tuple(channels))

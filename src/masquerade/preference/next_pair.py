@@ -74,7 +74,6 @@ def next_pairs(
 def _steered(board: Leaderboard, many: int, top: int) -> list[tuple[int, int]]:
     """Return the pairs of greatest gain, a few at a time."""
     strengths, covariance = board.strengths, board.covariance.copy()
-    m = len(strengths)
     order = np.argsort(-strengths, kind="stable").astype(np.int64)
     near = _candidates(strengths, covariance, order, top)
     first, second = (near[each] for each in np.triu_indices(len(near), 1))

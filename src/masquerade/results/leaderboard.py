@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.preference.masked_votes import (
     OUTCOMES,
@@ -57,7 +60,8 @@ def _votes(reports: SurveyReports, places: list[int]) -> MaskedVotes:
     book, pairs = reports.codebook, reports.pairs
     assert pairs is not None
     items = lists_of(book.questions)[places[0]]
-    rows, channels = [], []
+    rows: list[tuple[Any, Any, Any, Any, int]] = []
+    channels: list[Floats] = []
     for number, (_, masks) in enumerate(book.levels.items()):
         people = np.flatnonzero(reports.level == number)
         mask = masks[places[0]]

@@ -14,6 +14,7 @@ from masquerade.server.results.figures import Axis, Row
 if TYPE_CHECKING:
     from masquerade.preference import Leaderboard
     from masquerade.preference.standings import Standing
+    from masquerade.results.typed_result import RankedItem, VotedLeaderboard
 
 #: Endings of files of votes; archives are left out, as a short one can unpack to any size.
 ENDINGS = (".csv", ".parquet", ".json", ".jsonl")
@@ -28,9 +29,12 @@ class LeaderboardView:
     """A leaderboard as a page shows it.
 
     `first`: the items that may be first. `axis`, `rows`: possible ranks of placed items.
-    `rest`: items without a place, each with the reason and its record.
+    `rest`: items without a place, each with the reason and its record. `about`: a sentence.
+    `records`: heading of the column of records.
     """
 
+    about: str
+    records: str
     first: str
     axis: Axis
     rows: list[Row]
@@ -38,14 +42,22 @@ class LeaderboardView:
     notes: tuple[str, ...]
 
 
-def leaderboard_view(standings: Sequence[Standing], notes: Sequence[str] = ()) -> LeaderboardView:
+def leaderboard_view(
+    standings: Sequence[Standing | RankedItem],
+    notes: Sequence[str] = (),
+    *,
+    about: str = "",
+) -> LeaderboardView:
     """Return the content of a page about the lines of a leaderboard."""
     placed = [one for one in standings if one.placed]
     worst = max([2, *(one.rank_high for one in placed)])
     # The dot is at an item's place by estimate.
     order = sorted(placed, key=lambda one: -(one.strength or 0.0))
     place = {one.item: number for number, one in enumerate(order, start=1)}
+    raw = any(hasattr(one, "wins") for one in standings)
     return LeaderboardView(
+        about,
+        "Won, tied, lost" if raw else "Votes",
         ", ".join(one.item for one in standings if one.may_be_first),
         Axis(1, worst, whole=True),
         [_row(one, place[one.item]) for one in placed],
@@ -54,7 +66,14 @@ def leaderboard_view(standings: Sequence[Standing], notes: Sequence[str] = ()) -
     )
 
 
-def _row(one: Standing, place: int) -> Row:
+def voted_view(board: VotedLeaderboard) -> LeaderboardView:
+    """Return the content of a page about a list that people voted on."""
+    even = "" if board.ties is None else f", about {board.ties:,.0f} of them for neither"
+    about = f"{board.votes:,} masked votes on pairs{even}."
+    return leaderboard_view(board.items, board.notes, about=about)
+
+
+def _row(one: Standing | RankedItem, place: int) -> Row:
     from masquerade.preference.standings import elo
 
     low, high = one.rank_low, one.rank_high
@@ -64,8 +83,10 @@ def _row(one: Standing, place: int) -> Row:
     return Row(one.item, float(place), ranks, float(low), float(high), f"rating {cells[0]}", cells)
 
 
-def _record(one: Standing) -> str:
-    """Return how often an item won, tied and lost."""
+def _record(one: Standing | RankedItem) -> str:
+    """Return how often an item won, tied and lost; where that is masked, how often it was shown."""
+    if hasattr(one, "shown"):
+        return f"{one.shown:,}"
     if one.wins is None:
         return "protected"
     return f"{one.wins:g}, {one.ties:g}, {one.losses:g}"

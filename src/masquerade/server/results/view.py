@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.results.figures import Axis, Figures, Row
+from masquerade.server.results.leaderboards import LeaderboardView, voted_view
 from masquerade.surveys import Question
 from masquerade.surveys.kinds import kinds
 from masquerade.surveys.survey import EB, IVW, RESPONDENT, Survey
@@ -137,6 +138,7 @@ class ResultView:
     questions: list[QuestionView]
     cross: list[CrossView]
     ranking: list[RankingGroup]
+    leaderboards: list[tuple[str, LeaderboardView]]  # of each list, with its question
     methods: str
     bibtex: str
 
@@ -180,9 +182,15 @@ def result_view(survey: Survey, result: SurveyResult) -> ResultView:
         in_clear=any(level.name == CLEAR for level in result.levels),
         few=0 < result.responses < FEW,
         level_words=LEVEL_WORDS[result.estimator] if several else "",
-        questions=[_question(by_id[one.id], one, result) for one in result.questions],
+        # Votes on pairs of a list are in its leaderboard; which of two stood first says nothing.
+        questions=[
+            _question(by_id[one.id], one, result)
+            for one in result.questions
+            if not by_id[one.id].takes_pair
+        ],
         cross=_cross_tables(survey, result),
         ranking=_ranking(result.ranking),
+        leaderboards=[(one.text, voted_view(one)) for one in result.leaderboards or ()],
         methods=methods_text(result),
         bibtex=bibliography(result),
     )

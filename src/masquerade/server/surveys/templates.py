@@ -10,6 +10,7 @@ from masquerade.errors import NotFound
 from masquerade.server.surveys.document import Document, read_document
 
 RATE, PICK, COMPARE, LABEL = "rate", "pick", "compare", "label"
+LEADERBOARD = "leaderboard"
 NUMBER, SENSITIVE, PULSE = "number", "sensitive", "pulse"
 
 
@@ -128,6 +129,34 @@ TEMPLATES = {
                     _comparison("q1", "Which matters more to you?", "Dark mode", "Offline use"),
                     _comparison("q2", "Which matters more to you?", "Offline use", "Faster search"),
                     _comparison("q3", "Which matters more to you?", "Faster search", "Dark mode"),
+                ],
+            },
+        ),
+        Template(
+            LEADERBOARD,
+            "Leaderboard of a list",
+            "Up to 500 things: each person votes on a few pairs, and a leaderboard comes out.",
+            "1 2 3 ⇄",
+            {
+                "title": "Which answer helps most?",
+                "levels": ["high", "medium", "low"],
+                "questions": [
+                    {
+                        "kind": "pair",
+                        "id": "q1",
+                        "text": "Which of the two helps more?",
+                        "items": [
+                            "Ask a colleague",
+                            "Read the manual",
+                            "Search the web",
+                            "Ask a chatbot",
+                            "Try it out",
+                            "Sleep on it",
+                        ],
+                        "votes": 5,
+                        "tie": "Both alike",
+                        "allow_skip": False,
+                    }
                 ],
             },
         ),

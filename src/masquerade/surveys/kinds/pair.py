@@ -89,8 +89,6 @@ class PairVote(LabelQuestion):
             raise self._error("votes", f": votes is {self.votes!r}, expected 1 to {MOST_VOTES}.")
         if self.votes:
             self._check_items()
-        elif self.items:
-            raise self._error("items", ": a further vote has a list of its own; leave it out.")
         if self.tie != "":
             check_text(self.tie, "tie", question=self.id)
 

@@ -57,7 +57,7 @@ export function costOf({ promise, level }) {
  * both what was promised and what is shown.
  */
 export function checkedQuestions(record) {
-  const questions = questionsOf(record.text, record.promise, record.level);
+  const questions = questionsOf(record.text, record.promise, record.level, record.pairs);
   requireThat(same(questions, record.questions), "what is shown");
   requireThat(costOf(record).clear === 0 || record.consent, "that nothing is masked");
   return questions;
@@ -236,11 +236,11 @@ export class Participation {
     if (!(await this.#charge(record, cost))) return OWN_CAP;
     const answer = await this.server.open(record.id);
     if (!answer.ok) return this.#unopened(answer);
-    const { id, state, level, hash, survey: text, masks } = checked(answer.data);
+    const { id, state, level, hash, survey: text, masks, pairs = null } = checked(answer.data);
     requireThat(id === record.id && state === "opened", "what was opened");
     requireThat(level === record.level && hash === record.hash, "the survey");
     for (const mechanisms of Object.values(record.promise.levels)) checkForms(mechanisms, masks);
-    const questions = questionsOf(text, record.promise, record.level);
+    const questions = questionsOf(text, record.promise, record.level, pairs);
     if (record.promise.parties) {
       const promise = { ...record.promise, token: this.token };
       await checkSums(await this.agreement(), promise, questions, text);
@@ -249,7 +249,7 @@ export class Participation {
       // Another tab may have given it up meanwhile, and its charge back, and begun it anew.
       const waits = mine && old?.step === "reserved" && old.id === id;
       if (!waits) return { record: old, charge: mine };
-      return { record: { ...old, step: "opened", text, questions, answers: {}, at: 0 }, charge: mine };
+      return { record: { ...old, step: "opened", text, pairs, questions, answers: {}, at: 0 }, charge: mine };
     });
     return null;
   }
@@ -439,7 +439,7 @@ function amountOf(reward) {
 /** Return a record without anything a person said, was asked or sent. */
 function withoutContent(record) {
   const {
-    questions, text, answers, at, reports, report, salt, commitment, wished, key, promise, ...rest
+    questions, text, pairs, answers, at, reports, report, salt, commitment, wished, key, promise, ...rest
   } = record;
   return rest;
 }

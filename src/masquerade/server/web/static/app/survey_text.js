@@ -33,8 +33,9 @@ export function promiseOf(invitation) {
  * @param {string} text
  * @param {object} promise of `promiseOf`
  * @param {string} level name of the one that was chosen
+ * @param {number[][]|null} pairs places of the two items that each vote on a list is about
  */
-export function questionsOf(text, promise, level) {
+export function questionsOf(text, promise, level, pairs = null) {
   // Half a surrogate pair has no UTF-8: texts that differ in one would have the same hash.
   requireThat(isText(text) && !/\p{Surrogate}/u.test(text), "the survey");
   requireThat(sha256OfText(text) === promise?.hash, "the survey");
@@ -64,7 +65,31 @@ export function questionsOf(text, promise, level) {
   // Where sums have noise, the cost of one answer is that of all.
   const linked = promise.parties ? [] : linkedOf(read);
   requireThat(same(linked, promise.linked), "which questions decide over others");
-  return read;
+  return withPairs(read, pairs);
+}
+
+/** Return the questions with the items that are shown: pairs of their list, none of them twice. */
+function withPairs(questions, pairs) {
+  let [items, seen, left, at] = [[], new Set(), 0, 0];
+  const shown = questions.map((question) => {
+    const kind = kindOf(question);
+    const begins = kind.takesPair && question.votes > 0;
+    requireThat(left === 0 || (kind.takesPair && !begins), "the votes on a list");
+    if (!kind.takesPair) return question;
+    if (begins) [items, seen, left] = [question.items, new Set(), question.votes];
+    requireThat(left-- > 0, "the votes on a list");
+    const pair = pairs?.[at++];
+    const places = Array.isArray(pair) && pair.length === 2 &&
+      pair.every((place) => Number.isInteger(place) && place >= 0 && place < items.length);
+    requireThat(places && pair[0] !== pair[1], "a pair");
+    const name = `${Math.min(...pair)} ${Math.max(...pair)}`;
+    requireThat(!seen.has(name), "a pair");
+    seen.add(name);
+    return kind.shown(question, items[pair[0]], items[pair[1]]);
+  });
+  requireThat(left === 0, "the votes on a list");
+  requireThat(at === (pairs?.length ?? 0), "the pairs");
+  return shown;
 }
 
 /** Throw unless the survey names the two parties that the invitation named. */

@@ -1,0 +1,50 @@
+// A vote on a pair of a list: which two are shown is drawn for each person, before they answer.
+
+import { element } from "../dom.js";
+import { labelKind, option } from "../label_kind.js";
+import { isText, requireThat } from "../promise.js";
+
+const MOST_ITEMS = 500;
+const MOST_VOTES = 50;
+
+export const kind = {
+  ...labelKind,
+  name: "pair",
+  decides: false,
+  crossable: false,
+  takesPair: true,
+  fields: ["items", "votes", "tie", "allow_skip"],
+
+  // Until it is known which two are shown, the first two stand for them.
+  form: ({ items, votes, tie }) => named({ items, votes }, items?.[0] ?? "…", items?.[1] ?? "… …", tie),
+
+  check({ items, votes, tie, allow_skip: skip }) {
+    requireThat(Array.isArray(items) && items.length <= MOST_ITEMS, "a list");
+    requireThat(Number.isInteger(votes) && votes >= 0 && votes <= MOST_VOTES, "how many pairs are asked");
+    requireThat(items.every((item) => isText(item) && item.trim()), "an item of a list");
+    requireThat(new Set(items).size === items.length, "an item of a list");
+    // Further votes are on the list of the question before.
+    requireThat(votes === 0 ? items.length === 0 : items.length >= 2, "a list");
+    requireThat(isText(tie) && !items.includes(tie) && skip === false, "what is compared");
+  },
+
+  draw(place, answering) {
+    const [first, second, ...tie] = place.asked.labels;
+    return [
+      element(
+        "div",
+        { className: "versus" },
+        [first, second].map((name, code) => option(place, answering, code, "option item", name)),
+      ),
+      tie.map((name) => option(place, answering, 2, "option", name)),
+    ];
+  },
+
+  /** Return a question as it is asked of somebody who is shown these two items. */
+  shown: (question, first, second) =>
+    named({ ...question, items: [] }, first, second, question.labels[2]),
+};
+
+function named(fields, first, second, tie) {
+  return { ...fields, labels: [first, second, ...(tie ? [tie] : [])], item_a: first, item_b: second };
+}
