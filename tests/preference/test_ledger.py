@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 from masquerade.accounting import Caps, Ledger, MemoryStorage
-from masquerade.answers import Comparisons
+from masquerade.answers import Battles, Comparisons
 from masquerade.errors import InsecureRandomness, InsufficientBudget, NoGuarantee, ParameterError
 from masquerade.exact import Micro
 from masquerade.preference import MECHANISMS, SocialPreference
+from masquerade.preference.private_leaderboard import PrivateLeaderboard
 
 PURE = [
     name
@@ -134,3 +136,42 @@ def test_voters_without_records_pay_where_their_number_is_hidden() -> None:
         book = ledger()
         SocialPreference.learn(table, mechanism=name, epsilon=1, ledger=book, public_menus=True)
         assert spent(book, "c") == paid
+
+
+VOTES = {
+    "model_a": ["x", "x", "y", "z"],
+    "model_b": ["y", "z", "z", "x"],
+    "winner": ["model_a", "tie", "model_b", "model_b"],
+    "voter": ["ann", "ann", "ann", "bob"],
+}
+
+
+@pytest.mark.parametrize("unit", ["choice", "record", "voter"])
+def test_a_private_leaderboard_charges_each_voter(unit: Any) -> None:
+    """Each voter pays for all of their votes, before a draw; all or nobody, and each time anew."""
+    battles = Battles.from_frame(VOTES, items=["x", "y", "z"])
+    private = PrivateLeaderboard(1, unit=unit, votes_each=2)
+    book = ledger(7)
+    board = private.release(battles, public_menus=True, ledger=book, name="board")
+    assert (
+        spent(book, "ann") == board.guarantee.epsilon_user.epsilon == (1 if unit == "voter" else 3)
+    )
+    assert spent(book, "bob") == 1
+    private.release(battles, public_menus=True, ledger=book, name="board")
+    assert spent(book, "ann") == (2 if unit == "voter" else 6)
+    with pytest.raises(InsufficientBudget):
+        PrivateLeaderboard(9, unit=unit, votes_each=2).release(
+            battles, public_menus=True, ledger=book
+        )
+    assert spent(book, "bob") == 2
+
+
+def test_a_refused_leaderboard_costs_nothing() -> None:
+    """What is refused before it is drawn charges nobody; votes without names charge nobody."""
+    book, private = ledger(7), PrivateLeaderboard(1)
+    with pytest.raises(ParameterError, match="public"):
+        private.release(Battles.from_frame(VOTES, items=["x", "y", "z"]), ledger=book)
+    nameless = replace(Battles.from_frame(VOTES, items=["x", "y", "z"]), voter_names=None)
+    with pytest.raises(ParameterError, match="do not name their voters"):
+        private.release(nameless, public_menus=True, ledger=book)
+    assert spent(book, "ann") == 0

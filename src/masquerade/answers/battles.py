@@ -77,6 +77,8 @@ class Battles(Result):
         Whether `items` is a public list, not read off the battles.
     chosen : bool
         Whether battles may have been left out for how they ended, so that their number tells of it.
+    voter_names : Arrow array, optional
+        The voter of each code, where a column names them.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Battles(Result):
     weight: Floats | None = None
     items_given: bool = False
     chosen: bool = False
+    voter_names: pa.Array | None = None
 
     @classmethod
     def from_frame(
@@ -163,6 +166,7 @@ class Battles(Result):
             *(names, first, second, outcome, codes, voters, table_of_numbers, tuple(covariates)),
             weight=weight,
             items_given=items is not None,
+            voter_names=None if known is None else known[1],
         )
         bad = outcome == _DROPPED
         if both_bad == "drop":

@@ -143,7 +143,9 @@ def plan(
             help="A mechanism in its text form, such as randomized-response:options=2,epsilon=1. "
             "Or a survey between two parties, such as "
             "two-parties:questions=10,options=5,rho=0.5; in place of rho, epsilon=1 is the "
-            "loss of a whole response at delta 1e-6.",
+            "loss of a whole response at delta 1e-6. Or a leaderboard, such as "
+            "battle-scores:items=60,epsilon=1,votes_each=20,ties=0.3 (no epsilon: no privacy): "
+            "the margin is that of a difference of two strengths, in log-odds.",
             metavar="SPEC",
             show_default=False,
         ),
@@ -240,6 +242,9 @@ def plan(
         raise typer.BadParameter(
             f"--response-rate is {response_rate:g}, expected above 0 and at most 1."
         )
+    if spec.strip().partition(":")[0] == "battle-scores":
+        _plan_leaderboard(spec, margin, people, confidence, json)
+        return
     planned = parse_plan(spec)
     guarantee = planned.guarantee()
     ask_back(guarantee)
@@ -285,3 +290,19 @@ def plan(
     if response_rate is not None:
         result["invite"] = math.ceil(in_all_groups / response_rate)
     show(result, as_json=json, title="Plan")
+
+
+def _plan_leaderboard(
+    spec: str, margin: float | None, people: int | None, confidence: float, json: bool
+) -> None:
+    """Print how many votes a leaderboard needs, or how precise it is."""
+    from masquerade.preference.leaderboard_plan import read_leaderboard_plan
+
+    planned = read_leaderboard_plan(spec)
+    if margin is not None:
+        votes = planned.votes_for_margin(margin, confidence=confidence)
+    elif people is not None:
+        votes = people * planned.votes_each
+    else:
+        raise typer.BadParameter("A leaderboard is planned by --margin or --people.")
+    show(planned.to_json(votes, confidence=confidence), as_json=json, title="Plan")

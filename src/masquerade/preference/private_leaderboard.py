@@ -16,12 +16,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Frame
 from masquerade.answers.battles import EVEN, FIRST, SECOND, Battles
 from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee, Micro
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
+from masquerade.exact.loss import pure_loss
 from masquerade.exact.noise import bernoulli, discrete_laplace, laplace_variance, scale_rounded_up
 from masquerade.exact.number import NumberLike, one_of, whole
 from masquerade.preference.battle_counts import BattleCounts
@@ -118,12 +120,24 @@ class PrivateLeaderboard:
             object.__setattr__(self, "votes_each", whole(self.votes_each, "votes_each", low=1))
 
     def release(
-        self, battles: Battles | Frame, *, coins: Coins | None = None, public_menus: bool = False
+        self,
+        battles: Battles | Frame,
+        *,
+        coins: Coins | None = None,
+        public_menus: bool = False,
+        ledger: Ledger | None = None,
+        name: str = "leaderboard",
     ) -> Leaderboard:
         """Return the leaderboard; noise from the operating system.
 
         Parameters
         ----------
+        ledger : Ledger, optional
+            Every voter is charged, all or nobody, before anything is drawn: `epsilon` times the
+            number of units that the voter's votes are. The person of an account is the voter as
+            text.
+        name : str
+            What the ledger calls the result. Each call is charged, also under a name used before.
         public_menus : bool
             The unit ``"choice"`` needs True: which pairs were shown is public, and none was picked
             by looking at raw votes.
@@ -133,12 +147,42 @@ class PrivateLeaderboard:
         ParameterError
             The list of items or the voters are not known, votes have weights or covariates, or
             nobody said that the schedule is public.
+        InsufficientBudget
+            A voter has too little left; nobody was charged and nothing was drawn.
         """
         source = require_coins(coins)
         table = self.checked(battles)
         if self.unit == "choice":
             require_public_menus(public_menus, "battle-scores")
-        return self._leaderboard(table, source)
+        if ledger is None:
+            return self._leaderboard(table, source)
+        # Charged before anything is drawn: a draw that nobody paid for could be looked at.
+        with charge_all(ledger, self.costs(table, name), result="leaderboard", name=name):
+            return self._leaderboard(table, source)
+
+    def costs(self, table: Battles, name: str) -> list[tuple[str, Cost]]:
+        """Return each voter with the cost of a release under a name, in the order of their codes.
+
+        Raises `ParameterError` where the voters have no names.
+        """
+        if table.voter is None or table.voter_names is None:
+            raise ParameterError(
+                "the votes do not name their voters, so no account can be charged; read them from "
+                "a table with a column of voters."
+            )
+        votes = np.bincount(table.voter, minlength=table.voters)
+        units = np.minimum(votes, 1) if self.unit == "voter" else votes
+        prices = {
+            count: Cost(
+                name,
+                (),
+                event=Micro.of_amount(self._epsilon),
+                loss=pure_loss(Micro.of_amount(self._epsilon * count)),
+            )
+            for count in set(units.tolist())
+        }
+        named = zip(table.voter_names.to_pylist(), units.tolist(), strict=True)
+        return [(str(voter), prices[count]) for voter, count in named if count]
 
     def simulate(self, battles: Battles | Frame, rng: np.random.Generator) -> Leaderboard:
         """Return the leaderboard with noise of a seeded generator, for studies.

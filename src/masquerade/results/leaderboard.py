@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import CategoricalMechanism
 from masquerade.preference.masked_votes import (
     OUTCOMES,
     MaskedVotes,
@@ -64,10 +63,9 @@ def _votes(reports: SurveyReports, places: list[int]) -> MaskedVotes:
     channels: list[Floats] = []
     for number, (_, masks) in enumerate(book.levels.items()):
         people = np.flatnonzero(reports.level == number)
-        mask = masks[places[0]]
+        mask: Any = masks[places[0]]  # of labels, as the kind has it
         if not people.size:
             continue
-        assert isinstance(mask, CategoricalMechanism)
         for place in places:
             pair = pairs[people, place]
             first, second = pair // len(items), pair % len(items)

@@ -49,6 +49,8 @@ def leaderboard_view(
     about: str = "",
 ) -> LeaderboardView:
     """Return the content of a page about the lines of a leaderboard."""
+    from masquerade.preference.leaderboard import NOBODY_PLACED
+
     placed = [one for one in standings if one.placed]
     worst = max([2, *(one.rank_high for one in placed)])
     # The dot is at an item's place by estimate.
@@ -62,7 +64,7 @@ def leaderboard_view(
         Axis(1, worst, whole=True),
         [_row(one, place[one.item]) for one in placed],
         [(one.item, one.note, _record(one)) for one in standings if not one.placed],
-        tuple(notes),
+        tuple(note for note in notes if placed or note != NOBODY_PLACED),
     )
 
 
