@@ -13,6 +13,7 @@ from masquerade.preference.masked_votes import (
     leaderboard_of_masked,
     masked_votes_of,
 )
+from masquerade.preference.next_pair import next_pairs
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import RankedItem, VotedLeaderboard
 from masquerade.surveys.pair_votes import lists_of
@@ -61,14 +62,38 @@ def _votes(reports: SurveyReports, places: list[int]) -> MaskedVotes:
     items = lists_of(book.questions)[places[0]]
     rows: list[tuple[Any, Any, Any, Any, int]] = []
     channels: list[Floats] = []
+    voters = 0
     for number, (_, masks) in enumerate(book.levels.items()):
-        people = np.flatnonzero(reports.level == number)
+        here = np.flatnonzero(reports.level == number)
         mask: Any = masks[places[0]]  # of labels, as the kind has it
-        if not people.size:
+        if not here.size:
             continue
+        # Each person by themselves: who sent the same votes did not send them together.
+        here = np.repeat(here, reports.people[here])
+        people = voters + np.arange(len(here))
+        voters += len(here)
         for place in places:
-            pair = pairs[people, place]
+            pair = pairs[here, place]
             first, second = pair // len(items), pair % len(items)
-            rows.append((first, second, reports.report[people, place], people, len(channels)))
+            rows.append((first, second, reports.report[here, place], people, len(channels)))
         channels.append(mask.channel().matrix())
     return masked_votes_of(items, rows, channels)
+
+
+def next_votes(reports: SurveyReports, *, batch: int, top: int) -> list[tuple[int, int]]:
+    """Return the pairs of a survey's list that best tell the `top` items from the others.
+
+    None where a survey has several lists: their pairs are drawn at random.
+
+    Privacy
+    -------
+    The pairs follow from masked reports and public numbers alone.
+    """
+    lists = list(list_votes(reports).values())
+    if len(lists) != 1:
+        return []
+    board = leaderboard_of_masked(lists[0])
+    place = {item: number for number, item in enumerate(board.items)}
+    # The pairs are public, so any generator may draw the part that is random.
+    pairs = next_pairs(board, np.random.default_rng(), batch=batch, top=min(top, len(place) - 1))
+    return [(place[first], place[second]) for first, second in pairs]

@@ -387,7 +387,7 @@ def _parquet(codebook: Codebook, chunks: Iterable[Sequence[Row]]) -> Iterator[by
                     [
                         pa.array(found.pseudonyms).take(pa.array(person)),
                         *(_named(code, column) for column in words),
-                        pa.array(found.kept.ravel()),
+                        pa.array(found.report.ravel()),
                     ],
                     schema=schema,
                 )

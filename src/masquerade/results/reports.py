@@ -158,7 +158,8 @@ class SurveyReports:
         if self.pairs is None:
             return self.report
         counts = np.array([one.answer_count for one in self.codebook.questions])
-        return self.report + np.maximum(self.pairs, 0) * counts
+        kept: Integers = self.report + np.maximum(self.pairs, 0) * counts
+        return kept
 
     def at_level(self, name: str) -> Integers:
         """Return the reports of the people at one level, shape (n_people, n_questions)."""

@@ -90,8 +90,8 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
         yield ["", text(item.item), "strength", EVERYBODY, *numbers(figure, result.responses)]
     for board in result.leaderboards or ():
         for line in board.items:
-            ends = (line.low, line.high, line.standard_error)
-            figure = Figure(line.strength, None, *ends, None, None, None)
+            interval = (line.low, line.high, line.standard_error)
+            figure = Figure(line.strength, None, *interval, None, None, None)
             yield [
                 board.question,
                 text(line.item),

@@ -143,6 +143,7 @@ def unfolded(questions: tuple[Question, ...], kept: Integers) -> tuple[Integers,
     lists = lists_of(questions)
     if not lists:
         return kept, None
+    kept = kept.astype(np.int64)  # counted reports come in few bytes
     reports, pairs = kept.copy(), np.full_like(kept, -1)
     for place, items in lists.items():
         count, n = questions[place].answer_count, len(items)

@@ -55,24 +55,10 @@ class PairPlans:
                 self._due[token] = max(FEWEST, self._arrived[token] * GROWTH)
 
     def _made(self, survey: FrozenSurvey) -> tuple[Sequence[tuple[int, int]], int]:
-        import numpy as np
+        from masquerade.results import Codebook
+        from masquerade.results.leaderboard import next_votes
 
-        from masquerade.preference.masked_votes import leaderboard_of_masked
-        from masquerade.preference.next_pair import next_pairs
-        from masquerade.results import Codebook, SurveyReports
-        from masquerade.results.leaderboard import list_votes
-
-        rows = self._reports.rows(survey.token)
-        if not rows:
-            return (), 0
-        book = Codebook(survey.token, survey.survey, survey.hash)
-        votes = list_votes(SurveyReports.from_rows(book, *zip(*rows, strict=True)))
-        # With several lists in one survey the pairs of all are drawn at random.
-        if len(votes) != 1 or len(rows) < FEWEST:
-            return (), len(rows)
-        board = leaderboard_of_masked(next(iter(votes.values())))
-        place = {item: number for number, item in enumerate(board.items)}
-        top = min(TOP, len(place) - 1)
-        # The pairs are public, so any generator may draw the part that is random.
-        pairs = next_pairs(board, np.random.default_rng(), batch=BATCH, top=top)
-        return [(place[first], place[second]) for first, second in pairs], len(rows)
+        reports = self._reports.counted(Codebook(survey.token, survey.survey, survey.hash))
+        if len(reports) < FEWEST:
+            return (), len(reports)
+        return next_votes(reports, batch=BATCH, top=TOP), len(reports)
