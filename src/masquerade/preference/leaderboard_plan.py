@@ -112,7 +112,7 @@ class LeaderboardPlan:
         return high
 
     def to_json(self, votes: int, *, confidence: float = 0.95) -> dict[str, Any]:
-        """Return what so many votes give, as a JSON object."""
+        """Return the precision of so many votes as a JSON object."""
         voters = math.ceil(votes / self.votes_each)
         epsilon = None if self.epsilon is None else float(self.epsilon)
         each = epsilon if epsilon is None or self.unit == "voter" else epsilon * self.votes_each

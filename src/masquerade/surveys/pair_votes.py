@@ -71,7 +71,7 @@ def lists_of(questions: tuple[Question, ...]) -> Mapping[int, tuple[str, ...]]:
 
 
 def drawn_pairs(questions: tuple[Question, ...], draw: Drawing) -> list[tuple[int, int]] | None:
-    """Return the pairs that one person is shown, in order; None where the survey has no lists."""
+    """Return pairs for one person, in order; None for a survey without lists."""
     found: list[tuple[int, int]] = []
     for place, items in lists_of(questions).items():
         votes = questions[place].votes_asked
@@ -104,7 +104,7 @@ def require_pairs(questions: tuple[Question, ...], pairs: object) -> list[tuple[
 
 
 def shown_questions(questions: tuple[Question, ...], pairs: Pairs | None) -> tuple[Question, ...]:
-    """Return the questions as a person sees them who is shown these pairs."""
+    """Return the questions with these pairs in place of their lists."""
     lists = lists_of(questions)
     if not lists or pairs is None:
         return questions

@@ -142,7 +142,7 @@ class Question(ABC):
         return ()
 
     def of_pair(self, items: tuple[str, ...], pair: tuple[int, int]) -> Question:
-        """Return the question as a person is asked it who is shown two items of a list."""
+        """Return the question about two items of a list."""
         return self
 
     # --- answers and codes

@@ -134,7 +134,7 @@ class PairVote(LabelQuestion):
         return (FIRST, SECOND, *([self.tie] if self.tie else []))
 
     def of_pair(self, items: tuple[str, ...], pair: tuple[int, int]) -> Comparison:
-        """Return the question as the person is asked it who is shown two items."""
+        """Return the question about two items of the list."""
         return Comparison(self.id, self.text, items[pair[0]], items[pair[1]], self.tie)
 
     def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
