@@ -45,7 +45,8 @@ FEW = 40  # codes that are tried of a large domain
 def examples() -> Iterator[Question]:
     """Yield a question of each kind as the builder makes it, then one that can be skipped."""
     for name, kind in kinds().items():
-        blank = kind.builder.blank
+        # One vote where people vote repeatedly: each vote is a question of its own.
+        blank = kind.builder.blank | ({"votes": 1} if kind.takes_pair else {})
         yield question_from_json({**blank, **ENTRY, "kind": name})
         if "allow_skip" in blank:
             yield question_from_json({**blank, **ENTRY, "kind": name, "allow_skip": True})

@@ -71,7 +71,6 @@ def test_a_list_is_written_once_and_asked_several_times() -> None:
         ({"votes": True}, "expected 1 to 50"),
         ({"votes": 0}, "expected 1 to 50"),
         ({"tie": "item 1"}, "one of the items"),
-        ({"allow_skip": True}, "cannot be left out"),
     ],
 )
 def test_a_wrong_list_is_refused(changes: dict[str, Any], said: str) -> None:

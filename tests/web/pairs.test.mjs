@@ -11,7 +11,7 @@ const ITEMS = ["Ada", "Bell", "Cy", "Dot"];
 const MASK = "randomized-response:options=3,epsilon=1";
 
 function vote(id, items, votes, more = {}) {
-  return { kind: "pair", id, text: "Which?", items, votes, tie: "Alike", allow_skip: false, ...more };
+  return { kind: "pair", id, text: "Which?", items, votes, tie: "Alike", ...more };
 }
 
 const VOTES = [vote("v", ITEMS, 3), vote("v-2", [], 0), vote("v-3", [], 0)];
@@ -65,7 +65,7 @@ test("a list is one, with as many votes as it says", () => {
     [vote("v", ["Ada", "Ada"], 3), VOTES[1], VOTES[2]],
     [vote("v", ["Ada"], 3), VOTES[1], VOTES[2]],
     [vote("v", ITEMS, 3, { tie: "Ada" }), VOTES[1], VOTES[2]],
-    [vote("v", ITEMS, 3, { allow_skip: true }), VOTES[1], VOTES[2]],
+    [vote("v", ITEMS, 3, { allow_skip: false }), VOTES[1], VOTES[2]],
     [vote("v", ITEMS, 51), VOTES[1], VOTES[2]],
     [vote("v", ITEMS, 3), vote("v-2", ITEMS, 0), VOTES[2]],
   ]) {

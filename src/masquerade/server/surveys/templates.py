@@ -155,7 +155,6 @@ TEMPLATES = {
                         ],
                         "votes": 5,
                         "tie": "Both alike",
-                        "allow_skip": False,
                     }
                 ],
             },

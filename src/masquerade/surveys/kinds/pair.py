@@ -9,7 +9,6 @@ from masquerade.errors import ParameterError
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.kinds.comparison import Comparison
 from masquerade.surveys.question import LabelQuestion, check_options, check_text
-from masquerade.surveys.question_encoding import QuestionEncoding
 
 MOST_ITEMS = 500
 MOST_VOTES = 50
@@ -34,8 +33,6 @@ class PairVote(LabelQuestion):
         Pairs for each person, 1 to 50; 0 in the further votes.
     tie : str
         Label of a third answer, for no preference; empty where there is none.
-    allow_skip : bool
-        False: how many votes are left would depend on answers.
 
     Examples
     --------
@@ -51,7 +48,7 @@ class PairVote(LabelQuestion):
     items: tuple[str, ...]
     votes: int = 10
     tie: str = ""
-    allow_skip: bool = False
+    allow_skip = False  # how many votes are left would tell of answers
     kind: ClassVar[str] = "pair"
     called: ClassVar[str] = "a vote on a pair of a list"
     decides: ClassVar[bool] = False
@@ -62,9 +59,8 @@ class PairVote(LabelQuestion):
         blank={
             "text": "",
             "items": ["One", "Another", "A third"],
-            "votes": 5,
+            "votes": 3,
             "tie": "Both alike",
-            "allow_skip": False,
         },
         rows=(
             (FormField("items", "The list", "lines", hint="One on each line, up to 500."),),
@@ -78,12 +74,6 @@ class PairVote(LabelQuestion):
 
     def __post_init__(self) -> None:
         self._check()
-        if self.allow_skip:
-            raise self._error(
-                "allow_skip",
-                ": a vote on a pair cannot be left out, as how many are left would tell of "
-                "answers; offer a third answer instead.",
-            )
         whole = isinstance(self.votes, int) and not isinstance(self.votes, bool)
         if not whole or not (1 if self.items else 0) <= self.votes <= MOST_VOTES:
             raise self._error("votes", f": votes is {self.votes!r}, expected 1 to {MOST_VOTES}.")
@@ -136,14 +126,6 @@ class PairVote(LabelQuestion):
     def of_pair(self, items: tuple[str, ...], pair: tuple[int, int]) -> Comparison:
         """Return the question about two items of the list."""
         return Comparison(self.id, self.text, items[pair[0]], items[pair[1]], self.tie)
-
-    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
-        """Refuse: two parties do not see which pair a vote is on."""
-        raise self._error(
-            None,
-            ": votes on pairs of a list are masked on the device; two parties could not add them "
-            "up by item. Choose protection on the device, or ask about fixed pairs.",
-        )
 
     def codebook_fields(self) -> dict[str, Any]:
         """Return how a report is read: the pair, then the masked vote."""

@@ -13,19 +13,19 @@ export const kind = {
   decides: false,
   crossable: false,
   takesPair: true,
-  fields: ["items", "votes", "tie", "allow_skip"],
+  fields: ["items", "votes", "tie"],
 
   // Until it is known which two are shown, the first two stand for them.
   form: ({ items, votes, tie }) => named({ items, votes }, items?.[0] ?? "…", items?.[1] ?? "… …", tie),
 
-  check({ items, votes, tie, allow_skip: skip }) {
+  check({ items, votes, tie }) {
     requireThat(Array.isArray(items) && items.length <= MOST_ITEMS, "a list");
     requireThat(Number.isInteger(votes) && votes >= 0 && votes <= MOST_VOTES, "how many pairs are asked");
     requireThat(items.every((item) => isText(item) && item.trim()), "an item of a list");
     requireThat(new Set(items).size === items.length, "an item of a list");
     // Further votes are on the list of the question before.
     requireThat(votes === 0 ? items.length === 0 : items.length >= 2, "a list");
-    requireThat(isText(tie) && !items.includes(tie) && skip === false, "what is compared");
+    requireThat(isText(tie) && !items.includes(tie), "what is compared");
   },
 
   draw(place, answering) {
