@@ -18,7 +18,14 @@ from masquerade.truth.channel_view import OptionChannel
 from masquerade.truth.problem import gold_codes
 from masquerade.truth.rare_labels import CrowdCoin, VoteRows, rare_discount
 from masquerade.truth.report_mechanisms import ReportMechanisms
-from masquerade.truth.scale import Partitions, Stream, fit_partitions, partition_by_task
+from masquerade.truth.scale import (
+    DaskCluster,
+    PartitionFit,
+    Partitions,
+    Stream,
+    fit_partitions,
+    partition_by_task,
+)
 
 ROWS = np.array([(4, 0), (3, 1), (2, 2), (1, 3), (0, 4)], dtype=np.float64)
 CLEAR = OptionChannel.of(None, n_options=2, null_share=0.0)
@@ -165,6 +172,31 @@ def test_partitions_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 pytest.approx(row) for row in fit.selection_.to_pylist()
             ]
             assert dict(zip(*part.truths_.to_pydict().values(), strict=True)) == labels
+            _same_figures(part, fit)
+
+
+@pytest.mark.parametrize("method", [Auto(), OneCoin(), MajorityVote()], ids=lambda one: one.name)
+def test_a_cluster_finds_the_same(method: Any, cluster: DaskCluster, tmp_path: Path) -> None:
+    """Labels, choice, figures and remarks on rare labels are those in memory."""
+    claims, _ = whole_crowd()
+    pa_parquet.write_table(claims.to_arrow(), tmp_path / "claims.parquet")
+    partition_by_task(tmp_path / "claims.parquet", tmp_path / "parts", partitions=3)
+    part = fit_partitions(Partitions.at(tmp_path / "parts"), method, engine=cluster)
+    fit = method.fit(claims)
+    labels = dict(zip(*fit.truths_.to_pydict().values(), strict=True))
+    assert dict(zip(*part.truths_.to_pydict().values(), strict=True)) == labels
+    _same_figures(part, fit)
+
+
+def _same_figures(part: PartitionFit, fit: Any) -> None:
+    """Assert that figures and remarks on rare labels of partitions are those in memory."""
+    found, whole = part.rare_labels_.to_pylist(), fit.rare_labels_.to_pylist()
+    assert found == [pytest.approx(row, abs=1e-9) for row in whole]
+    codes = ("RARE_LABEL", "LOW_RATE")
+    texts = [
+        [str(remark) for remark in one.remarks_ if remark.code in codes] for one in (part, fit)
+    ]
+    assert texts[0] == texts[1]
 
 
 def test_known_truths_switch_the_diagnosis_off() -> None:

@@ -243,7 +243,8 @@ def log_rates(totals: Floats) -> Floats:
 LOW_RATE = 0.05
 #: Share of the frequent label from which a constant answer is a baseline to beat.
 _MOSTLY = 0.8
-_MOST_OPTIONS = 1000  # of which figures are worked out
+#: Options up to which figures of rare labels are worked out.
+MOST_OPTIONS = 1000
 
 
 def given_and_expected(posterior: Floats, own: Floats, answered: Flags) -> Floats | None:
@@ -253,7 +254,7 @@ def given_and_expected(posterior: Floats, own: Floats, answered: Flags) -> Float
     shares of truths are estimates. None with more than 1000 options; blocks add up.
     """
     s = posterior.shape[1]
-    if s > _MOST_OPTIONS:
+    if s > MOST_OPTIONS:
         return None
     given, expected = posterior[answered].argmax(axis=1), np.zeros((s, s))
     np.add.at(expected, given, own[answered])

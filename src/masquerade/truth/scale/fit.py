@@ -24,6 +24,12 @@ from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import Estimator, option_columns
 from masquerade.truth.methods import METHODS, method_named
 from masquerade.truth.problem import Gold
+from masquerade.truth.rare_labels import (
+    MOST_OPTIONS,
+    given_and_expected,
+    low_rates,
+    rare_table,
+)
 from masquerade.truth.report_mechanisms import label_mechanism
 from masquerade.truth.scale.blocks import PartitionedClaims
 from masquerade.truth.scale.coded_partition import PartitionBlock
@@ -165,6 +171,13 @@ def _posteriors(block: PartitionBlock, members: tuple[Member, ...]) -> list[pa.T
     return [pa.Table.from_arrays(columns, ["task", *option_columns(block.options, "task")])]
 
 
+def _given_and_expected(block: PartitionBlock, members: tuple[Member, ...]) -> Floats | None:
+    _, shares = _judged(block, members)
+    # Of several levels of trust, the highest is the model whose shares are estimates.
+    own = shares if len(members) == 1 else mean_shares(members[:1], block)
+    return given_and_expected(shares, own, ~block.votes.undecided())
+
+
 def _unanswered(block: PartitionBlock, members: tuple[Member, ...]) -> list[pa.Array]:
     return [block.tasks.take(pa.array(np.flatnonzero(block.votes.undecided())))]
 
@@ -203,8 +216,20 @@ class PartitionFit:
 
     @property
     def remarks_(self) -> tuple[Remark, ...]:
-        """Remarks of the method itself; those on the claims' shape are made in memory only."""
-        return self.solution.remarks
+        """Remarks of the method, and on rare labels; those on shape are made in memory only."""
+        return (*self.solution.remarks, *low_rates(self.index.names.options, self._expected))
+
+    @property
+    def rare_labels_(self) -> pa.Table:
+        """Labels of less than 5 % of tasks; see `CategoricalEstimator.rare_labels_`."""
+        return rare_table(self.index.names.options, self._expected)
+
+    @cached_property
+    def _expected(self) -> Floats | None:
+        if not self.estimator.gives_probabilities or self.index.n_options > MOST_OPTIONS:
+            return None
+        expected: Floats = self._fold(_given_and_expected)
+        return expected
 
     @property
     def selection_(self) -> pa.Table:
