@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import RandomizedResponse
-from masquerade.truth import Auto, BayesianCombination, OneCoin, worker_advice
+from masquerade.truth import Auto, BayesianCombination, FittedCrowd, OneCoin, worker_advice
 
 
 def crowd(seed: int, *, odd: str = "", tasks: int = 120, options: int = 2) -> Claims:
@@ -101,6 +102,85 @@ def test_readings_and_harder_tasks_accuse_nobody_of_copying_or_drifting() -> Non
         claims = Claims.from_frame({"task": task, "worker": worker, "label": label})
         found += worker_advice(OneCoin().fit(claims)).to_pylist()
     assert sum(row["advice"] in ("COPYING", "DRIFTING") for row in found) <= 1
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_labels_in_order_are_no_drift(repeats: int) -> None:
+    """Who is asked first of one truth, then of two, and is right as ever, does not drift.
+
+    Others know other mixtures of truths. Repeated answers of a worker are not those of others.
+    """
+    for seed in range(5):
+        rng = np.random.default_rng([seed, 3])
+        truth = np.repeat([0, 1], [320, 480])
+        rows = []
+        for task in range(800):
+            workers = rng.choice(10, 3, replace=False) + 1
+            if task < 400:
+                workers[0] = 0
+            for worker in workers:
+                right = rng.random() < 0.97
+                label = int(truth[task] if right else 1 - truth[task])
+                rows += [(task, int(worker), label)] * (repeats if worker == 0 else 1)
+        columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
+        table = {name: list(column) for name, column in columns}
+        claims = Claims.from_frame(table, duplicates="all")
+        assert "DRIFTING" not in worker_advice(OneCoin().fit(claims))["advice"].to_pylist()
+
+
+def test_repeats_of_a_worker_are_not_others() -> None:
+    """Two answers of a worker on a task are judged by the answers of other workers alone."""
+    table = {
+        "task": ["t", "t", "t", "u", "u", "v", "v", "v"],
+        "worker": ["a", "a", "b", "a", "a", "a", "b", "c"],
+        "label": [0, 0, 1, 1, 1, 1, 1, 0],
+    }
+    claims = Claims.from_frame(table, duplicates="all")
+    advice = importlib.import_module("masquerade.truth.collection.worker_advice")
+    crowd = FittedCrowd.of(OneCoin().fit(claims))
+    place = np.zeros(len(claims), dtype=np.int64)
+    found = advice._Reports.of(claims, place, crowd)
+    # b's answer is all that a's two on t are judged by, and nothing is there for those on u.
+    once = Claims.from_frame(table, duplicates="first")
+    alone = advice._Reports.of(once, place[: len(once)], crowd)
+    assert found.others[0] == pytest.approx(alone.others[0])
+    k, o, shared = found.knowledge(np.zeros(len(claims)))
+    assert shared.tolist() == [True, True, True, False, False, True, True, True]
+    assert o[0] == pytest.approx(k[2])
+    assert o[5] == pytest.approx((k[6] + k[7]) / 2)
+
+
+def test_two_of_one_habit_do_not_copy() -> None:
+    """Two who give one label nearly always are alone with it together: that is no copy."""
+    for seed in range(5):
+        rng = np.random.default_rng([seed, 4])
+        rows = []
+        truth = rng.integers(0, 4, 400)
+        for t in range(400):
+            for worker in rng.choice(12, 4, replace=False):
+                right = rng.random() < 0.8
+                rows.append((t, int(worker), int(truth[t]) if right else int(rng.integers(0, 4))))
+            rows += [(t, lazy, 1 if rng.random() < 0.97 else 0) for lazy in (12, 13)]
+        columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
+        claims = Claims.from_frame({name: list(column) for name, column in columns})
+        found = worker_advice(OneCoin().fit(claims)).to_pylist()
+        assert [row for row in found if row["advice"] == "COPYING"] == []
+
+
+def test_rings_are_not_named_as_pairs() -> None:
+    """Three who share their odd labels two by two are readers alike or a ring: nobody copies."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for t in range(900):
+        truth, ring = int(rng.integers(0, 4)), rng.choice([10, 11, 12], 2, replace=False)
+        for worker in rng.choice(10, 4, replace=False):
+            right = rng.random() < 0.9
+            rows.append((t, int(worker), truth if right else int(rng.integers(0, 4))))
+        shared = truth if rng.random() < 0.7 else (truth + 1) % 4
+        rows += [(t, int(worker), shared) for worker in ring]
+    columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
+    claims = Claims.from_frame({name: list(column) for name, column in columns})
+    assert "COPYING" not in worker_advice(OneCoin().fit(claims))["advice"].to_pylist()
 
 
 def test_honest_workers_are_left_alone() -> None:

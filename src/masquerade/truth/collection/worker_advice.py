@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,8 +60,9 @@ def worker_advice(
       workers share many more than their errors and a like reading of questions explain. Which of
       them copied is not known; rings of three or more, and copies behind masks, are not found.
     - ``DRIFTING``: first and second half of twenty or more, in the order of the rows, differ
-      in what the worker knows for each part that the others know of the same tasks. So a second
-      half of harder tasks is no drift.
+      in what the worker knows for each part that the others know of the same tasks, compared where
+      the others say the same label. So neither a second half of harder tasks nor one of other
+      labels is a drift.
 
     None of these says why: who reads a question in another way is not a spammer.
 
@@ -85,10 +87,11 @@ def worker_advice(
     -----
     A report shows ``k = q(label) - sum_l habit(l) q(l)`` of knowledge, with q the posterior of its
     task without it and habit the worker's shares of labels; o is the mean of k over the task's
-    other reports. ``RANDOM`` is Student's test of ``k - o / 2``, ``DRIFTING`` of ``k - lambda o``
-    in two halves, lambda the worker's own ratio; ``COPYING`` is a bound by Hoeffding (1963), with
-    the chance of each pair five times that of their errors; ``BELOW_CHANCE`` is Bernstein's. All
-    are times the number of workers or pairs.
+    other workers' reports. ``RANDOM`` is Student's test of ``k - o / 2``, ``DRIFTING`` of
+    ``k - lambda o`` in two halves, by the worker's habit and by the crowd's, lambda the worker's
+    own ratio for each label that the others say; ``COPYING`` is a bound by Hoeffding (1963), with
+    the chance of each pair five times that of their errors of the label; ``BELOW_CHANCE`` is
+    Bernstein's. All are times the number of workers or pairs. Who would be of two pairs is of none.
 
     **Cost**: linear in claims times options.
 
@@ -122,6 +125,11 @@ def advice_on(
     ]
     # Who is below chance, or always says the same, is named once, by the more particular.
     named = {one.worker for one in found if one.code in ("BELOW_CHANCE", "CONSTANT")}
+    # Who shares labels with several is a reader among readers, or of a ring: nobody is named.
+    pairs = Counter(x for one in found if one.other is not None for x in (one.worker, one.other))
+    found = [
+        one for one in found if one.other is None or pairs[one.worker] == pairs[one.other] == 1
+    ]
     found += [
         one for one in _random(reports) if one.p_value < significance and one.worker not in named
     ]
@@ -150,7 +158,10 @@ class _Reports:
     crowd: Floats  # the crowd's confusion of each report, ``[report, truth, label]`` by `place`
     place: Integers
     signal: Floats  # of each report's mechanism; 1 where all went through the same
-    others: Floats  # posterior of each report's task without the report, ``[report, truth]``
+    # float array, shape (n_reports, n_options). Posterior of each report's task without the
+    # worker's reports on it.
+    others: Floats
+    group: Integers  # number of the report's pair of task and worker
 
     @classmethod
     def of(cls, claims: Claims, place: Any, crowd: FittedCrowd) -> _Reports:
@@ -161,10 +172,18 @@ class _Reports:
         log = np.log(np.maximum(tables, LEAST))[inverse, :, claims.value]
         scores = np.tile(np.log(np.maximum(crowd.truth_share, LEAST)), (claims.n_tasks, 1))
         np.add.at(scores, claims.task, log)
-        others = row_softmax(scores[claims.task] - log)
+        # Without all reports of the same worker on the task, where there are several
+        own = claims.task.astype(np.int64) * claims.n_workers + claims.worker
+        groups, group = np.unique(own, return_inverse=True)
+        logs = log
+        if len(groups) < len(own):
+            of_group = np.zeros((len(groups), log.shape[1]))
+            np.add.at(of_group, group, log)
+            logs = of_group[group]
+        others = row_softmax(scores[claims.task] - logs)
         signals = np.array([float(one.signal) for one in crowd.mechanisms] or [1.0])
         signal = signals[place] if len(signals) > 1 else np.ones(len(claims))
-        return cls(claims, crowd.crowd, np.asarray(place, dtype=np.int64), signal, others)
+        return cls(claims, crowd.crowd, np.asarray(place, dtype=np.int64), signal, others, group)
 
     def by_worker(self, figure: Floats) -> Floats:
         """Return each worker's sum of a figure of reports."""
@@ -188,14 +207,15 @@ class _Reports:
         habit = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         return np.asarray((habit[self.claims.worker] * self.others).sum(axis=1))
 
-    @cached_property
-    def knowledge(self) -> tuple[Floats, Floats, Flags]:
+    def knowledge(self, by_chance: Floats) -> tuple[Floats, Floats, Flags]:
         """Return k of each report, the mean o of the task's others, and where there are any."""
         claims = self.claims
-        k = (self.agreement - self.by_chance) / self.signal
+        k = (self.agreement - by_chance) / self.signal
         size = np.bincount(claims.task, minlength=claims.n_tasks)[claims.task]
+        size = size - np.bincount(self.group)[self.group]
         total = np.bincount(claims.task, k, claims.n_tasks)[claims.task]
-        return k, (total - k) / np.maximum(size - 1, 1), size > 1
+        total = total - np.bincount(self.group, k)[self.group]
+        return k, total / np.maximum(size, 1), size > 0
 
 
 def _bernstein(distance: Floats, variance: Floats) -> Floats:
@@ -250,7 +270,7 @@ def _t(total: Floats, squares: Floats, n: Floats) -> Floats:
 
 
 def _random(reports: _Reports) -> Iterator[Advice]:
-    k, o, shared = reports.knowledge
+    k, o, shared = reports.knowledge(reports.by_chance)
     n = reports.by_worker(shared.astype(np.float64))
     tested = n >= _LEAST_TESTED
     count = np.maximum(n, 2)
@@ -272,36 +292,68 @@ def _random(reports: _Reports) -> Iterator[Advice]:
 
 
 def _drifting(reports: _Reports) -> Iterator[Advice]:
-    claims, (k, o, shared) = reports.claims, reports.knowledge
+    claims, pooled = reports.claims, reports.counts.sum(axis=0)
     answers = np.bincount(claims.worker, minlength=claims.n_workers)
     order = np.argsort(claims.worker, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(answers) - answers, answers)
     # The second half of each worker's answers, in the order of the rows
     late = rank >= answers[claims.worker] // 2
-    known, others = (reports.by_worker(np.where(shared, part, 0)) for part in (k, o))
-    ratio = np.divide(known, others, out=np.zeros(len(known)), where=others > 0)
-    # Relative to what the others know of the same tasks: harder tasks are harder for all.
-    d = k - np.clip(ratio, 0, 3)[claims.worker] * o
-    means, variances, sizes = [], [], []
-    for rows in (shared & ~late, shared & late):
-        n = np.maximum(reports.by_worker(rows.astype(np.float64)), 2)
-        mean = reports.by_worker(np.where(rows, d, 0)) / n
-        squares = reports.by_worker(np.where(rows, (d - mean[claims.worker]) ** 2, 0))
-        means.append(mean)
-        variances.append((squares + 0.5) / ((n - 1) * n))
-        sizes.append(n)
-    gap = np.maximum(np.abs(means[1] - means[0]) - _MARGIN, 0)
-    tested = reports.by_worker(shared.astype(np.float64)) >= _LEAST_TESTED
-    # Two sides, and all workers together (Bonferroni).
-    t = -gap / np.sqrt(variances[0] + variances[1])
-    p = 2 * np.count_nonzero(tested) * stdtr(np.minimum(*sizes) - 1, t)
+    crowds = reports.others @ (pooled / max(pooled.sum(), 1))
+    # By each one's own habit, and by the crowd's: where labels come in an order, own habits differ
+    # by task; where the crowd errs, its habit is the wrong measure. Drift is seen by both.
+    p = np.maximum(*(_change(reports, late, habit) for habit in (reports.by_chance, crowds)))
     agreed = [reports.by_worker(reports.agreement * part) for part in (~late, late)]
-    for worker in np.flatnonzero(tested & (p < 1)):
-        total, first = int(answers[worker]), int(answers[worker] // 2)
-        early, later = agreed[0][worker] / first, agreed[1][worker] / (total - first)
+    for worker in np.flatnonzero(p < 1):
+        whole, first = int(answers[worker]), int(answers[worker] // 2)
+        early, later = agreed[0][worker] / first, agreed[1][worker] / (whole - first)
         text = f"agreed with the others on {early:.0%} of earlier and {later:.0%} of later answers"
         yield Advice(int(worker), "DRIFTING", text, float(p[worker]))
+
+
+def _change(reports: _Reports, late: Flags, by_chance: Floats) -> Floats:
+    """Return for each worker how probable it is by chance that halves differ so; 1 if untested.
+
+    Halves are compared where the others say the same label: where labels come in an order, what a
+    report shows of knowledge changes with them, though nobody drifts.
+    """
+    claims, (k, o, shared) = reports.claims, reports.knowledge(by_chance)
+    stratum = claims.worker * np.int64(claims.n_options) + reports.others.argmax(axis=1)
+    _, stratum = np.unique(stratum, return_inverse=True)
+    owner = np.zeros(int(stratum.max(initial=-1)) + 1, dtype=np.int64)
+    owner[stratum] = claims.worker
+
+    def total(figure: Floats) -> Floats:
+        return np.bincount(stratum, figure, len(owner)).astype(np.float64)
+
+    def of_workers(figure: Floats) -> Floats:
+        return np.bincount(owner, figure, claims.n_workers).astype(np.float64)
+
+    known, others = (total(np.where(shared, part, 0)) for part in (k, o))
+    ratio = np.divide(known, others, out=np.zeros(len(known)), where=others > 0)
+    # Relative to what the others know of the same tasks: harder tasks are harder for all.
+    d = k - np.clip(ratio, 0, 3)[stratum] * o
+    halves = (shared & ~late, shared & late)
+    n = [total(rows.astype(np.float64)) for rows in halves]
+    # Strata weigh by their information on a common difference (Mantel and Haenszel, 1959).
+    weight = n[0] * n[1] / np.maximum(n[0] + n[1], 1)
+    both, means, degrees = weight > 0, [], []
+    variance = np.zeros(claims.n_workers)
+    for rows, number in zip(halves, n, strict=True):
+        mean = total(np.where(rows, d, 0)) / np.maximum(number, 1)
+        left = total(np.where(rows, (d - mean[stratum]) ** 2, 0))
+        degree = of_workers(np.where(both, number - 1, 0))
+        spread = (of_workers(np.where(both, left, 0)) + 0.5) / np.maximum(degree, 1)
+        variance += spread * of_workers(np.where(both, weight**2 / np.maximum(number, 1), 0))
+        means.append(mean)
+        degrees.append(degree)
+    weights, degree = np.maximum(of_workers(weight), 1e-12), np.minimum(*degrees)
+    gap = np.abs(of_workers(weight * (means[1] - means[0]))) / weights
+    tested = (of_workers(n[0] + n[1]) >= _LEAST_TESTED) & (degree >= 1)
+    # Two sides, and all workers together (Bonferroni).
+    t = -np.maximum(gap - _MARGIN, 0) * weights / np.sqrt(np.maximum(variance, 1e-300))
+    p = 2 * np.count_nonzero(tested) * stdtr(np.maximum(degree, 1), t)
+    return np.where(tested, p, 1.0)
 
 
 def _copying(reports: _Reports) -> Iterator[Advice]:
@@ -315,25 +367,31 @@ def _copying(reports: _Reports) -> Iterator[Advice]:
     own = size[place]
     odd = (own <= 2) & (of_task[claims.task] >= _CROWDED) & (own < most[claims.task])
     answers = reports.by_worker(np.ones(len(claims)))
-    # e[worker]: how often somebody is nearly alone
-    e = (reports.by_worker(odd.astype(np.float64)) + 1) / (answers + 2)
+    # e[worker, label]: how often somebody is nearly alone with a label. By label, for who gives one
+    # label nearly always is often alone with it, and so are others of this habit.
+    s = claims.n_options
+    e = np.zeros((claims.n_workers, s))
+    np.add.at(e, (claims.worker[odd], claims.value[odd]), 1.0)
+    e = (e + 1 / s) / (answers + 2)[:, None]
     of_two = np.flatnonzero(odd & (own == 2))
     of_two = of_two[np.argsort(place[of_two], kind="stable")]
     # Rows of `of_two` come in twos, by cell.
     pairs = np.sort(claims.worker[of_two].reshape(-1, 2), axis=1).astype(np.int64)
-    tasks = claims.task[of_two].reshape(-1, 2)[:, 0]
+    tasks, labels = (code[of_two].reshape(-1, 2)[:, 0] for code in (claims.task, claims.value))
     key = pairs[:, 0] * claims.n_workers + pairs[:, 1]
     each, count = np.unique(key[pairs[:, 0] != pairs[:, 1]], return_counts=True)
     each, count = each[count >= _LEAST_PAIRED], count[count >= _LEAST_PAIRED]
-    everyone = np.bincount(claims.task, e[claims.worker], claims.n_tasks)
+    everyone = np.zeros((claims.n_tasks, s))
+    np.add.at(everyone, claims.task, e[claims.worker])
     many = np.count_nonzero(answers)
 
     def side(a: int, b: int, together: int) -> tuple[float, int]:
         """Return a bound of the chance that so many of a's labels of two are with b."""
-        mine = tasks[(pairs == a).any(axis=1)]
-        mine = mine[np.isin(mine, claims.task[claims.worker == b])]
-        others = np.maximum(everyone[mine] - e[a] - e[b], 0)
-        chance = float((_ALIKE * e[b] / (_ALIKE * e[b] + others)).mean())
+        mine = np.flatnonzero((pairs == a).any(axis=1))
+        mine = mine[np.isin(tasks[mine], claims.task[claims.worker == b])]
+        label, own = labels[mine], e[b, labels[mine]]
+        others = np.maximum(everyone[tasks[mine], label] - e[a, label] - own, 0)
+        chance = float((_ALIKE * own / (_ALIKE * own + others)).mean())
         return _hoeffding(together / len(mine), chance, len(mine)), len(mine)
 
     for code, together in zip(each.tolist(), count.tolist(), strict=True):
