@@ -12,20 +12,37 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from masquerade.analysis.correlations import Correlation, correlation
     from masquerade.analysis.design import FitOptions
+    from masquerade.analysis.design_shares import DesignShares, shares
+    from masquerade.analysis.power import SamplePlan, odds_sample, share_power, share_sample
     from masquerade.analysis.prediction import Effects, Predictions
     from masquerade.analysis.regression import regress
     from masquerade.analysis.result import Naive, Ratio, Regression, Term
+    from masquerade.analysis.two_groups import TwoGroups, two_groups
+    from masquerade.analysis.two_parties import PairTables, log_linear
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
+    "Correlation",
+    "DesignShares",
     "Effects",
     "FitOptions",
     "Naive",
+    "PairTables",
     "Predictions",
     "Ratio",
     "Regression",
+    "SamplePlan",
     "Term",
+    "TwoGroups",
+    "correlation",
+    "log_linear",
+    "odds_sample",
     "regress",
+    "share_power",
+    "share_sample",
+    "shares",
+    "two_groups",
 ]

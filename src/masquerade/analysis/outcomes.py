@@ -45,6 +45,8 @@ class Outcome(ABC):
     name: ClassVar[str]
     #: Whether slopes are log-odds, on which half a person can be put.
     log_odds: ClassVar[bool] = True
+    #: Name of a last predictor that has a constant alone; None where there is none.
+    extra: ClassVar[str | None] = None
 
     #: Number of answers; 1 where the outcome is a number.
     answers: int
@@ -231,6 +233,7 @@ class Linear(Outcome):
     answers: int = 1
     name: ClassVar[str] = "linear"
     log_odds: ClassVar[bool] = False
+    extra: ClassVar[str | None] = "log(sigma)"
 
     @property
     def predictors(self) -> int:

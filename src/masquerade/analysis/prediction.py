@@ -164,6 +164,20 @@ class Fitted:
             tuple(row[2] + z * row[3] for row in rows),
         )
 
+    def average(self, place: int) -> tuple[float, float]:
+        """Return the average chance of an answer over people, and its error."""
+        model = self.objective.model
+        weight = model.weight / model.weight.sum()
+
+        def of(theta: Floats) -> Floats:
+            p = model.outcome.probabilities(model.linear_predictors(theta, model.columns))
+            shares = model.shares(theta, model.columns)
+            return np.array([(p[place] * shares).sum(axis=1) @ weight])
+
+        slopes = self._slopes(of)[:, 0]
+        error = np.sqrt(slopes @ self.covariance @ slopes)
+        return float(of(self.theta)[0]), float(error)
+
     def _of_column(self, place: int, binary: bool, weight: Floats) -> Callable[[Floats], Floats]:
         model = self.objective.model
         middle = model.columns[:, place]

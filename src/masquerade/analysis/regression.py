@@ -10,6 +10,7 @@ import numpy as np
 
 from masquerade.analysis.design import Design, FitOptions, Masks, read_design
 from masquerade.analysis.maximum import fit, maximise
+from masquerade.analysis.outcomes import Outcome, outcome_named
 from masquerade.analysis.profile import HigherOptimum
 from masquerade.analysis.result import Naive, Regression
 from masquerade.analysis.terms import Prepared
@@ -89,16 +90,24 @@ def regress(
 
 
 def fit_design(
-    design: Design, *, model: str = "auto", fitting: FitOptions | None = None
+    design: Design,
+    *,
+    model: str = "auto",
+    fitting: FitOptions | None = None,
+    outcome: Outcome | None = None,
 ) -> Regression:
-    """Return the regression of variables that were read already; see `regress`."""
+    """Return the regression of variables that were read already; see `regress`.
+
+    `outcome`: a model of one's own, in place of that of the name.
+    """
     fitting = fitting or FitOptions()
     named = _model_of(design.outcome, model)
     if named == "linear" and design.outcome.masked:
         from masquerade.analysis.worth import worth_regression
 
         return worth_regression(design, fitting)
-    prepared = Prepared.of(design, named, fitting)
+    answers = max(len(design.outcome.options), 2)
+    prepared = Prepared.of(design, outcome or outcome_named(named, answers), fitting)
     optimum = fit(prepared.objective)
     for _ in range(3):
         try:
@@ -152,7 +161,8 @@ def _naive(design: Design, named: str, fitting: FitOptions) -> tuple[Naive, ...]
         ClearColumns(tuple(names), np.concatenate(parts, axis=1)),
         None if design.weight is None else design.weight[rows],
     )
-    prepared = Prepared.of(plain, named, fitting)
+    answers = max(len(design.outcome.options), 2)
+    prepared = Prepared.of(plain, outcome_named(named, answers), fitting)
     try:
         optimum = fit(prepared.objective)
     except InputError:

@@ -50,6 +50,8 @@ class Term(Result):
         Whether Holm's order over all slopes tells it from 0.
     said_low, said_high : float or None
         Ends of the interval at the level of its step in that order.
+    sampling_error, mechanism_error : float or None
+        Between two parties: by who answered, and by their noise.
 
     Examples
     --------
@@ -73,6 +75,8 @@ class Term(Result):
     said_low: float | None = None
     said_high: float | None = None
     said: bool = False
+    sampling_error: float | None = None
+    mechanism_error: float | None = None
 
     @property
     def width(self) -> float:

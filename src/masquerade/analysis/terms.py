@@ -13,7 +13,7 @@ from scipy.special import chdtrc
 from masquerade.analysis.design import Design, FitOptions
 from masquerade.analysis.likelihood import MOST_CELLS, Model, Seen
 from masquerade.analysis.maximum import MANY, Objective, Optimum, maximise
-from masquerade.analysis.outcomes import outcome_named
+from masquerade.analysis.outcomes import Outcome
 from masquerade.analysis.penalty import Penalty
 from masquerade.analysis.prediction import Fitted
 from masquerade.analysis.profile import Bend, Curve, Reference
@@ -55,10 +55,9 @@ class Prepared:
     weight_count: int
 
     @classmethod
-    def of(cls, design: Design, named: str, fitting: FitOptions) -> Prepared:
-        """Return the model of a name for the variables of a design."""
+    def of(cls, design: Design, outcome: Outcome, fitting: FitOptions) -> Prepared:
+        """Return the model of the variables of a design."""
         weight = np.ones(design.people) if design.weight is None else design.weight
-        outcome = outcome_named(named, max(len(design.outcome.options), 2))
         center = weight @ design.clear.values / weight.sum()
         columns = np.column_stack([np.ones(design.people), design.clear.values - center])
         scale = _scales(design.clear, weight)
@@ -274,7 +273,7 @@ def _rows(
         firsts = [m - 1]
         answers: list[str | None] = [None]
     else:
-        predictors = 1 if model.outcome.name == "linear" else m
+        predictors = 1 if model.outcome.extra else m
         firsts = [j * (1 + len(names)) for j in range(predictors)]
         several = model.outcome.name == "multinomial"
         answers = [*outcome.options[1:]] if several else [None]
@@ -289,10 +288,10 @@ def _rows(
             a[first + 1 + place] = 1.0
             unit = 1 / units[1 + place]
             rows.append(Row(name, answer, a, unit, True, place >= clear, place in binary))
-    if model.outcome.name == "linear":
+    if model.outcome.extra:
         a = np.zeros(size)
         a[1 + len(names)] = 1.0
-        rows.append(Row("log(sigma)", None, a, 1.0, False, False))
+        rows.append(Row(model.outcome.extra, None, a, 1.0, False, False))
     return rows
 
 

@@ -1,0 +1,361 @@
+"""Correlations, least squares and log-linear models from declared tables of two parties.
+
+The two parties reveal counts plus normal noise of a known variance, and only of those pairs of
+questions, or of those whole tables, that a survey declared before anybody answered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from masquerade.analysis.correlations import Correlation
+from masquerade.analysis.result import Regression, Term
+from masquerade.errors import InputError, ParameterError
+from masquerade.exact.arrays import Floats
+
+_LEAST_EIGENVALUE = 0.05
+_LARGEST = 8.0
+_STEPS = 100
+
+
+@dataclass(frozen=True)
+class PairTables:
+    """Noisy tables of pairs of questions.
+
+    Attributes
+    ----------
+    people : int
+        How many answered.
+    variance : float
+        Of the noise of one count.
+    scores : mapping of str to sequence of float
+        The scores of each question's answers.
+    tables : mapping of (str, str) to table
+        ``tables[row question, column question][row answer][column answer]``.
+    sums : mapping of str to sequence of float
+        A question's own counts; where it has none, margins of its first table serve.
+
+    Examples
+    --------
+    >>> counts = [[40, 12, 3], [10, 30, 11], [2, 13, 29]]
+    >>> scores = {"stress": (0, 1, 2), "ill": (0, 1, 2)}
+    >>> pairs = PairTables(150, 9.0, scores, {("stress", "ill"): counts})
+    >>> found = pairs.correlation("stress", "ill")
+    >>> round(found.value, 4), round(found.low, 2), round(found.high, 2)
+    (0.6577, 0.47, 0.84)
+    """
+
+    people: int
+    variance: float
+    scores: Mapping[str, Sequence[float]]
+    tables: Mapping[tuple[str, str], Any]
+    sums: Mapping[str, Sequence[float]] | None = None
+
+    def table(self, first: str, second: str) -> Floats:
+        """Return the table of a pair.
+
+        Raises
+        ------
+        ParameterError
+            The pair was not declared; the message names it.
+        """
+        for pair, turned in (((first, second), False), ((second, first), True)):
+            if pair in self.tables:
+                counts = np.asarray(self.tables[pair], dtype=np.float64)
+                shape = tuple(len(self.scores[name]) for name in pair)
+                if counts.shape != shape:
+                    raise ParameterError(
+                        f"the table of {pair} has the shape {counts.shape}, expected {shape}."
+                    )
+                return counts.T if turned else counts
+        known = ", ".join(" with ".join(pair) for pair in self.tables) or "none"
+        raise ParameterError(
+            f"the pair {first} with {second} was not declared, so that nothing of it was revealed; "
+            f"declare it before the next survey opens. Declared: {known}.",
+            field="tables",
+        )
+
+    def own(self, name: str) -> Floats:
+        """Return a question's counts: its own sums, else margins of its first table."""
+        if self.sums is not None and name in self.sums:
+            return np.asarray(self.sums[name], dtype=np.float64)
+        for pair in self.tables:
+            if name in pair:
+                other = pair[1] if pair[0] == name else pair[0]
+                return np.asarray(self.table(name, other).sum(axis=1))
+        raise ParameterError(f"{name!r} stands in no declared table.", field="tables")
+
+    def deviations(self, name: str) -> Floats:
+        """Return scores less their mean."""
+        scores = np.asarray(self.scores[name], dtype=np.float64)
+        counts = self.own(name)
+        mean: Floats = scores - counts @ scores / counts.sum()
+        return mean
+
+    def _spread(self, name: str) -> float:
+        return float(self.own(name) @ self.deviations(name) ** 2) / self.people
+
+    def correlation(self, first: str, second: str, *, confidence: float = 0.95) -> Correlation:
+        """Return the correlation of two questions by the scores of their answers."""
+        counts = self.table(first, second)
+        d1, d2 = self.deviations(first), self.deviations(second)
+        s1, s2 = self._spread(first), self._spread(second)
+        if not (s1 > 0 and s2 > 0):
+            return Correlation(None, -1.0, 1.0, None, self.people)
+        r = float(d1 @ counts @ d2) / self.people / math.sqrt(s1 * s2)
+        z1, z2 = d1[:, None] / math.sqrt(s1), d2[None, :] / math.sqrt(s2)
+        psi = z1 * z2 - r / 2 * (z1**2 + z2**2)
+        n = self.people
+        sampling = max(float((counts * psi**2).sum()) / n, (1 - r * r) ** 2 / 4) / n
+        noise = self.variance * float((psi**2).sum()) / n**2
+        reach = float(ndtri(0.5 + confidence / 2)) * math.sqrt(sampling + noise)
+        value = min(max(r, -1.0), 1.0)
+        return Correlation(
+            value,
+            max(r - reach, -1.0),
+            min(r + reach, 1.0),
+            None,
+            n,
+            math.sqrt(sampling),
+            math.sqrt(noise),
+        )
+
+    def least_squares(
+        self, outcome: str, predictors: Sequence[str], *, confidence: float = 0.95
+    ) -> Regression:
+        """Return the least squares of one question's score on those of others.
+
+        Raises
+        ------
+        ParameterError
+            A pair among outcome and predictors was not declared.
+        InputError
+            The predictors lie too close together, or noise hides their spread.
+        """
+        names = list(predictors)
+        for place, a in enumerate((outcome, *names)):
+            for b in names[place:]:
+                self.table(a, b)  # every pair was declared, or the error names it
+        d = {name: self.deviations(name) for name in (outcome, *names)}
+        n = self.people
+        spread = np.array(
+            [
+                [
+                    self._spread(a) if a == b else float(d[a] @ self.table(a, b) @ d[b]) / n
+                    for b in names
+                ]
+                for a in names
+            ]
+        )
+        own = np.linalg.eigvalsh(spread)
+        if not own[0] > _LEAST_EIGENVALUE * own.mean():
+            raise InputError(
+                f"the predictors {names} lie too close together, or the parties' noise hides their "
+                "spread; leave one out, or ask more people."
+            )
+        with_outcome = np.array([float(d[outcome] @ self.table(outcome, a) @ d[a]) for a in names])
+        inverse = np.linalg.inv(spread)
+        beta = inverse @ with_outcome / n
+        residual = max(self._spread(outcome) - float(beta @ with_outcome) / n, 0.0)
+        noise = self._noise(outcome, names, d, inverse, beta)
+        sampling = residual * inverse / n
+        return Regression(
+            formula=f"{outcome} ~ {' + '.join(names)}",
+            model="linear",
+            outcome=outcome,
+            answers=(),
+            terms=_terms(names, beta, sampling, noise, confidence),
+            naive=(),
+            log_likelihood=-0.5 * n * (math.log(2 * math.pi * max(residual, 1e-12)) + 1),
+            parameters=len(names) + 2,
+            people=n,
+            patterns=len(self.tables),
+            confidence=confidence,
+            penalty=0.0,
+            notes=("from tables of two parties: errors hold sampling and the parties' noise",),
+        )
+
+    def _noise(
+        self, outcome: str, names: list[str], d: dict[str, Floats], inverse: Floats, beta: Floats
+    ) -> Floats:
+        """Return v / n^2 times the sum over all counts of how they move the coefficients."""
+        parts: dict[object, Floats] = {}  # of each count of a table: how it moves coefficients
+
+        def add(pair: tuple[str, str], by: Floats, values: Floats) -> None:
+            turned = pair not in self.tables
+            key = pair[::-1] if turned else pair
+            moved = by[:, None, None] * (values.T if turned else values)
+            parts[key] = parts.get(key, 0.0) + moved
+
+        for i, a in enumerate(names):
+            add((outcome, a), inverse[:, i], np.outer(d[outcome], d[a]))
+            for j in range(i + 1, len(names)):
+                g = -(inverse[:, i] * beta[j] + inverse[:, j] * beta[i])
+                add((a, names[j]), g, np.outer(d[a], d[names[j]]))
+            own = -inverse[:, i] * beta[i]
+            if self.sums is not None and a in self.sums:
+                parts[a] = own[:, None, None] * (d[a] ** 2)[None, None, :]
+            else:  # margins of its first table: noise of all its counts
+                pair = next(pair for pair in self.tables if a in pair)
+                row = pair[0] == a
+                other = len(self.scores[pair[1] if row else pair[0]])
+                values = np.outer(d[a] ** 2, np.ones(other))
+                add(pair, own, values if row else values.T)
+        total = sum(np.einsum("pij,qij->pq", one, one) for one in parts.values())
+        scaled: Floats = self.variance / self.people**2 * np.asarray(total)
+        return scaled
+
+
+def log_linear(
+    counts: Any,
+    columns: Any,
+    *,
+    variance: float,
+    names: Sequence[str] | None = None,
+    answers: Sequence[str] = ("0", "1"),
+    confidence: float = 0.95,
+) -> Regression:
+    """Return a logistic or multinomial regression from one declared table of two parties.
+
+    Parameters
+    ----------
+    counts : array, shape (cells, answers)
+        Noisy counts: cells are combinations of predictors, columns the answers to the outcome.
+    columns : array, shape (cells, columns)
+        What the predictors of each cell are, without a constant.
+    variance : float
+        Of the noise of one count.
+
+    Raises
+    ------
+    InputError
+        Noise hides the coefficients: there is no root, or one beyond 8.
+
+    Notes
+    -----
+    The score sum X'(n1 - (n0 + n1) p) = 0 is linear in the counts, so that noise does not bias it;
+    counts are not projected first.
+
+    Examples
+    --------
+    >>> fit = log_linear([[60, 25], [30, 45]], [[0], [1]], variance=9)
+    >>> [round(one.estimate, 6) for one in fit.terms]
+    [-0.875469, 1.280934]
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    x = np.column_stack([np.ones(len(table)), np.asarray(columns, dtype=np.float64)])
+    names = list(names or [f"x{place}" for place in range(1, x.shape[1])])
+    k, width = table.shape[1] - 1, x.shape[1]
+    total = table.sum(axis=1)
+    theta = np.zeros(k * width)
+    for _ in range(_STEPS):
+        p, information = _score_parts(x, total, theta, k)
+        score = (x.T @ (table[:, 1:] - total[:, None] * p)).T.ravel()
+        values = np.linalg.eigvalsh(information)
+        if not values[0] > 0:
+            raise _hidden(names)
+        step = np.linalg.solve(information, score)
+        step *= min(1.0, 4 / max(float(np.abs(step).max()), 1e-300))
+        theta = theta + step
+        if float(np.abs(theta).max()) > _LARGEST:
+            raise _hidden(names)
+        if float(np.abs(step).max()) < 1e-11:
+            break
+    else:
+        raise _hidden(names)
+    p, information = _score_parts(x, total, theta, k)
+    inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    # of the score of answer a in a cell: x (n_a - n p_a), each count with its own noise
+    noise = np.zeros_like(information)
+    for cell in range(len(table)):
+        weights = np.column_stack([-p[cell], np.eye(k) - p[cell][:, None]])
+        noise += np.kron(weights @ weights.T, np.outer(x[cell], x[cell]))
+    shown = ["(constant)", *names]
+    several = k > 1
+    labels = [(name, answers[a + 1] if several else None) for a in range(k) for name in shown]
+    terms = _terms(
+        [name for name, _ in labels],
+        theta,
+        inverse,
+        variance * inverse @ noise @ inverse,
+        confidence,
+        answers=[answer for _, answer in labels],
+    )
+    whole = np.column_stack([1 - p.sum(axis=1), p])
+    return Regression(
+        formula=f"{'outcome'} ~ {' + '.join(names)}",
+        model="multinomial" if several else "logistic",
+        outcome="outcome",
+        answers=tuple(answers),
+        terms=terms,
+        naive=(),
+        log_likelihood=float((table * np.log(whole)).sum()),
+        parameters=len(theta),
+        people=round(float(total.sum())),
+        patterns=len(table),
+        confidence=confidence,
+        penalty=0.0,
+        notes=("from one table of two parties: errors hold sampling and the parties' noise",),
+    )
+
+
+def _score_parts(x: Floats, total: Floats, theta: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return P(answer) but of the first, and the information, of each cell's counts."""
+    eta = x @ theta.reshape(k, -1).T
+    raw = np.exp(eta - eta.max(axis=1, keepdims=True).clip(0))
+    base = np.exp(-eta.max(axis=1).clip(0))
+    p = raw / (base + raw.sum(axis=1))[:, None]
+    width = x.shape[1]
+    out = np.zeros((k * width, k * width))
+    for a in range(k):
+        for b in range(k):
+            weight = total * p[:, a] * ((a == b) - p[:, b])
+            out[a * width : (a + 1) * width, b * width : (b + 1) * width] = (
+                x * weight[:, None]
+            ).T @ x
+    return p, out
+
+
+def _hidden(names: Sequence[str]) -> InputError:
+    return InputError(
+        f"the noise of the two parties hides the coefficients of {list(names)}: no number is "
+        "stated. Ask more people, or use fewer predictors."
+    )
+
+
+def _terms(
+    names: Sequence[str],
+    values: Floats,
+    sampling: Floats,
+    noise: Floats,
+    confidence: float,
+    *,
+    answers: Sequence[str | None] | None = None,
+) -> tuple[Term, ...]:
+    z = float(ndtri(0.5 + confidence / 2))
+    found = []
+    for place, name in enumerate(names):
+        error = math.sqrt(float(sampling[place, place] + noise[place, place]))
+        value = float(values[place])
+        found.append(
+            Term(
+                name,
+                None if answers is None else answers[place],
+                value,
+                error,
+                value - z * error,
+                value + z * error,
+                (value / error) ** 2,
+                float(2 * ndtr(-abs(value) / error)),
+                slope=name != "(constant)",
+                sampling_error=math.sqrt(float(sampling[place, place])),
+                mechanism_error=math.sqrt(float(noise[place, place])),
+            )
+        )
+    return tuple(found)
