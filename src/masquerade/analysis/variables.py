@@ -158,7 +158,7 @@ def read_masked(
     if first is None:
         raise ParameterError(f"{name}: no mechanism masks it; leave it out of mechanisms.")
     if first.as_numbers is not None:
-        return _numbers(name, column, mechanisms, group)
+        return masked_numbers(name, numbers_of(column, name), mechanisms, group)
     channels = {k: None if m is None else Channel.of(m, name) for k, m in mechanisms.items()}
     sizes = {one.table.shape for one in channels.values() if one is not None}
     if len({size[1] for size in sizes}) > 1:
@@ -391,8 +391,8 @@ def _doubt(name: str, there: set[str]) -> list[str]:
     )
 
 
-def _numbers(
-    name: str, column: pa.Array, mechanisms: Mapping[Any, Mechanism | None], group: Any
+def masked_numbers(
+    name: str, given: Floats, mechanisms: Mapping[Any, Mechanism | None], group: Any
 ) -> Variable:
     """Return a masked number: reports on the question's scale, answers the points of a lattice."""
     first = next(one.as_numbers for one in mechanisms.values() if one is not None)
@@ -404,7 +404,6 @@ def _numbers(
             field="mechanisms",
         )
     values = first.lattice.values(np.arange(first.lattice.points))
-    given = numbers_of(column, name)
     report = np.full(len(given), -1, dtype=np.int32)
     channels: dict[Any, Channel | None] = {}
     for place, (key, one) in enumerate(mechanisms.items()):

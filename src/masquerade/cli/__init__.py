@@ -33,6 +33,7 @@ _COMMANDS = {
         "menus": "menus",
         "release": "release",
         "results": "results",
+        "regress": "regress",
         "randomize": "randomize",
         "privacy": "privacy",
         "audit": "privacy",
@@ -115,8 +116,8 @@ class _WithoutPandas(MetaPathFinder):
     """Keeps pandas from being loaded: pyarrow would, to ask of each list whether it is a series."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Say of pandas that it is not installed."""
-        if fullname == "pandas":
+        """Say of pandas that it is not installed; formulas with functions alone need it."""
+        if fullname == "pandas" and "formulaic" not in sys.modules:
             raise ModuleNotFoundError("commands do without pandas", name=fullname)
 
     def __enter__(self) -> None:

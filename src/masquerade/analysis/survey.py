@@ -1,0 +1,171 @@
+"""Regressions of a survey's exported reports, which carry the mask of each question and level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from masquerade.analysis.correlations import Correlation, correlate
+from masquerade.analysis.design import Design, FitOptions
+from masquerade.analysis.formula import Formula
+from masquerade.analysis.regression import fit_design
+from masquerade.analysis.result import Regression
+from masquerade.analysis.variables import Channel, ClearColumns, Variable, masked_numbers, of_codes
+from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Floats
+from masquerade.lazy import suggestion
+from masquerade.results import SurveyReports
+
+#: The column that says at which level of protection a person answered.
+LEVEL = "level"
+
+
+def survey_variable(reports: SurveyReports, name: str) -> Variable:
+    """Return a question of a survey as a variable; each level through its own mask.
+
+    Raises
+    ------
+    ParameterError
+        There is no such question, or it has several answers at once.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Have you worked while ill?", ("No", "Yes")),)
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(40)]
+    >>> found = SurveyReports.from_rows(book, people, ["medium"] * 40, [[n % 2] for n in range(40)])
+    >>> survey_variable(found, "ill").options
+    ('No', 'Yes')
+    """
+    codebook = reports.codebook
+    ids = [one.id for one in codebook.questions]
+    if name not in ids:
+        raise ParameterError(
+            f"the survey has no question {name!r}; it has {ids}.{suggestion(name, ids)}",
+            field="formula",
+        )
+    place = ids.index(name)
+    question = codebook.questions[place]
+    rows = np.repeat(np.arange(len(reports.level)), reports.people)  # a row for each person
+    sent, level = reports.report[rows, place], reports.level[rows]
+    masks = {level: mechanisms[place] for level, mechanisms in codebook.levels.items()}
+    first = next(iter(masks.values()))
+    if first.as_sets is not None:
+        raise ParameterError(
+            f"{name!r} has several answers at once, which no regression here takes; ask each as a "
+            "question of its own.",
+            field="formula",
+        )
+    if first.as_numbers is not None:
+        lattice = first.as_numbers.lattice
+        values: Floats = float(lattice.low) + float(lattice.step) * sent.astype(np.float64)
+        if question.allow_skip:
+            values = np.where(sent == question.no_answer_code, np.nan, values)
+        return masked_numbers(name, values, masks, level)
+    channels: dict[str, Channel | None] = {
+        key: _unless_clear(Channel.of(one, name)) for key, one in masks.items()
+    }
+    options = question.codes
+    scores = None if question.scores is None else [float(one) for one in question.scores]
+    if scores is not None and len(scores) < len(options):
+        scores = None  # "no answer" has no score
+    code = sent.astype(np.int32)
+    return of_codes(name, code, channels, level, options, scores)
+
+
+def survey_regression(
+    reports: SurveyReports,
+    formula: str,
+    *,
+    model: str = "auto",
+    fitting: FitOptions | None = None,
+) -> Regression:
+    """Return the regression of questions of a survey, by their ids.
+
+    People choose their level, and those of one level may differ from others: the level is a column
+    of its own beside the questions of the formula, unless all answered at one.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill", "Ill?", ("No", "Yes")), Choice("boss", "Knows?", ("No", "Yes")))
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(400)]
+    >>> sent = [[n % 2, (n // 3) % 2] for n in range(400)]
+    >>> found = SurveyReports.from_rows(book, people, ["medium"] * 400, sent)
+    >>> [one.name for one in survey_regression(found, "ill ~ boss").terms]
+    ['(constant)', 'boss[Yes]']
+    """
+    if not len(reports):
+        raise EmptyTable("nobody has answered, so that there is nothing to relate.")
+    ids = [one.id for one in reports.codebook.questions]
+    read = Formula.of(formula, columns=ids, masked=ids)
+    strange = [one for one in read.clear if one != LEVEL]
+    if strange:
+        raise ParameterError(
+            f"the survey has no question {strange[0]!r}; it has {ids}."
+            f"{suggestion(strange[0], ids)}",
+            field="formula",
+        )
+    variables = [survey_variable(reports, name) for name in read.masked]
+    clear = [_columns(one) for one in variables if not one.masked]
+    clear.append(_levels(reports))
+    design = Design(
+        survey_variable(reports, read.outcome),
+        tuple(one for one in variables if one.masked),
+        ClearColumns(
+            tuple(name for one in clear for name in one.names),
+            np.concatenate([one.values for one in clear], axis=1),
+        ),
+        formula=formula.strip(),
+    )
+    return fit_design(design, model=model, fitting=fitting)
+
+
+def survey_correlation(
+    reports: SurveyReports, first: str, second: str, *, confidence: float = 0.95
+) -> Correlation:
+    """Return the correlation of two questions of a survey, by their ids.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook
+    >>> from masquerade.surveys import Rating
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Rating("stress", "Stress?", 1, 3), Rating("sleep", "Sleep?", 1, 3))
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("none",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(60)]
+    >>> sent = [[n % 3, 2 - n % 3] for n in range(60)]
+    >>> found = SurveyReports.from_rows(book, people, ["none"] * 60, sent)
+    >>> round(survey_correlation(found, "stress", "sleep").value, 3)
+    -1.0
+    """
+    pair = [survey_variable(reports, name) for name in (first, second)]
+    return correlate(pair[0], pair[1], confidence=confidence)
+
+
+def _unless_clear(channel: Channel) -> Channel | None:
+    """Return a channel, or None where reports are the answers."""
+    square = channel.table.shape[0] == channel.table.shape[1]
+    clear = square and bool((channel.table == np.eye(len(channel.table))).all())
+    return None if clear else channel
+
+
+def _columns(variable: Variable) -> ClearColumns:
+    coding = variable.coding()
+    return ClearColumns(coding.names, coding.values[variable.report] + coding.middle)
+
+
+def _levels(reports: SurveyReports) -> ClearColumns:
+    names = list(reports.codebook.levels)
+    present = [place for place in range(len(names)) if bool((reports.level == place).any())]
+    level = np.repeat(reports.level, reports.people)
+    values: Floats = (level[:, None] == np.array(present[1:], dtype=np.int64)).astype(np.float64)
+    return ClearColumns(tuple(f"{LEVEL}[{names[place]}]" for place in present[1:]), values)
