@@ -75,7 +75,7 @@ def test_a_formula_with_functions(run: Run, survey_file: Path) -> None:
         ("said ~ said", (), "outcome and predictor"),
         ("said ~ female + female", (), "stands twice"),
         ("age ~ female:said", (), "stands alone"),
-        ("said ~ age", ("--weights", "female"), "row 2: the weight is 0"),
+        ("said ~ age", ("--weights", "female"), "the weight is 0, expected above 0"),
         ("said ~ age", ("--cluster", "town"), "column 'town' is missing"),
         ("said ~ village", ("--options", "said=a,b"), "row 1"),
         ("said ~ age", ("--model", "ordered", "--mechanism", "age=warner:p=0.8"), "age"),

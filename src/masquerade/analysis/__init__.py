@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from masquerade.analysis.prediction import Effects, Predictions
     from masquerade.analysis.regression import regress
     from masquerade.analysis.result import Naive, Ratio, Regression, Term
-    from masquerade.analysis.survey import survey_correlation, survey_regression
     from masquerade.analysis.second_unknown import TwoGroups, two_groups
+    from masquerade.analysis.survey import survey_correlation, survey_regression
     from masquerade.analysis.two_parties import PairTables, log_linear
 else:
     __getattr__, __dir__ = lazy_room(__name__)
