@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scipy.stats import binom
-from tests.honesty import one_by_one, simulated
+from tests.honesty import one_by_one, regressions, simulated
 
 Rates = Callable[[int, int], Mapping[str, float]]
 FALSE_ALARM = 1e-6
@@ -268,6 +268,84 @@ ROWS = (
         ),
         one_by_one.planned_people,
     ),
+    Row(
+        "coefficient of a regression through masks",
+        "the 95 % interval holds (.92 at worst: a rare outcome; 95 % choose one option)",
+        "outcome, predictor or both masked; n 300; rare outcome; nearly all choose one option",
+        (
+            *("analysis.regress", "analysis.Regression", "analysis.Term", "analysis.Effects"),
+            *("analysis.Naive", "analysis.Predictions", "analysis.Ratio"),
+            "analysis.survey_regression",
+        ),
+        regressions.coefficients,
+        promised=0.92,
+        quick=20,
+    ),
+    Row(
+        "sentence of a regression where there is no relation",
+        "told in at most 5 of 100 surveys",
+        "four slopes, outcome and a score masked; n 300, epsilon 2",
+        ("analysis.Regression",),
+        regressions.false_sentences,
+        promised=0.055,
+        errors=True,
+        quick=20,
+    ),
+    Row(
+        "sentence of a regression where there is one",
+        "right direction, and the interval in it holds",
+        "chosen after looking at all slopes",
+        ("analysis.Term",),
+        regressions.naming_sentences,
+        promised=0.05,
+        errors=True,
+        quick=20,
+    ),
+    Row(
+        "correlation of masked ratings",
+        "the 95 % interval holds",
+        "epsilon 1, where it says nothing, to 4; n 300",
+        ("analysis.Correlation", "analysis.correlation", "analysis.survey_correlation"),
+        regressions.correlations,
+        quick=40,
+    ),
+    Row(
+        "correlation, slope and log-odds from tables of two parties",
+        "the 95 % interval holds, noise in it",
+        "200 people with noise of sd 3, 1,000 with 10; no number where noise hides it",
+        ("analysis.PairTables", "analysis.log_linear"),
+        regressions.declared_tables,
+    ),
+    Row(
+        "share through a classical design",
+        "the 95 % interval holds",
+        "2 % yes among 60; a triangular table; three cards",
+        ("analysis.DesignShares", "analysis.shares"),
+        regressions.design_shares,
+        quick=20,
+    ),
+    Row(
+        "coefficient beside a second unknown of two groups",
+        "the 95 % interval holds",
+        "dishonest people, cheaters, an unrelated question of unknown share",
+        ("analysis.TwoGroups", "analysis.two_groups"),
+        regressions.second_unknowns,
+        promised=0.92,
+        quick=20,
+    ),
+    Row(
+        "people of a plan for a share or for odds",
+        "the difference is missed in at most 1 of 5 surveys, as planned",
+        "a forced response",
+        (
+            *("analysis.SamplePlan", "analysis.share_sample", "analysis.share_power"),
+            "analysis.odds_sample",
+        ),
+        regressions.planned_samples,
+        promised=0.21,
+        errors=True,
+        quick=40,
+    ),
 )
 
 #: Public names that print no figure of people of their own.
@@ -282,4 +360,5 @@ NO_FIGURE = {
         *("quotas_by_level", "quotas_of_wave", "read_pool", "select", "worth_by_level"),
     },
     "estimation": set(),
+    "analysis": {"FitOptions"},
 }
