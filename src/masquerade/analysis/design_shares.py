@@ -17,7 +17,7 @@ from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import mechanism_of
 
-_STEPS = 100_000
+_STEPS = 5_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
