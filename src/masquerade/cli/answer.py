@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from masquerade.client import Answer, Client, Participation
+    from masquerade.client.participation import Receipt
 
 IdentityFile = Annotated[
     Path | None,
@@ -40,44 +41,51 @@ Home = Annotated[
 ]
 
 
+UrlArgument = Annotated[
+    str,
+    typer.Argument(help="Link of the survey.", metavar="URL", show_default=False),
+]
+LevelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--level",
+        help="Level of protection for all questions, such as high. Default: the command asks "
+        "you. With --answers or --questions it does not ask; then give the level, "
+        "unless the survey has only one.",
+    ),
+]
+AnswersOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--answers",
+        help="JSON file with one object, from question ids to answers; null means “prefer "
+        "not to say”. The command then asks nothing, and sends.",
+    ),
+]
+QuestionsOption = Annotated[
+    bool,
+    typer.Option(
+        "--questions",
+        help="Show the questions and their ids, and send nothing. The cost of the survey is "
+        "spent from then on, because you have seen the questions.",
+    ),
+]
+SendInClearOption = Annotated[
+    bool,
+    typer.Option(
+        "--send-in-clear",
+        help="Confirm that your answers are sent as they are, without a mask. The level none "
+        "needs this.",
+    ),
+]
+
+
 def answer(
-    url: Annotated[
-        str,
-        typer.Argument(help="Link of the survey.", metavar="URL", show_default=False),
-    ],
-    level: Annotated[
-        str | None,
-        typer.Option(
-            "--level",
-            help="Level of protection for all questions, such as high. Default: the command asks "
-            "you. With --answers or --questions it does not ask; then give the level, "
-            "unless the survey has only one.",
-        ),
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option(
-            "--answers",
-            help="JSON file with one object, from question ids to answers; null means “prefer "
-            "not to say”. The command then asks nothing, and sends.",
-        ),
-    ] = None,
-    questions: Annotated[
-        bool,
-        typer.Option(
-            "--questions",
-            help="Show the questions and their ids, and send nothing. The cost of the survey is "
-            "spent from then on, because you have seen the questions.",
-        ),
-    ] = False,
-    send_in_clear: Annotated[
-        bool,
-        typer.Option(
-            "--send-in-clear",
-            help="Confirm that your answers are sent as they are, without a mask. The level none "
-            "needs this.",
-        ),
-    ] = False,
+    url: UrlArgument,
+    level: LevelOption = None,
+    answers: AnswersOption = None,
+    questions: QuestionsOption = False,
+    send_in_clear: SendInClearOption = False,
     identity: IdentityFile = None,
     home: Home = None,
     json: AsJson = False,
@@ -125,18 +133,21 @@ def answer(
         if not json:
             show_sent(part, receipt, given or {})
             return
-        result = {
-            "survey": survey,
-            "level": part.level,
-            "sent": {one.question.id: one.text for one in receipt.reports},
-            "drawn_before": receipt.drawn_before,
-            "bill": receipt.bill.to_json(),
-            "reward": receipt.reward,
-            "completion_code": receipt.completion_code,
-        }
-        if receipt.sealed_bytes is not None:
-            result["sealed_bytes"] = receipt.sealed_bytes
-        show(result, as_json=True, title="")
+        show(_sent(part, receipt), as_json=True, title="")
+
+
+def _sent(part: Participation, receipt: Receipt) -> dict[str, object]:
+    sealed = {} if receipt.sealed_bytes is None else {"sealed_bytes": receipt.sealed_bytes}
+    return {
+        "survey": part.survey,
+        "level": part.level,
+        "sent": {one.question.id: one.text for one in receipt.reports},
+        "drawn_before": receipt.drawn_before,
+        "bill": receipt.bill.to_json(),
+        "reward": receipt.reward,
+        "completion_code": receipt.completion_code,
+        **sealed,
+    }
 
 
 def withdraw(
@@ -163,23 +174,27 @@ def withdraw(
     _note("Your answers were taken back. What they cost stays spent.")
 
 
+MeUrlArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Address of the server, or link of a survey on it.",
+        metavar="URL",
+        show_default=False,
+    ),
+]
+OnServerOption = Annotated[
+    bool,
+    typer.Option(
+        "--on-server",
+        help="Show what the server's ledger says instead. It includes what you sent from "
+        "other devices with the same identity.",
+    ),
+]
+
+
 def me(
-    url: Annotated[
-        str,
-        typer.Argument(
-            help="Address of the server, or link of a survey on it.",
-            metavar="URL",
-            show_default=False,
-        ),
-    ],
-    on_server: Annotated[
-        bool,
-        typer.Option(
-            "--on-server",
-            help="Show what the server's ledger says instead. It includes what you sent from "
-            "other devices with the same identity.",
-        ),
-    ] = False,
+    url: MeUrlArgument,
+    on_server: OnServerOption = False,
     identity: IdentityFile = None,
     home: Home = None,
     json: AsJson = False,
@@ -230,37 +245,43 @@ def me(
         _say_halves(console, entries)
 
 
+EpsilonOption = Annotated[
+    float | None,
+    typer.Option(
+        "--epsilon",
+        help="Largest epsilon that all answers sent from this computer may cost together. "
+        "Default: no change.",
+    ),
+]
+DeltaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        help="Delta of this cap: the probability with which it may fail. Default: no change.",
+    ),
+]
+ClearOption = Annotated[
+    int | None,
+    typer.Option(
+        "--clear",
+        help="How many answers may be sent as they are, without a mask. Default: no change.",
+    ),
+]
+ConfirmOption = Annotated[
+    bool,
+    typer.Option(
+        "--confirm",
+        help="Allow a cap to rise. This weakens what was promised to you, also for answers "
+        "that you have sent.",
+    ),
+]
+
+
 def caps(
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon",
-            help="Largest epsilon that all answers sent from this computer may cost together. "
-            "Default: no change.",
-        ),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            "--delta",
-            help="Delta of this cap: the probability with which it may fail. Default: no change.",
-        ),
-    ] = None,
-    clear: Annotated[
-        int | None,
-        typer.Option(
-            "--clear",
-            help="How many answers may be sent as they are, without a mask. Default: no change.",
-        ),
-    ] = None,
-    confirm: Annotated[
-        bool,
-        typer.Option(
-            "--confirm",
-            help="Allow a cap to rise. This weakens what was promised to you, also for answers "
-            "that you have sent.",
-        ),
-    ] = False,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    clear: ClearOption = None,
+    confirm: ConfirmOption = False,
     home: Home = None,
     json: AsJson = False,
 ) -> None:

@@ -35,92 +35,106 @@ Out = Annotated[
 ]
 
 
+OptionsOption = Annotated[
+    str,
+    typer.Option(help="All labels that workers can give, separated by commas, such as yes,no."),
+]
+MechanismOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Mechanism that masks the answers on the workers' devices, before they are "
+        "added here. Default: the answers are not masked."
+    ),
+]
+LevelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table with the columns level and mechanism, in place of --mechanism: what "
+        "masks the answers of each level. Each batch then needs a column level."
+    ),
+]
+GoldOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of known truths of some of the tasks, with the columns task and truth. "
+        "These tasks are offered among the others, to judge the workers."
+    ),
+]
+GoldShareOption = Annotated[
+    float, typer.Option(help="Probability that an offered task is one of --gold, from 0 to 1.")
+]
+StopOption = Annotated[
+    str,
+    typer.Option(
+        help="When tasks need no further answer. total: all tasks stop when the collection "
+        "has --answers-per-task answers for each task on average. posterior: a task "
+        "stops when its label is at least as probable as --probability. gain: a task "
+        "stops when one more answer costs more than it is expected to be worth "
+        "(--worth, --price)."
+    ),
+]
+AnswersPerTaskOption = Annotated[
+    float,
+    typer.Option(help="For --stop total: number of all answers, divided by the number of tasks."),
+]
+ProbabilityOption = Annotated[
+    float,
+    typer.Option(
+        help="For --stop posterior: estimated probability that the label is right, from 0 to 1."
+    ),
+]
+WorthOption = Annotated[
+    float | None,
+    typer.Option(
+        help="For --stop gain: what one more correct label is worth, in the unit of --price."
+    ),
+]
+PriceOption = Annotated[
+    float | None,
+    typer.Option(help="For --stop gain: what one answer costs, in the unit of --worth."),
+]
+MostOption = Annotated[
+    int, typer.Option(help="Largest number of answers to one task, under every --stop.")
+]
+MostPerWorkerOption = Annotated[
+    int | None, typer.Option(help="Largest number of answers of one worker. Default: no limit.")
+]
+PublicAnswersOption = Annotated[
+    bool,
+    typer.Option(
+        "--public-answers",
+        help="State that the workers were promised no privacy. Without this option, the "
+        "commands next and ask refuse answers that are not masked, because workers "
+        "could learn other people's answers from the tasks that they are offered.",
+    ),
+]
+SeedOption = Annotated[
+    int,
+    typer.Option(
+        help="Seed of the random choices: among tasks of equal rank, and where the tasks of "
+        "--gold come."
+    ),
+]
+
+
 @collect.command()
 def begin(
     folder: Folder,
     tasks: Annotated[Path, typer.Option(help="Table with the column task: all tasks.")],
-    options: Annotated[
-        str,
-        typer.Option(help="All labels that workers can give, separated by commas, such as yes,no."),
-    ],
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            help="Mechanism that masks the answers on the workers' devices, before they are "
-            "added here. Default: the answers are not masked."
-        ),
-    ] = None,
-    levels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table with the columns level and mechanism, in place of --mechanism: what "
-            "masks the answers of each level. Each batch then needs a column level."
-        ),
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of known truths of some of the tasks, with the columns task and truth. "
-            "These tasks are offered among the others, to judge the workers."
-        ),
-    ] = None,
-    gold_share: Annotated[
-        float, typer.Option(help="Probability that an offered task is one of --gold, from 0 to 1.")
-    ] = 0.1,
-    stop: Annotated[
-        str,
-        typer.Option(
-            help="When tasks need no further answer. total: all tasks stop when the collection "
-            "has --answers-per-task answers for each task on average. posterior: a task "
-            "stops when its label is at least as probable as --probability. gain: a task "
-            "stops when one more answer costs more than it is expected to be worth "
-            "(--worth, --price)."
-        ),
-    ] = "total",
-    answers_per_task: Annotated[
-        float,
-        typer.Option(
-            help="For --stop total: number of all answers, divided by the number of tasks."
-        ),
-    ] = 3.5,
-    probability: Annotated[
-        float,
-        typer.Option(
-            help="For --stop posterior: estimated probability that the label is right, from 0 to 1."
-        ),
-    ] = 0.98,
-    worth: Annotated[
-        float | None,
-        typer.Option(
-            help="For --stop gain: what one more correct label is worth, in the unit of --price."
-        ),
-    ] = None,
-    price: Annotated[
-        float | None,
-        typer.Option(help="For --stop gain: what one answer costs, in the unit of --worth."),
-    ] = None,
-    most: Annotated[
-        int, typer.Option(help="Largest number of answers to one task, under every --stop.")
-    ] = 10,
-    most_per_worker: Annotated[
-        int | None, typer.Option(help="Largest number of answers of one worker. Default: no limit.")
-    ] = None,
-    public_answers: Annotated[
-        bool,
-        typer.Option(
-            "--public-answers",
-            help="State that the workers were promised no privacy. Without this option, the "
-            "commands next and ask refuse answers that are not masked, because workers "
-            "could learn other people's answers from the tasks that they are offered.",
-        ),
-    ] = False,
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of the random choices: among tasks of equal rank, and where the tasks of "
-            "--gold come."
-        ),
-    ] = 0,
+    options: OptionsOption,
+    mechanism: MechanismOption = None,
+    levels: LevelsOption = None,
+    gold: GoldOption = None,
+    gold_share: GoldShareOption = 0.1,
+    stop: StopOption = "total",
+    answers_per_task: AnswersPerTaskOption = 3.5,
+    probability: ProbabilityOption = 0.98,
+    worth: WorthOption = None,
+    price: PriceOption = None,
+    most: MostOption = 10,
+    most_per_worker: MostPerWorkerOption = None,
+    public_answers: PublicAnswersOption = False,
+    seed: SeedOption = 0,
     json: AsJson = False,
 ) -> None:
     """Begin a collection of labels in a new folder.
@@ -133,32 +147,18 @@ def begin(
     """
     from masquerade.answers import Truths
     from masquerade.errors import NotEmpty
-    from masquerade.mechanisms import parse_mechanism
     from masquerade.truth import Collection
 
     if folder.exists() and any(folder.iterdir()):
         raise NotEmpty(f"{folder} is not empty; name a new folder for the collection.")
-    if mechanism is not None and levels is not None:
-        raise ParameterError(
-            "--mechanism and --levels were both given. Give --mechanism if one mechanism "
-            "masks all answers, or --levels if there are several levels."
-        )
     known = None
     if gold is not None:
         table = Truths.read(gold).table
         known = dict(zip(table["task"].to_pylist(), table["truth"].to_pylist(), strict=True))
-    masks: Any = None
-    if levels is not None:
-        masks = read_levels(levels)
-        for mask in masks.values():
-            ask_back(mask.guarantee(answers=1))
-    elif mechanism is not None:
-        masks = parse_mechanism(mechanism)
-        ask_back(masks.guarantee(answers=1))
     collection = Collection(
         tasks=list(dict.fromkeys(read_column(tasks, "task"))),
         options=[name.strip() for name in options.split(",")],
-        mechanism=masks,
+        mechanism=_masks(mechanism, levels),
         gold=known,
         gold_share=gold_share,
         stop=_stop(stop, answers_per_task, probability, worth, price, most),
@@ -168,6 +168,27 @@ def begin(
     )
     collection.save(folder)
     show(_facts(folder, collection), as_json=json, title="Collection")
+
+
+def _masks(mechanism: str | None, levels: Path | None) -> Any:
+    """Return the mechanism, or the mechanism of each level; warn of those that hide nothing."""
+    from masquerade.mechanisms import parse_mechanism
+
+    if mechanism is not None and levels is not None:
+        raise ParameterError(
+            "--mechanism and --levels were both given. Give --mechanism if one mechanism "
+            "masks all answers, or --levels if there are several levels."
+        )
+    if levels is not None:
+        masks = read_levels(levels)
+        for mask in masks.values():
+            ask_back(mask.guarantee(answers=1))
+        return masks
+    if mechanism is None:
+        return None
+    mask = parse_mechanism(mechanism)
+    ask_back(mask.guarantee(answers=1))
+    return mask
 
 
 @collect.command()

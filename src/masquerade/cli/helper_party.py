@@ -52,48 +52,55 @@ Task = Annotated[
 ]
 
 
+HostOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Address to listen on. Default: the setting host, else 127.0.0.1 (this computer "
+        "alone)."
+    ),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Port to listen on. 0 takes any free port. Default: the setting port, else 8081.",
+    ),
+]
+OperatorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Who runs the helper, as participants read it, such as “The works council of "
+        "…”. The first start needs it; later starts use the stored name."
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Address at which leaders and participants reach the helper. Behind a proxy, "
+        "the https:// address of the proxy. Default: the stored address; at the first "
+        "start, the address on which it listens."
+    ),
+]
+ChangeIdentityOption = Annotated[
+    bool,
+    typer.Option(
+        "--change-identity",
+        help="Allow operator or address to change while surveys are approved. Then nobody "
+        "can answer these surveys any more.",
+    ),
+]
+
+
 @helper.callback()
 def run(
     context: typer.Context,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            help="Address to listen on. Default: the setting host, else 127.0.0.1 (this computer "
-            "alone)."
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            help="Port to listen on. 0 takes any free port. Default: the setting port, else 8081.",
-        ),
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     workers: WorkerCount = None,
-    operator: Annotated[
-        str | None,
-        typer.Option(
-            help="Who runs the helper, as participants read it, such as “The works council of "
-            "…”. The first start needs it; later starts use the stored name."
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="Address at which leaders and participants reach the helper. Behind a proxy, "
-            "the https:// address of the proxy. Default: the stored address; at the first "
-            "start, the address on which it listens."
-        ),
-    ] = None,
-    change_identity: Annotated[
-        bool,
-        typer.Option(
-            "--change-identity",
-            help="Allow operator or address to change while surveys are approved. Then nobody "
-            "can answer these surveys any more.",
-        ),
-    ] = False,
+    operator: OperatorOption = None,
+    address: AddressOption = None,
+    change_identity: ChangeIdentityOption = False,
     data_dir: HelperDataDir = None,
     config: Config = None,
 ) -> None:
@@ -122,12 +129,14 @@ def run(
         # when a command runs, for its page of help needs no server.
         context.obj = lambda: replace(chosen(), helper_operator="", public_url=None)
         return
-    from masquerade.aggregate.signature import fingerprint_groups
+    _run(chosen(), change_identity=change_identity)
+
+
+def _run(settings: Settings, *, change_identity: bool) -> None:
     from masquerade.server.operations.run import address as address_of
     from masquerade.server.operations.run import listen
     from masquerade.server.operations.run import serve as run_app
 
-    settings = chosen()
     bound = listen(settings.host, settings.port)
     settings.make_folder()
     settings = settings.with_server_key()
@@ -146,19 +155,7 @@ def run(
     settings = replace(settings, helper_operator=now.operator, public_url=now.address)
 
     def say() -> None:
-        lines = [
-            f"Masquerade's helper is serving as “{settings.helper_operator}” at "
-            f"{settings.public_url}",
-            f"Fingerprint of its key: {fingerprint_groups(fingerprint)}",
-            f"Your page (open once): {address_of(bound)}{link}",
-        ]
-        if before is not None and before != now:
-            lines.append(f"Until now it was “{before.operator}” at {before.address}.")
-        if now.address.startswith("http:") and now.address != address_of(bound):
-            lines.append(
-                f"Leaders know it at {now.address}, and it listens at {address_of(bound)}: give "
-                "the port of before, or --address."
-            )
+        lines = _greeting(now, before, fingerprint, listening=address_of(bound), link=link)
         if token is not None:
             lines.append(f"Token for the leader, shown this once: {token}")
         _say("\n".join(lines))
@@ -172,6 +169,31 @@ def run(
 
         Workers(settings, bound).run(ready=say)
     _say("Ended.")
+
+
+def _greeting(
+    now: HelperIdentity,
+    before: HelperIdentity | None,
+    fingerprint: str,
+    *,
+    listening: str,
+    link: str,
+) -> list[str]:
+    from masquerade.aggregate.signature import fingerprint_groups
+
+    lines = [
+        f"Masquerade's helper is serving as “{now.operator}” at {now.address}",
+        f"Fingerprint of its key: {fingerprint_groups(fingerprint)}",
+        f"Your page (open once): {listening}{link}",
+    ]
+    if before is not None and before != now:
+        lines.append(f"Until now it was “{before.operator}” at {before.address}.")
+    if now.address.startswith("http:") and now.address != listening:
+        lines.append(
+            f"Leaders know it at {now.address}, and it listens at {listening}: give "
+            "the port of before, or --address."
+        )
+    return lines
 
 
 @helper.command()

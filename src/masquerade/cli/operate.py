@@ -70,24 +70,28 @@ def backup(
     show(result, as_json=as_json, title="Backup")
 
 
+ServerKeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with the key of the server that made the backup. It checks the backup, "
+        "and is copied to the place of this server's key. Default: the key that is "
+        "already there."
+    ),
+]
+UnauthenticatedOption = Annotated[
+    bool,
+    typer.Option(
+        "--unauthenticated",
+        help="Restore without a check of who made the file. Anybody who had the file may "
+        "have changed reports, surveys, accounts and balances.",
+    ),
+]
+
+
 def restore(
     file: Annotated[str, typer.Argument(help="File with a backup. The name - is standard input.")],
-    server_key_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the key of the server that made the backup. It checks the backup, "
-            "and is copied to the place of this server's key. Default: the key that is "
-            "already there."
-        ),
-    ] = None,
-    unauthenticated: Annotated[
-        bool,
-        typer.Option(
-            "--unauthenticated",
-            help="Restore without a check of who made the file. Anybody who had the file may "
-            "have changed reports, surveys, accounts and balances.",
-        ),
-    ] = False,
+    server_key_file: ServerKeyFileOption = None,
+    unauthenticated: UnauthenticatedOption = False,
     data_dir: DataDir = None,
     config: Config = None,
     as_json: AsJson = False,

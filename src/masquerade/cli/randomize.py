@@ -22,57 +22,65 @@ if TYPE_CHECKING:
     from masquerade.mechanisms import Presence
 
 
+MechanismOption = Annotated[
+    str,
+    typer.Option(
+        help="Mechanism that masks the claims, in its text form, for example "
+        "two-layer:options=2,low=0,high=0.5379."
+    ),
+]
+OutOption = Annotated[
+    Path,
+    typer.Option(
+        help="File for the reports (CSV, CSV.gz, Parquet or .xlsx). The name - prints them "
+        "as CSV on standard output."
+    ),
+]
+OptionsOption = Annotated[
+    Names | None,
+    typer.Option(
+        "--options",
+        parser=Names.parse,
+        metavar="TEXT",
+        help="All labels that workers can give, separated by commas, such as yes,no. Needed if "
+        "the mechanism masks labels.",
+    ),
+]
+PresenceChoice = Annotated[
+    str | None,
+    choice(
+        *("assigned", "hidden"),
+        help="For mechanisms that mask “no answer” (null=true), and needed for these. "
+        "assigned: the rows of CLAIMS are the tasks that each worker was shown. hidden: "
+        "every worker reports on every task, so that nobody sees which tasks a worker "
+        "answered.",
+    ),
+]
+TasksOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table with the column task: all tasks that were asked, not only those that "
+        "were answered. --presence hidden needs it, because a list taken from the "
+        "answers would show which tasks were answered."
+    ),
+]
+WorkersOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table with the column worker: everybody who was asked, also those who answered "
+        "nothing. --presence hidden needs it."
+    ),
+]
+
+
 def randomize(
     claims: ClaimsFile,
-    mechanism: Annotated[
-        str,
-        typer.Option(
-            help="Mechanism that masks the claims, in its text form, for example "
-            "two-layer:options=2,low=0,high=0.5379."
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="File for the reports (CSV, CSV.gz, Parquet or .xlsx). The name - prints them "
-            "as CSV on standard output."
-        ),
-    ],
-    options: Annotated[
-        Names | None,
-        typer.Option(
-            "--options",
-            parser=Names.parse,
-            metavar="TEXT",
-            help="All labels that workers can give, separated by commas, such as yes,no. Needed if "
-            "the mechanism masks labels.",
-        ),
-    ] = None,
-    presence: Annotated[
-        str | None,
-        choice(
-            *("assigned", "hidden"),
-            help="For mechanisms that mask “no answer” (null=true), and needed for these. "
-            "assigned: the rows of CLAIMS are the tasks that each worker was shown. hidden: "
-            "every worker reports on every task, so that nobody sees which tasks a worker "
-            "answered.",
-        ),
-    ] = None,
-    tasks: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table with the column task: all tasks that were asked, not only those that "
-            "were answered. --presence hidden needs it, because a list taken from the "
-            "answers would show which tasks were answered."
-        ),
-    ] = None,
-    workers: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table with the column worker: everybody who was asked, also those who answered "
-            "nothing. --presence hidden needs it."
-        ),
-    ] = None,
+    mechanism: MechanismOption,
+    out: OutOption,
+    options: OptionsOption = None,
+    presence: PresenceChoice = None,
+    tasks: TasksOption = None,
+    workers: WorkersOption = None,
     duplicates: DuplicatesChoice = "error",
     json: AsJson = False,
 ) -> None:

@@ -14,119 +14,135 @@ from masquerade.cli.terminal import ask_back, show
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from masquerade.release import Aim, Domain
+    from masquerade.release import Aim, Domain, ReleaseParameters
     from masquerade.release.grouped_claims import Duplicates, Missing
+    from masquerade.release.published import Release
+
+
+OutOption = Annotated[
+    Path,
+    typer.Option(
+        help="File for the synthetic claims (CSV, CSV.gz, Parquet or .xlsx). Beside it stand "
+        "the summary of each object (.summary.csv), the shares of its answers (.shares.csv) "
+        "and a codebook (.codebook.json). Standard output (-) is refused."
+    ),
+]
+EpsilonOption = Annotated[
+    str,
+    typer.Option(
+        help="Privacy loss of the whole release, above 0 and at most 1024. A smaller epsilon "
+        "protects more."
+    ),
+]
+DomainOption = Annotated[
+    tuple[str, str],
+    typer.Option(
+        metavar="LOW HIGH",
+        help="Public range of the values of all objects, such as 0 10. Never take it from "
+        "the claims. Claims outside are moved to the nearer end.",
+    ),
+]
+StepOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Public distance between two values that can be answered, such as 1 for whole "
+        "numbers. Rows are then such values alone. Default: every number can be answered."
+    ),
+]
+DomainsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table with the columns task, low and high: objects that have a public range of "
+        "their own. --domain holds for all others."
+    ),
+]
+AimChoice = Annotated[
+    str,
+    choice(
+        "claims",
+        "means",
+        flag="--for",
+        help="What the release is for. claims: the whole distribution of each object. means: "
+        "means and rankings, as good as a direct noisy mean; shapes are then borrowed from "
+        "all objects.",
+    ),
+]
+PerUserOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Protect a user with all claims: the claims of one user are used for at most this "
+        "many objects, chosen at random. Default: what a user said of one object is "
+        "protected.",
+    ),
+]
+ListedOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE[:N]",
+        help="Table with the column task: a public list of objects, not derived from the "
+        "claims. It hides who made a claim about which object. N is the number of claims "
+        "that you expect about each; in place of it, the table can have a column expected.",
+    ),
+]
+AttributeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=A,B",
+        help="Release the values together with another column of the claims. Name its "
+        "categories here, such as shift=day,night; do not derive them from the claims. Can be "
+        "given several times.",
+    ),
+]
+DuplicatesChoice = Annotated[
+    str,
+    choice(
+        *("error", "first", "last", "mean"),
+        help="What to do if a user made several claims about an object: error stops the "
+        "command, first or last keeps that one, mean takes their mean.",
+    ),
+]
+MissingChoice = Annotated[
+    str,
+    choice(
+        "error",
+        "drop",
+        help="What to do with claims without a number: error stops the command, drop leaves "
+        "them out.",
+    ),
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for an HTML page about the release: the guarantee, what it is good for, and "
+        "the summaries. Default: not written."
+    ),
+]
+CompareOption = Annotated[
+    bool,
+    typer.Option(
+        "--compare",
+        help="Also compute errors against the claims. The guarantee does not cover these; they "
+        "are for the holder of the claims alone.",
+    ),
+]
 
 
 def release(
     claims: ClaimsFile,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="File for the synthetic claims (CSV, CSV.gz, Parquet or .xlsx). Beside it stand "
-            "the summary of each object (.summary.csv), the shares of its answers (.shares.csv) "
-            "and a codebook (.codebook.json). Standard output (-) is refused."
-        ),
-    ],
-    epsilon: Annotated[
-        str,
-        typer.Option(
-            help="Privacy loss of the whole release, above 0 and at most 1024. A smaller epsilon "
-            "protects more."
-        ),
-    ],
-    domain: Annotated[
-        tuple[str, str],
-        typer.Option(
-            metavar="LOW HIGH",
-            help="Public range of the values of all objects, such as 0 10. Never take it from "
-            "the claims. Claims outside are moved to the nearer end.",
-        ),
-    ],
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="Public distance between two values that can be answered, such as 1 for whole "
-            "numbers. Rows are then such values alone. Default: every number can be answered."
-        ),
-    ] = None,
-    domains: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table with the columns task, low and high: objects that have a public range of "
-            "their own. --domain holds for all others."
-        ),
-    ] = None,
-    aim: Annotated[
-        str,
-        choice(
-            "claims",
-            "means",
-            flag="--for",
-            help="What the release is for. claims: the whole distribution of each object. means: "
-            "means and rankings, as good as a direct noisy mean; shapes are then borrowed from "
-            "all objects.",
-        ),
-    ] = "claims",
-    per_user: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Protect a user with all claims: the claims of one user are used for at most this "
-            "many objects, chosen at random. Default: what a user said of one object is "
-            "protected.",
-        ),
-    ] = None,
-    listed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE[:N]",
-            help="Table with the column task: a public list of objects, not derived from the "
-            "claims. It hides who made a claim about which object. N is the number of claims "
-            "that you expect about each; in place of it, the table can have a column expected.",
-        ),
-    ] = None,
-    attribute: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=A,B",
-            help="Release the values together with another column of the claims. Name its "
-            "categories here, such as shift=day,night; do not derive them from the claims. Can be "
-            "given several times.",
-        ),
-    ] = None,
-    duplicates: Annotated[
-        str,
-        choice(
-            *("error", "first", "last", "mean"),
-            help="What to do if a user made several claims about an object: error stops the "
-            "command, first or last keeps that one, mean takes their mean.",
-        ),
-    ] = "error",
-    missing: Annotated[
-        str,
-        choice(
-            "error",
-            "drop",
-            help="What to do with claims without a number: error stops the command, drop leaves "
-            "them out.",
-        ),
-    ] = "error",
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for an HTML page about the release: the guarantee, what it is good for, and "
-            "the summaries. Default: not written."
-        ),
-    ] = None,
-    compare: Annotated[
-        bool,
-        typer.Option(
-            "--compare",
-            help="Also compute errors against the claims. The guarantee does not cover these; they "
-            "are for the holder of the claims alone.",
-        ),
-    ] = False,
+    out: OutOption,
+    epsilon: EpsilonOption,
+    domain: DomainOption,
+    step: StepOption = None,
+    domains: DomainsOption = None,
+    aim: AimChoice = "claims",
+    per_user: PerUserOption = None,
+    listed: ListedOption = None,
+    attribute: AttributeOption = None,
+    duplicates: DuplicatesChoice = "error",
+    missing: MissingChoice = "error",
+    report: ReportOption = None,
+    compare: CompareOption = False,
     json: AsJson = False,
 ) -> None:
     """Publish counts, means and quantiles of each object, and synthetic claims that agree.
@@ -137,18 +153,12 @@ def release(
 
     Example: masquerade release numbers.csv --epsilon 1 --domain 0 10 --out synthetic.csv
     """
-    from masquerade.answers.frames import STANDARD, read_table
-    from masquerade.errors import ParameterError
-    from masquerade.release import ReleaseParameters, guarantee_json, guarantee_sentence
+    from masquerade.answers.frames import read_table
+    from masquerade.release import ReleaseParameters
     from masquerade.release import release as measure
 
-    if out == STANDARD:
-        raise ParameterError(
-            "--out is standard output (-), and the files beside it have no place there. Name a "
-            "file in --out."
-        )
-    started = time.perf_counter()
-    table = read_table(claims)
+    _require_file(out)
+    started, table = time.perf_counter(), read_table(claims)
     names, expected = _listed(listed, table)
     parameters = ReleaseParameters(
         epsilon=epsilon,
@@ -167,28 +177,49 @@ def release(
     )
     ask_back(published.guarantee)
     files = published.write(out)
-    result: dict[str, object] = {
-        "objects": published.summary.num_rows // parameters.cells,
-        "released": published.rows.num_rows,
-        "for": parameters.aim,
-        "guarantee": guarantee_json(published.guarantee),
-        "for_the_collector": dict(published.collector),
-        "files": [str(path) for path in files],
-        "out": str(out),
-    }
+    result = _facts(published, parameters, as_json=json)
+    result["files"], result["out"] = [str(path) for path in files], str(out)
     errors = None
     if compare:
         errors = _errors(published, table, missing, duplicates)
         result["errors"] = errors.to_dict()
     if report is not None:
-        from masquerade.release import report_page
-
-        report.write_text(report_page(published, errors=errors), encoding="utf-8")
+        _write_page(report, published, errors)
         result["report"] = str(report)
     result["seconds"] = round(time.perf_counter() - started, 3)
-    if not json:
-        result["guarantee"] = guarantee_sentence(published.guarantee)
     show(result, as_json=json, title="Release")
+
+
+def _write_page(report: Path, published: Release, errors: Any) -> None:
+    from masquerade.release import report_page
+
+    report.write_text(report_page(published, errors=errors), encoding="utf-8")
+
+
+def _require_file(out: Path | str) -> None:
+    from masquerade.answers.frames import STANDARD
+    from masquerade.errors import ParameterError
+
+    if out == STANDARD:
+        raise ParameterError(
+            "--out is standard output (-), and the files beside it have no place there. Name a "
+            "file in --out."
+        )
+
+
+def _facts(
+    published: Release, parameters: ReleaseParameters, *, as_json: bool
+) -> dict[str, object]:
+    from masquerade.release import guarantee_json, guarantee_sentence
+
+    in_form = guarantee_json if as_json else guarantee_sentence
+    return {
+        "objects": published.summary.num_rows // parameters.cells,
+        "released": published.rows.num_rows,
+        "for": parameters.aim,
+        "guarantee": in_form(published.guarantee),
+        "for_the_collector": dict(published.collector),
+    }
 
 
 def _errors(published: Any, table: pa.Table, missing: str, duplicates: str) -> Any:

@@ -26,62 +26,72 @@ if TYPE_CHECKING:
 _MEAN = "mean"
 
 
+ReportsArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="File of reports that a survey server exported: .parquet, .csv or .jsonl.",
+        metavar="REPORTS",
+        show_default=False,
+    ),
+]
+CodebookOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with the codebook (JSON) that the server exported beside a .csv or .jsonl "
+        "file. A .parquet file contains its codebook."
+    ),
+]
+EstimatorChoice = Annotated[
+    str | None,
+    choice(
+        *("eb", "respondent", "ivw"),
+        help="How far people at one level may differ from everybody: eb, by 15 points of "
+        "100; respondent, by any; ivw, not at all. Default: what the survey fixed before it "
+        "was opened.",
+    ),
+]
+PoolOption = Annotated[
+    str | None,
+    typer.Option(
+        help="How many people were asked at each level, whether they answered or not, such "
+        "as high=300,low=200. Default: as the codebook says."
+    ),
+]
+ByOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Id of a question. Compares the groups of people who answer it in different "
+        "ways, for every other question.",
+        metavar="QUESTION",
+    ),
+]
+AgainstOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of reports of another survey or wave with the same questions (.parquet). "
+        "Gives the differences, this survey minus the other.",
+        metavar="OTHER",
+    ),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(help="File for the result (JSON). The name - prints it on standard output."),
+]
+TableOption = Annotated[
+    Path | None,
+    typer.Option(help="File for the numbers of the result (CSV). Default: not written."),
+]
+
+
 def results(
-    reports: Annotated[
-        Path,
-        typer.Argument(
-            help="File of reports that a survey server exported: .parquet, .csv or .jsonl.",
-            metavar="REPORTS",
-            show_default=False,
-        ),
-    ],
-    codebook: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the codebook (JSON) that the server exported beside a .csv or .jsonl "
-            "file. A .parquet file contains its codebook."
-        ),
-    ] = None,
-    estimator: Annotated[
-        str | None,
-        choice(
-            *("eb", "respondent", "ivw"),
-            help="How far people at one level may differ from everybody: eb, by 15 points of "
-            "100; respondent, by any; ivw, not at all. Default: what the survey fixed before it "
-            "was opened.",
-        ),
-    ] = None,
-    pool: Annotated[
-        str | None,
-        typer.Option(
-            help="How many people were asked at each level, whether they answered or not, such "
-            "as high=300,low=200. Default: as the codebook says."
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Id of a question. Compares the groups of people who answer it in different "
-            "ways, for every other question.",
-            metavar="QUESTION",
-        ),
-    ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of reports of another survey or wave with the same questions (.parquet). "
-            "Gives the differences, this survey minus the other.",
-            metavar="OTHER",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the result (JSON). The name - prints it on standard output."),
-    ] = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(help="File for the numbers of the result (CSV). Default: not written."),
-    ] = None,
+    reports: ReportsArgument,
+    codebook: CodebookOption = None,
+    estimator: EstimatorChoice = None,
+    pool: PoolOption = None,
+    by: ByOption = None,
+    against: AgainstOption = None,
+    out: OutOption = None,
+    table: TableOption = None,
     json: AsJson = False,
 ) -> None:
     """Compute the result of a survey from its exported reports, as its server does.

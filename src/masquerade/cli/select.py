@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,64 +37,73 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is no number{hint}.") from None
 
 
+BudgetOption = Annotated[
+    float,
+    typer.Option(
+        help="Most that may be paid to all chosen people together, in the unit of the column "
+        "cost. Above 0."
+    ),
+]
+PolicyChoice = Annotated[
+    str,
+    choice(
+        *("precision", "random", "stratified-random"),
+        help="How people are chosen. precision: by how precise a person's report is for its "
+        "price. random and stratified-random: by chance.",
+    ),
+]
+AlphaOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="What to save. 0: spend the least money. 1: spread the loss of privacy most "
+        "evenly. A number in between weighs the two.",
+    ),
+]
+OptionsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Number of options, if the survey asks for a choice. It decides how much noise "
+        "a level means. Default: the survey asks for a number or a rating.",
+    ),
+]
+TargetOption = Annotated[
+    float | None,
+    typer.Option(
+        help="With --policy precision: stop as soon as the predicted standard error is this "
+        "small. It is a share of the width of the question's range, such as 0.05. "
+        "Default: stop when the budget is spent."
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Seed of the policies random and stratified-random, to repeat a selection. "
+        "Default: another selection each time.",
+    ),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for the chosen people, with the column person, in the order of choice "
+        "(CSV, CSV.gz, Parquet or .xlsx). The name - prints it as CSV on standard "
+        "output."
+    ),
+]
+
+
 def select(
     pool: PoolFile,
-    budget: Annotated[
-        float,
-        typer.Option(
-            help="Most that may be paid to all chosen people together, in the unit of the column "
-            "cost. Above 0."
-        ),
-    ],
-    policy: Annotated[
-        str,
-        choice(
-            *("precision", "random", "stratified-random"),
-            help="How people are chosen. precision: by how precise a person's report is for its "
-            "price. random and stratified-random: by chance.",
-        ),
-    ] = "precision",
-    alpha: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="What to save. 0: spend the least money. 1: spread the loss of privacy most "
-            "evenly. A number in between weighs the two.",
-        ),
-    ] = 0.0,
-    options: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Number of options, if the survey asks for a choice. It decides how much noise "
-            "a level means. Default: the survey asks for a number or a rating.",
-        ),
-    ] = None,
-    target: Annotated[
-        float | None,
-        typer.Option(
-            help="With --policy precision: stop as soon as the predicted standard error is this "
-            "small. It is a share of the width of the question's range, such as 0.05. "
-            "Default: stop when the budget is spent."
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Seed of the policies random and stratified-random, to repeat a selection. "
-            "Default: another selection each time.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the chosen people, with the column person, in the order of choice "
-            "(CSV, CSV.gz, Parquet or .xlsx). The name - prints it as CSV on standard "
-            "output."
-        ),
-    ] = None,
+    budget: BudgetOption,
+    policy: PolicyChoice = "precision",
+    alpha: AlphaOption = 0.0,
+    options: OptionsOption = None,
+    target: TargetOption = None,
+    seed: SeedOption = None,
+    out: OutOption = None,
     json: AsJson = False,
 ) -> None:
     """Choose the people to invite to a survey, within a budget and fairly.
@@ -136,88 +146,99 @@ def select(
         raise typer.Exit(1)
 
 
+SpecArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A mechanism in its text form, such as randomized-response:options=2,epsilon=1. "
+        "Or a survey between two parties, such as "
+        "two-parties:questions=10,options=5,rho=0.5; in place of rho, epsilon=1 is the "
+        "loss of a whole response at delta 1e-6. Or a leaderboard, such as "
+        "battle-scores:items=60,epsilon=1,votes_each=20,ties=0.3 (no epsilon: no privacy): "
+        "the margin is that of a difference of two strengths, in log-odds.",
+        metavar="SPEC",
+        show_default=False,
+    ),
+]
+MarginOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="FLOAT",
+        help="Ask how many people are needed for an interval of plus or minus this margin. "
+        "Of a share, 0.05 is five percentage points; of a number or a rating, it is in "
+        "units of the scale.",
+    ),
+]
+PeopleOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Ask how wide the interval is with this many people: the answer is half its width.",
+    ),
+]
+CompareOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="FLOAT",
+        help="Ask how many people are needed in each of two groups to show that the groups "
+        "differ by this much, in the unit of --margin.",
+    ),
+]
+PowerOption = Annotated[
+    float,
+    typer.Option(
+        help="With --compare: probability that the difference is found, above 0 and below 1."
+    ),
+]
+ConfidenceOption = Annotated[
+    float,
+    typer.Option(
+        help="Probability that the interval contains the true value, above 0 and below 1."
+    ),
+]
+ShareOption = Annotated[
+    float,
+    typer.Option(
+        help="For shares: the share that you expect, above 0 and below 1. With 0.5 the "
+        "interval is usually the widest."
+    ),
+]
+SpreadOption = Annotated[
+    float | None,
+    typer.Option(
+        help="For numbers and ratings: standard deviation of the answers, in units of the "
+        "scale. Default: a quarter of the range."
+    ),
+]
+PopulationOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Number of all people whom the result is about, if it is about these alone, "
+        "such as a company. Fewer answers are then enough. Default: a large population.",
+    ),
+]
+ResponseRateOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the invited people who answer, above 0 and at most 1. The output then "
+        "also says how many people to invite."
+    ),
+]
+
+
 def plan(
-    spec: Annotated[
-        str,
-        typer.Argument(
-            help="A mechanism in its text form, such as randomized-response:options=2,epsilon=1. "
-            "Or a survey between two parties, such as "
-            "two-parties:questions=10,options=5,rho=0.5; in place of rho, epsilon=1 is the "
-            "loss of a whole response at delta 1e-6. Or a leaderboard, such as "
-            "battle-scores:items=60,epsilon=1,votes_each=20,ties=0.3 (no epsilon: no privacy): "
-            "the margin is that of a difference of two strengths, in log-odds.",
-            metavar="SPEC",
-            show_default=False,
-        ),
-    ],
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            parser=_number,
-            metavar="FLOAT",
-            help="Ask how many people are needed for an interval of plus or minus this margin. "
-            "Of a share, 0.05 is five percentage points; of a number or a rating, it is in "
-            "units of the scale.",
-        ),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Ask how wide the interval is with this many people: the answer is half its "
-            "width.",
-        ),
-    ] = None,
-    compare: Annotated[
-        float | None,
-        typer.Option(
-            parser=_number,
-            metavar="FLOAT",
-            help="Ask how many people are needed in each of two groups to show that the groups "
-            "differ by this much, in the unit of --margin.",
-        ),
-    ] = None,
-    power: Annotated[
-        float,
-        typer.Option(
-            help="With --compare: probability that the difference is found, above 0 and below 1."
-        ),
-    ] = 0.8,
-    confidence: Annotated[
-        float,
-        typer.Option(
-            help="Probability that the interval contains the true value, above 0 and below 1."
-        ),
-    ] = 0.95,
-    share: Annotated[
-        float,
-        typer.Option(
-            help="For shares: the share that you expect, above 0 and below 1. With 0.5 the "
-            "interval is usually the widest."
-        ),
-    ] = 0.5,
-    spread: Annotated[
-        float | None,
-        typer.Option(
-            help="For numbers and ratings: standard deviation of the answers, in units of the "
-            "scale. Default: a quarter of the range."
-        ),
-    ] = None,
-    population: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of all people whom the result is about, if it is about these alone, "
-            "such as a company. Fewer answers are then enough. Default: a large population.",
-        ),
-    ] = None,
-    response_rate: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of the invited people who answer, above 0 and at most 1. The output then "
-            "also says how many people to invite."
-        ),
-    ] = None,
+    spec: SpecArgument,
+    margin: MarginOption = None,
+    people: PeopleOption = None,
+    compare: CompareOption = None,
+    power: PowerOption = 0.8,
+    confidence: ConfidenceOption = 0.95,
+    share: ShareOption = 0.5,
+    spread: SpreadOption = None,
+    population: PopulationOption = None,
+    response_rate: ResponseRateOption = None,
     json: AsJson = False,
 ) -> None:
     """Say how many participants a result needs, or how precise it is with a given number of them.
@@ -227,47 +248,28 @@ def plan(
 
     Example: masquerade plan randomized-response:options=2,epsilon=1 --margin 0.05
     """
-    import math
-
-    from masquerade.selection import TwoPartySums, parse_plan, participants_needed, precision_of
+    from masquerade.selection import parse_plan, participants_needed, precision_of
     from masquerade.selection.planning import plan_remarks
 
-    if [margin, people, compare].count(None) != 2:
-        raise typer.BadParameter(
-            "Expected exactly one of --margin (how many people are needed for this "
-            "margin?), --people (what is the margin with this many people?) and --compare "
-            "(how many people in each of two groups?)."
-        )
-    if response_rate is not None and not 0 < response_rate <= 1:
-        raise typer.BadParameter(
-            f"--response-rate is {response_rate:g}, expected above 0 and at most 1."
-        )
+    _require_one(margin, people, compare, population)
+    _require_rate(response_rate)
     if spec.strip().partition(":")[0] == "battle-scores":
         _plan_leaderboard(spec, margin, people, confidence, json)
         return
     planned = parse_plan(spec)
-    guarantee = planned.guarantee()
-    ask_back(guarantee)
+    ask_back(planned.guarantee())
     precision = precision_of(planned, share=share, spread=spread)
-    of_group = {}
+    of_group, participants = {}, people or 0
     if compare is not None:
-        if population is not None:
-            raise typer.BadParameter("--compare assumes large populations; leave out --population.")
         participants = precision.participants_of_each_group(
             compare, confidence=confidence, power=power
         )
         of_group = {"compare": compare, "power": power, "participants_each_group": participants}
     elif margin is not None:
+        asked = {"confidence": confidence, "share": share}
         participants = participants_needed(
-            planned,
-            margin=margin,
-            confidence=confidence,
-            share=share,
-            spread=spread,
-            population=population,
+            planned, margin=margin, spread=spread, population=population, **asked
         )
-    else:
-        participants = people or 0
     half, noise, sampling = precision.margins(
         participants, confidence=confidence, population=population
     )
@@ -279,17 +281,46 @@ def plan(
         "margin_noise": noise,
         "margin_sampling": sampling,
         "confidence": confidence,
+        **_protection(planned),
+        "remarks": plan_remarks(participants),
+    }
+    if response_rate is not None:
+        result["invite"] = math.ceil(in_all_groups / response_rate)
+    show(result, as_json=json, title="Plan")
+
+
+def _protection(planned: Any) -> dict[str, object]:
+    from masquerade.selection import TwoPartySums
+
+    guarantee = planned.guarantee()
+    rho = {"rho": float(planned.rho)} if isinstance(planned, TwoPartySums) else {}
+    return {
         "mechanism": str(planned),
         "trust": guarantee.trust,
         "epsilon_event": guarantee.epsilon_event.to_json(),
         "delta": float(guarantee.delta),
-        "remarks": plan_remarks(participants),
+        **rho,
     }
-    if isinstance(planned, TwoPartySums):
-        result["rho"] = float(planned.rho)
-    if response_rate is not None:
-        result["invite"] = math.ceil(in_all_groups / response_rate)
-    show(result, as_json=json, title="Plan")
+
+
+def _require_rate(response_rate: float | None) -> None:
+    if response_rate is not None and not 0 < response_rate <= 1:
+        raise typer.BadParameter(
+            f"--response-rate is {response_rate:g}, expected above 0 and at most 1."
+        )
+
+
+def _require_one(
+    margin: float | None, people: int | None, compare: float | None, population: int | None
+) -> None:
+    if [margin, people, compare].count(None) != 2:
+        raise typer.BadParameter(
+            "Expected exactly one of --margin (how many people are needed for this "
+            "margin?), --people (what is the margin with this many people?) and --compare "
+            "(how many people in each of two groups?)."
+        )
+    if compare is not None and population is not None:
+        raise typer.BadParameter("--compare assumes large populations; leave out --population.")
 
 
 def _plan_leaderboard(

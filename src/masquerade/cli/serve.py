@@ -64,22 +64,26 @@ def demo(
     _say("Ended.")
 
 
+HostOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Address to listen on. With 0.0.0.0, other devices in the network can reach the "
+        "server. Default: the setting host, else 127.0.0.1 (this computer alone)."
+    ),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Port to listen on. 0 takes any free port. Default: the setting port, else 8080.",
+    ),
+]
+
+
 def serve(
-    host: Annotated[
-        str | None,
-        typer.Option(
-            help="Address to listen on. With 0.0.0.0, other devices in the network can reach the "
-            "server. Default: the setting host, else 127.0.0.1 (this computer alone)."
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            help="Port to listen on. 0 takes any free port. Default: the setting port, else 8080.",
-        ),
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     workers: WorkerCount = None,
     no_browser: NoBrowser = False,
     data_dir: DataDir = None,

@@ -83,50 +83,56 @@ def crowd(
     show(result, as_json=json, title="Made-up crowd")
 
 
+OutOption = Annotated[
+    Path,
+    typer.Option(
+        help="File for the choices (CSV, CSV.gz, Parquet or .xlsx). It has a column voter "
+        "and one column for each feature: the chosen alternative's value minus the "
+        "rejected one's."
+    ),
+]
+TestOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for ten further choices of each voter, to test on. Default: not written."
+    ),
+]
+TruthOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for the mean of the voters' true weights, with the columns feature and "
+        "weight. Default: not written."
+    ),
+]
+FeaturesOption = Annotated[
+    int, typer.Option(min=1, help="How many features describe an alternative.")
+]
+KindChoice = Annotated[
+    str,
+    choice(
+        *("normal", "correlated", "scaled", "binary", "count"),
+        help="How the features are distributed. normal: independent standard normal. "
+        "correlated: normal, with correlation 0.85 between neighbours. scaled: normal, "
+        "times scales from 0.1 to 3. binary: 0 or 1, each in half of the cases. count: "
+        "Poisson with mean 0.5.",
+    ),
+]
+SeedOption = Annotated[
+    int,
+    typer.Option(min=0, help="Seed of the random numbers. The same seed gives the same voters."),
+]
+
+
 @simulate.command()
 def comparisons(
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="File for the choices (CSV, CSV.gz, Parquet or .xlsx). It has a column voter "
-            "and one column for each feature: the chosen alternative's value minus the "
-            "rejected one's."
-        ),
-    ],
-    test_out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for ten further choices of each voter, to test on. Default: not written."
-        ),
-    ] = None,
-    truth_out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the mean of the voters' true weights, with the columns feature and "
-            "weight. Default: not written."
-        ),
-    ] = None,
+    out: OutOption,
+    test_out: TestOutOption = None,
+    truth_out: TruthOutOption = None,
     voters: Annotated[int, typer.Option(min=1, help="How many voters.")] = 100,
     records: Annotated[int, typer.Option(min=1, help="How many choices each voter makes.")] = 50,
-    features: Annotated[
-        int, typer.Option(min=1, help="How many features describe an alternative.")
-    ] = 10,
-    kind: Annotated[
-        str,
-        choice(
-            *("normal", "correlated", "scaled", "binary", "count"),
-            help="How the features are distributed. normal: independent standard normal. "
-            "correlated: normal, with correlation 0.85 between neighbours. scaled: normal, "
-            "times scales from 0.1 to 3. binary: 0 or 1, each in half of the cases. count: "
-            "Poisson with mean 0.5.",
-        ),
-    ] = "normal",
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Seed of the random numbers. The same seed gives the same voters."
-        ),
-    ] = 0,
+    features: FeaturesOption = 10,
+    kind: KindChoice = "normal",
+    seed: SeedOption = 0,
     json: AsJson = False,
 ) -> None:
     """Make up voters with known weights and their choices between two alternatives at a time.

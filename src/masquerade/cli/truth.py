@@ -84,42 +84,48 @@ def _files(values: dict[str, Any]) -> InferenceOptions:
     return InferenceOptions(**values)
 
 
+ClaimsArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="Table of claims, with the columns task, worker and label (or answer, or "
+        "value). A CSV, CSV.gz, Parquet or .xlsx file, or a folder of Parquet files "
+        "(see --engine). The name - is standard input.",
+        metavar="CLAIMS",
+        show_default=False,
+    ),
+]
+TruthOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of known truths to score the result against, with the columns task and "
+        "truth (or label, or value)."
+    ),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for the inferred truths, one row for each task (CSV, CSV.gz, Parquet or "
+        ".xlsx). The name - prints them as CSV on standard output. With --engine stream "
+        "or dask, a name without an ending is a folder."
+    ),
+]
+WorkersOutOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for the estimated reliability of each worker (CSV, CSV.gz, Parquet or "
+        ".xlsx). The name - prints it as CSV on standard output. Only for claims in "
+        "memory."
+    ),
+]
+
+
 @grouped(InferenceOptions, help=_HELP, read=_READ, made=_files)
 def truth(
-    claims: Annotated[
-        Path,
-        typer.Argument(
-            help="Table of claims, with the columns task, worker and label (or answer, or "
-            "value). A CSV, CSV.gz, Parquet or .xlsx file, or a folder of Parquet files "
-            "(see --engine). The name - is standard input.",
-            metavar="CLAIMS",
-            show_default=False,
-        ),
-    ],
+    claims: ClaimsArgument,
     given: InferenceOptions,
-    truth: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of known truths to score the result against, with the columns task and "
-            "truth (or label, or value)."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the inferred truths, one row for each task (CSV, CSV.gz, Parquet or "
-            ".xlsx). The name - prints them as CSV on standard output. With --engine stream "
-            "or dask, a name without an ending is a folder."
-        ),
-    ] = None,
-    workers_out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the estimated reliability of each worker (CSV, CSV.gz, Parquet or "
-            ".xlsx). The name - prints it as CSV on standard output. Only for claims in "
-            "memory."
-        ),
-    ] = None,
+    truth: TruthOption = None,
+    out: OutOption = None,
+    workers_out: WorkersOutOption = None,
     json: AsJson = False,
 ) -> None:
     """Infer the truth of each task from the claims of many workers.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypedDict
 
 from masquerade.accounting import Cost, compose_linked, explain
 from masquerade.accounting.words import blur_in_words, board_in_words, odds_in_words
@@ -29,6 +29,13 @@ ALL_LEVELS = tuple(level.name for level in LEVELS)
 
 #: The mechanisms that a survey can use; all of them run in the browser too.
 Mask = DeviceMechanism
+
+
+class BoardWords(TypedDict):
+    """The odds of a level, and its protection in words for an ethics board."""
+
+    odds: str
+    board: list[str]
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class OfferedLevel:
             "blur": blur_in_words(self.mechanisms),
         }
 
-    def for_board(self) -> dict[str, Any]:
+    def for_board(self) -> BoardWords:
         """Return what a surveyor and an ethics board ask of the level, in odds."""
         return {
             "odds": odds_in_words(self.mechanisms),

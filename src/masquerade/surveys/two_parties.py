@@ -17,7 +17,7 @@ from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.number import NumberLike, finite, text_of
 from masquerade.surveys.conditions import Conditions
-from masquerade.surveys.offered_levels import OfferedLevel
+from masquerade.surveys.offered_levels import BoardWords, OfferedLevel
 from masquerade.surveys.pair_votes import lists_of
 from masquerade.surveys.question import Question
 from masquerade.surveys.two_party_encoding import Encoding
@@ -146,7 +146,7 @@ class SplitLevel(OfferedLevel):
             "blur": "Nothing is changed in your answers; each party adds noise to the sums.",
         }
 
-    def for_board(self) -> dict[str, Any]:
+    def for_board(self) -> BoardWords:
         """Return what a surveyor and an ethics board ask of the level, in odds."""
         board = board_in_words(self.guarantee(), after=AFTER_SUMS)
         return {"odds": SPLIT_ODDS, "board": list(board)}

@@ -19,7 +19,7 @@ from masquerade.server.db.tables import (
     PARTICIPATION,
     SURVEY,
 )
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.http.rate_limit import HELD_SECONDS
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.selection_runs import finished_wave, runs_of
@@ -121,22 +121,19 @@ class DailyJobs:
                 enqueue(connection, team, WAVE_FINISHED, survey=token, day=day, about=about)
 
     def _raise(self) -> int:
-        def due(connection: Connection) -> list[tuple[str, str]]:
-            query = select(CAPS_RAISE).where(CAPS_RAISE.c.day <= self._today())
-            return [(row.person, row.caps) for row in connection.execute(query)]
+        return sum(self._begin_caps(person, caps) for person, caps in self._due())
 
-        def begin(connection: Connection, person: str, caps: str) -> int:
-            # The deletion decides: of two processes one raises the caps, and a wish that was
-            # replaced meanwhile is left alone.
-            condition = (CAPS_RAISE.c.person == person) & (CAPS_RAISE.c.caps == caps)
-            if connection.execute(delete(CAPS_RAISE).where(condition)).rowcount:
-                ledger = self._ledger_of(LedgerTables(connection))
-                ledger.raise_caps(person, caps_of(caps))
-                return 1
-            return 0  # taken back in the meantime
+    @reads
+    def _due(self, connection: Connection) -> list[tuple[str, str]]:
+        query = select(CAPS_RAISE).where(CAPS_RAISE.c.day <= self._today())
+        return [(row.person, row.caps) for row in connection.execute(query)]
 
-        raises = self._transactions.read(due)
-        return sum(
-            self._transactions.write(lambda c, p=person, k=caps: begin(c, p, k))  # type: ignore[misc]
-            for person, caps in raises
-        )
+    @writes
+    def _begin_caps(self, connection: Connection, person: str, caps: str) -> int:
+        # The deletion decides: of two processes one raises the caps, and a wish that was replaced
+        # meanwhile is left alone.
+        condition = (CAPS_RAISE.c.person == person) & (CAPS_RAISE.c.caps == caps)
+        if connection.execute(delete(CAPS_RAISE).where(condition)).rowcount:
+            self._ledger_of(LedgerTables(connection)).raise_caps(person, caps_of(caps))
+            return 1
+        return 0  # taken back in the meantime

@@ -14,7 +14,7 @@ from masquerade.errors import WrongState
 from masquerade.server.db.plain_rows import plain_rows
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.tables import FINISHED, PARTICIPATION, SUBMITTED
-from masquerade.server.db.transactions import Transactions
+from masquerade.server.db.transactions import Transactions, reads
 from masquerade.server.parties.leader_aggregation import LeaderAggregation
 from masquerade.server.surveys.survey_records import SurveyRecord
 
@@ -82,6 +82,10 @@ class StoredReports:
 
     def counted(self, codebook: Codebook) -> SurveyReports:
         """Return the reports of a survey, counted while they are read: memory stays small."""
+        return self._counts(codebook).reports()
+
+    @reads
+    def _counts(self, connection: Connection, codebook: Codebook) -> ReportCounts:
         from masquerade.results import ReportCounts
 
         query = select(
@@ -91,13 +95,10 @@ class StoredReports:
         ).where(PARTICIPATION.c.survey == codebook.token, PARTICIPATION.c.state == SUBMITTED)
 
         # Counts of its own at each attempt, as a reading may be repeated.
-        def work(connection: Connection) -> ReportCounts:
-            counts = ReportCounts(codebook)
-            for rows in plain_rows(connection, query, COUNTED_AT_ONCE):
-                counts.add(rows)
-            return counts
-
-        return self._transactions.read(work).reports()
+        counts = ReportCounts(codebook)
+        for rows in plain_rows(connection, query, COUNTED_AT_ONCE):
+            counts.add(rows)
+        return counts
 
     def counts_by_level(self, token: str) -> dict[str, int]:
         """Return how many responses each level of a survey has, where there are any."""

@@ -14,7 +14,7 @@ from masquerade.accounting import Caps
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.surveys.document import Document, Issue
 from masquerade.surveys import Question
-from masquerade.surveys.offered_levels import OfferedLevel
+from masquerade.surveys.offered_levels import BoardWords, OfferedLevel
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Margin(TypedDict):
     unit: str
 
 
-class ExpectedLevel(TypedDict):
+class ExpectedLevel(BoardWords):
     """The people of a level, and the amount that a response takes there."""
 
     name: str

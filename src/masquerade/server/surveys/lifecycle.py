@@ -157,14 +157,14 @@ class Lifecycle:
             raise ParameterError(f"grace_days is {grace_days}, expected 0 to 30.")
         token, day = record.token, self._today()
         until = (date.fromisoformat(day) + timedelta(days=grace_days)).isoformat()
-
-        def values(connection: Connection) -> Mapping[str, object]:
-            # Counted in the transaction of the step, and not before it.
-            if grace_days == 0 or not _unfinished(connection, token):
-                return {"state": CLOSED, "closed": day, "closes": None}
-            return {"state": CLOSING, "closes": until}
-
-        return self._end(record, values, "only an open one can be closed")
+        now = {"state": CLOSED, "closed": day, "closes": None}
+        later = {"state": CLOSING, "closes": until}
+        # Counted in the transaction of the step, and not before it.
+        return self._end(
+            record,
+            lambda c: later if grace_days and _unfinished(c, token) else now,
+            "only an open one can be closed",
+        )
 
     def cancel(self, record: SurveyRecord) -> SurveyRecord:
         """End a survey without results; people's charges stay."""
