@@ -17,7 +17,6 @@ from masquerade.exact.loss import (
     ORDERS,
     REPLACE,
     Loss,
-    Step,
     in_clear,
     laplace,
     no_loss,
@@ -25,7 +24,6 @@ from masquerade.exact.loss import (
     pure_loss,
     response,
     rho_loss,
-    stability,
     tail,
 )
 
@@ -206,17 +204,6 @@ def test_a_removal_and_an_addition_is_a_replacement() -> None:
     assert moved.as_replace() is moved
     with pytest.raises(NoGuarantee, match="says nothing of a replacement"):
         rho_loss(Fraction(1), relation=ADD_REMOVE).as_replace()
-
-
-def test_steps_multiply() -> None:
-    """Stabilities of steps multiply; steps of different worlds do not make a chain."""
-    two = Step("a second claim moves the mean", ADD_REMOVE, 2)
-    assert stability([]) == 1
-    assert stability([two, two, Step("count", ADD_REMOVE, 1)]) == 4
-    with pytest.raises(NeighbourMismatch, match="different worlds"):
-        stability([two, Step("count", REPLACE, 2)])
-    with pytest.raises(ParameterError):
-        Step("nothing", "same", 1)
 
 
 def test_a_smaller_pure_epsilon_bounds_every_order() -> None:

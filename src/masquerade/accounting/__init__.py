@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from masquerade.accounting.storage import MemoryStorage, Storage
     from masquerade.accounting.trade_off import largest_power, trade_off_curve
     from masquerade.accounting.words import explain, power_in_words, risk_in_words
-    from masquerade.exact.loss import Loss, Step, noise, pure_loss, tail
+    from masquerade.exact.loss import Loss, noise, pure_loss, tail
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -44,7 +44,6 @@ __all__ = [
     "Loss",
     "MemoryStorage",
     "Spent",
-    "Step",
     "Storage",
     "audit",
     "charge_all",

@@ -3,13 +3,11 @@
 A `Loss` says between which worlds it holds (`relation`, `unit`), so that losses of different
 neighbours can never be added. Each amount is worked out from the probabilities that are drawn, in
 whole millionths, rounded up: none is set by hand, and an amount that has no proof is infinite.
-A `Step` states by how much preprocessing can enlarge a change of the input.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -165,53 +163,6 @@ what that costs.
             )
         # rho of the noise is at most clock / 2, and that of twice the change four times as much
         return rho_loss(Fraction(2 * int(self.clock), MICRO), unit=self.unit)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of preprocessing, and by how much it can enlarge a change of its input.
-
-    Attributes
-    ----------
-    name : str
-        In words.
-    relation : str
-        Of the worlds whose distance is counted.
-    stability : int
-        A change of distance 1 before the step is one of at most this distance after it.
-
-    Examples
-    --------
-    >>> mean = Step("a second claim moves the mean", ADD_REMOVE, 2)
-    >>> stability([mean, Step("a histogram", ADD_REMOVE, 1)])
-    2
-    """
-
-    name: str
-    relation: str
-    stability: int
-
-    def __post_init__(self) -> None:
-        one_of(self.relation, "relation", RELATIONS)
-        whole(self.stability, "stability", low=0)
-
-
-def stability(steps: Iterable[Step]) -> int:
-    """Return the stability of steps one after the other: the product, in one relation.
-
-    Examples
-    --------
-    >>> stability([])
-    1
-    """
-    chain = list(steps)
-    found = {step.relation for step in chain}
-    if len(found) > 1:
-        raise NeighbourMismatch(
-            f"steps {', '.join(step.name for step in chain)} count distances of different worlds "
-            f"({', '.join(sorted(found))}); state all of them in one relation."
-        )
-    return math.prod(step.stability for step in chain)
 
 
 def no_loss(*, relation: str = REPLACE, unit: str = "person") -> Loss:
