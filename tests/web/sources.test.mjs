@@ -63,7 +63,7 @@ const KNOWN = {
     "survey_circuit", "task", "turboshake", "xof",
   ],
   mechanisms: [
-    "coins", "concentrated", "fractions", "gaussian_tail", "lattice", "loss", "losses", "mask",
+    "coins", "fractions", "lattice", "loss", "loss_tail", "losses", "mask",
     "noise", "portable", "room", "text", "two_layer",
   ],
   words: ["ar", "en", "formats", "language"],

@@ -1,7 +1,7 @@
 """Zero-concentrated loss, rho, by which levels are named; what is charged is in exact/loss.py.
 
 A mechanism costs rho if the Renyi divergence of order a between its reports of two answers is at
-most ``rho a``, for every a > 1 (Bun and Steinke, 2016). The device's twin is concentrated.js.
+most ``rho a``, for every a > 1 (Bun and Steinke, 2016). The device has it in loss.js.
 """
 
 from __future__ import annotations

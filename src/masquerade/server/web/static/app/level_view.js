@@ -10,7 +10,7 @@ import { fold, paragraph } from "./components.js";
 import { keepProbabilityAt, strengthOf } from "./strength.js";
 import { words } from "../words/language.js";
 import { tail } from "../mechanisms/loss.js";
-import { stepsOfMost } from "../mechanisms/gaussian_tail.js";
+import { stepsOfMost } from "../mechanisms/loss_tail.js";
 
 const POINTS = 5; // of the example's scale
 const MINE = 3;

@@ -1,7 +1,7 @@
 // How strong masks are, in the words of levels. The names follow from the masks, never from what a
 // server calls them.
 
-import { rhoOfResponse } from "../mechanisms/concentrated.js";
+import { rhoOfResponse } from "../mechanisms/loss.js";
 import { UNMASKED } from "./invitation.js";
 
 /** The most rho of one answer at each level of the library, mu^2 / 2 in millionths. */

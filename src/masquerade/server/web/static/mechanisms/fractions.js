@@ -43,11 +43,6 @@ export function ceil(a, b) {
   return -floor(-a, b);
 }
 
-/** Return the fraction that a finite float from 2^-52 on stands for. */
-export function fractionOfFloat(value) {
-  return fraction(BigInt(value * 2 ** 52), 1n << 52n);
-}
-
 /** A number of millionths as an amount. */
 export function amountOf(millionths) {
   return millionths <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(millionths) : Infinity;

@@ -2,7 +2,7 @@
 // are rounded up. The device's half of exact/loss.py, where each formula is proven; both give the
 // same whole numbers. A loss is {pure, orders, clock}; Infinity where nothing bounds an amount.
 
-import { amountOf, ceil, sum } from "./fractions.js";
+import { FIXED_ONE, amountOf, ceil, exp as expBounds, sum } from "./fractions.js";
 import { BITS, GUARD, ONE, exp, lengthOf, ln } from "./portable.js";
 
 /** Orders of the divergences of a loss. */
@@ -11,6 +11,8 @@ export const ORDERS = [2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 19
 const MILLION = 1000000n;
 const LARGE = 64000000; // from here on a divergence is the pure epsilon
 const RARE = 1000000n; // a chance of 1 in so many
+const SLACK = 1e-7; // how far above the supremum the search for a rho may stop
+const ERROR = 1e-12; // relative, far above what rounding does to it
 
 export const NO_LOSS = { pure: 0, orders: ORDERS.map(() => 0), clock: 0 };
 export const IN_CLEAR = { pure: Infinity, orders: ORDERS.map(() => Infinity), clock: Infinity };
@@ -152,4 +154,59 @@ function share(above, below, a) {
 /** Return log / (a - 1) in millionths, rounded up. */
 function rounded(log, a) {
   return amountOf(ceil((log + GUARD) * MILLION, (a - 1n) << BITS));
+}
+
+/**
+ * Return the rho of whatever is epsilon-private: epsilon tanh(epsilon / 2).
+ *
+ * @param {number} epsilon millionths
+ */
+export function rhoOfPure(epsilon) {
+  if (epsilon === Infinity || epsilon === 0) return epsilon;
+  if (epsilon > 200e6) return epsilon; // tanh is 1 to 80 digits
+  const [, growth] = expBounds(BigInt(epsilon), MILLION); // tanh grows with it
+  const bound = ceil(BigInt(epsilon) * (growth - FIXED_ONE), growth + FIXED_ONE);
+  return Math.min(epsilon, amountOf(bound));
+}
+
+/**
+ * Return the rho of randomized response, never below the true one.
+ *
+ * The supremum over orders of the Renyi divergence per order is enclosed: the divergence grows with
+ * the order, so between two orders it is at most that of the larger over the smaller one.
+ *
+ * @param {number} symbols how many different reports there are
+ * @param {number} epsilon of one report, in millionths
+ */
+export function rhoOfResponse(symbols, epsilon) {
+  const closed = rhoOfPure(epsilon);
+  if (symbols === 2 || closed === 0 || closed === Infinity) return closed;
+  const size = epsilon / 1e6;
+  const kullbackLeibler = (size * -Math.expm1(-size)) / (1 + (symbols - 1) * Math.exp(-size));
+  const last = Math.max(2, size / kullbackLeibler) / 1e-3;
+  const excess = Array.from({ length: 256 }, (_, i) => 1e-3 * last ** (i / 255));
+  const points = [0, ...excess].map((x) => [x, divergencePast(x, size, symbols)]);
+  let found = Math.max(...points.map(([x, d]) => d / (1 + x)));
+  let open = points.slice(1).map((high, i) => [points[i], high]);
+  for (;;) {
+    const enough = found * (1 + SLACK / 10) + SLACK;
+    open = open.filter(([[low], [, atHigh]]) => atHigh / (1 + low) > enough);
+    if (!open.length) return Math.min(closed, Math.ceil(enough * (1 + ERROR) * 1e6));
+    open = open.flatMap(([low, high]) => {
+      const middle = (low[0] + high[0]) / 2;
+      const at = [middle, divergencePast(middle, size, symbols)];
+      found = Math.max(found, at[1] / (1 + middle));
+      return [[low, at], [at, high]];
+    });
+  }
+}
+
+/** Return the Renyi divergence of order 1 + excess between the reports of two answers. */
+function divergencePast(excess, epsilon, symbols) {
+  const others = Math.log1p((symbols - 1) * Math.exp(-epsilon));
+  if (excess === 0) return epsilon * -Math.expm1(-epsilon) * Math.exp(-others);
+  const growth = excess * epsilon;
+  const logX =
+    growth + Math.log(-Math.expm1(-growth)) + Math.log(-Math.expm1(-(1 + excess) * epsilon)) - others;
+  return Math.max(logX, 0) / excess + Math.log1p(Math.exp(-Math.abs(logX))) / excess;
 }

@@ -12,9 +12,7 @@
 //
 // `least` holds amounts that are certainly reached: who states less states what is not so.
 
-import { rhoOfPure, rhoOfResponse } from "./concentrated.js";
 import { amountOfFraction, lossOfRatio, readFraction, sum } from "./fractions.js";
-import { epsilonOfOneReport, epsilonOfReports } from "./gaussian_tail.js";
 import {
   IN_CLEAR,
   NO_LOSS,
@@ -24,11 +22,21 @@ import {
   pureLoss,
   responseLoss,
   rhoLoss,
+  rhoOfPure,
+  rhoOfResponse,
   tail,
   times,
   together,
   withinPure,
 } from "./loss.js";
+import {
+  epsilonOfOneReport,
+  epsilonOfParts,
+  pointsOfLaplace,
+  pointsOfNoise,
+  pointsOfPure,
+  pointsOfResponse,
+} from "./loss_tail.js";
 import { changedBits, readDevice } from "./mask.js";
 import { DELTA_NUMBER } from "./room.js";
 import { deviceOf } from "./text.js";
@@ -103,7 +111,7 @@ function composed(texts, answers = new Map()) {
     const { some, ...whole } = lossOf(text, answers.get(text) ?? changed);
     if (!some || whole.count === changed) return lossOf(text, changed);
     const user = some(changed);
-    return { ...whole, user, loss: pureLoss(user) };
+    return { ...whole, user, loss: pureLoss(user), points: null };
   });
   const most = (name) => Math.max(...parts.map((part) => part[name]));
   const loss = together(parts.map((part) => part.loss));
@@ -112,7 +120,9 @@ function composed(texts, answers = new Map()) {
   const noisy = parts.filter((part) => part.delta);
   // Only one of the epsilons that are added may fail; else divergences add, and become one.
   const alone = noisy.length === 1;
-  const user = delta ? Math.min(alone ? outright : Infinity, epsilonOfOrders(loss)) : outright;
+  const user = delta
+    ? Math.min(alone ? outright : Infinity, epsilonOfOrders(loss), epsilonOfParts(pointsOf(parts)))
+    : outright;
   const least = delta ? most("event") : outright;
   const eventLoss = parts
     .map((part) => part.eventLoss)
@@ -120,6 +130,17 @@ function composed(texts, answers = new Map()) {
   const [single, event, each] = [most("single"), most("event"), most("each")];
   const leastRho = sum(parts.map((part) => part.leastRho ?? 0));
   return { single, event, user, delta, loss, eventLoss, each, least, leastRho };
+}
+
+/** Return each part's distribution of losses; what has none of its own is known by its epsilon. */
+function pointsOf(parts) {
+  const known = parts.filter(({ user }) => user !== 0);
+  if (known.some(({ user }) => user === Infinity)) return [null];
+  return known.map(({ points, user, pointsCount }) => {
+    const found = points?.();
+    if (found) return { ...found, count: pointsCount };
+    return points === null ? { ...pointsOfPure(user), count: 1 } : null;
+  });
 }
 
 /** Return what `count` answers by one mechanism cost. */
@@ -144,16 +165,18 @@ function lossOfDevice(device, count) {
     const each = rhoOfResponse(Number(symbols), single);
     const leastRho = Math.max(0, each - 1) * count;
     const losses = independent(report, { single, user, count });
-    return { ...one, event: single, user, each, leastRho, ...losses };
+    const points = () => pointsOfResponse(total - (symbols - 1n) * first, first, symbols);
+    const own = { points, pointsCount: count };
+    return { ...one, ...own, event: single, user, each, leastRho, ...losses };
   }
   const each = rhoOfPure(single);
   if (count === 1) {
     const loss = pureLoss(single);
-    return { ...one, event: single, user: single, each, loss, eventLoss: loss };
+    return { ...one, event: single, user: single, each, loss, eventLoss: loss, points: null };
   }
   const { event, user, some } = patternsOf({ first, last, total, symbols }, count);
   const losses = { loss: pureLoss(user), eventLoss: pureLoss(event) };
-  return { ...one, event, user, some, each: rhoOfPure(event), ...losses };
+  return { ...one, event, user, some, each: rhoOfPure(event), points: null, ...losses };
 }
 
 /** The losses of `count` reports that are masked separately; epsilons of many are rounded once. */
@@ -175,19 +198,21 @@ function ofBits(device, count) {
   const each = sum(Array(changes).fill(bit));
   const losses = independent(times(responseLoss(keep, other, 2n), changes), { single, user, count });
   const leastRho = Math.max(0, bit - 1) * changes * count;
-  return { single, event: single, user, delta: 0, each, leastRho, ...losses };
+  const own = { points: () => pointsOfResponse(keep, other, 2n), pointsCount: changes * count };
+  return { single, event: single, user, delta: 0, each, leastRho, ...own, ...losses };
 }
 
 function ofGaussian([top, bottom], points, count) {
   const variance = [BigInt(top), BigInt(bottom)];
   const distance = points - 1n;
-  const single = epsilonOfOneReport(distance, variance);
   const eventLoss = noiseLoss(distance * distance, distance * distance, variance);
   const loss = times(eventLoss, count);
   const each = Math.ceil(eventLoss.orders[0] / 2);
-  const user = Math.min(epsilonOfReports(distance, variance, count), epsilonOfOrders(loss));
+  const single = epsilonOfOneReport(distance, variance, epsilonOfOrders(eventLoss));
+  const own = { points: () => pointsOfNoise(distance, variance), pointsCount: count };
+  const user = count === 1 ? single : Math.min(epsilonOfOrders(loss), epsilonOfParts(pointsOf([own])));
   const leastRho = amountOfFraction([distance * distance * variance[1] * BigInt(count), 2n * variance[0]]) - 1;
-  return { single, event: single, user, delta: DELTA_NUMBER, each, leastRho, loss, eventLoss };
+  return { single, event: single, user, delta: DELTA_NUMBER, each, leastRho, loss, eventLoss, ...own };
 }
 
 function ofLaplace([top, bottom], points, count) {
@@ -196,5 +221,6 @@ function ofLaplace([top, bottom], points, count) {
   const user = amountOfFraction([above * BigInt(count), below]);
   const report = laplaceLoss(points - 1n, [BigInt(top), BigInt(bottom)]);
   const losses = independent(report, { single, user, count });
-  return { single, event: single, user, delta: 0, each: rhoOfPure(single), ...losses };
+  const own = { points: () => pointsOfLaplace(points - 1n, [BigInt(top), BigInt(bottom)]), pointsCount: count };
+  return { single, event: single, user, delta: 0, each: rhoOfPure(single), ...own, ...losses };
 }

@@ -3,7 +3,7 @@
 
 import { element } from "../app/dom.js";
 import { kindOf } from "../app/kinds/kinds.js";
-import { epsilonOfRho } from "../mechanisms/concentrated.js";
+import { epsilonOfOrders, rhoLoss } from "../mechanisms/loss.js";
 import { ask } from "./draft.js";
 import { button, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginText } from "./questions.js";
@@ -27,6 +27,9 @@ const AWAY = "The server could not be reached.";
 
 /** Return what the server said, as a sentence. */
 const sentence = ({ detail = AWAY }) => detail.slice(0, 1).toUpperCase() + detail.slice(1);
+/** Return the epsilon of a rho at one in a million, with one decimal, never below it. */
+const epsilonText = (rho) =>
+  (Math.ceil(epsilonOfOrders(rhoLoss(Math.round(1e6 * rho))) / 1e5) / 10).toFixed(1);
 const hint = (text) => element("p", { className: "hint" }, text);
 
 /** The fields of trust, on the page of the audience. */
@@ -124,7 +127,7 @@ export class TrustFields {
       selectField(
         "Privacy that taking part may cost",
         rho,
-        costs.map(([value, words]) => [value, `${words}: rho ${value}, epsilon ${(epsilonOfRho(Math.round(1e6 * value)) / 1e6).toFixed(1)}`]),
+        costs.map(([value, words]) => [value, `${words}: rho ${value}, epsilon ${epsilonText(value)}`]),
         (value) => this.#change({ rho: value }),
         { hint: "More cost means less noise. The price is the same for everybody." },
       ),
