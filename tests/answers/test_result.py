@@ -57,12 +57,9 @@ MADE: dict[str, Callable[[], Result]] = {
     "claims": lambda: Claims.from_frame(CLAIMS),
     "comparisons": lambda: Comparisons.from_frame(CHOICES),
     "truths": lambda: Truths.from_frame({"task": ["a", "b"], "truth": ["no", "yes"]}),
-    "estimate": lambda: mq.truth.Estimate(0.5, 0.1, 0.1, 0.0, 0.3, 0.7, shown=0.5),
+    "estimate": lambda: mq.estimation.Estimate(0.5, 0.1, 0.1, 0.0, 0.3, 0.7, shown=0.5),
     "shares": lambda: mq.estimation.estimate_shares(
         [80, 120], mq.mechanisms.RandomizedResponse(2, flip_probability=0.2)
-    ),
-    "levels": lambda: mq.truth.level_shares(
-        {"low": ([50, 60], mq.mechanisms.RandomizedResponse(2, flip_probability=0.2))}
     ),
     "strengths": lambda: mq.preference.fit_rankings([["a", "b"], ["b", "a"], ["a", "b"]]),
     "preference": social,
@@ -158,7 +155,7 @@ def test_results_are_frozen() -> None:
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     """Asking for one kind where the file holds another says which it holds."""
     path = tmp_path / "x.json"
-    estimate = mq.truth.Estimate(0.5, 0.1, 0.1, 0.0, 0.3, 0.7)
+    estimate = mq.estimation.Estimate(0.5, 0.1, 0.1, 0.0, 0.3, 0.7)
     estimate.save(path)
     with pytest.raises(ParameterError, match="holds a Estimate, expected a Claims"):
         Claims.load(path)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from masquerade.estimation import BoundedReport
 from masquerade.estimation.bounded_reports import BIAS, NEAREST_CUT
 from masquerade.mechanisms import LEVELS, DiscreteGaussian
-from masquerade.truth import BoundedReport
 
 MASKS = [
     *(DiscreteGaussian(0, 40, 1, sigma=40 / level.mu) for level in LEVELS),

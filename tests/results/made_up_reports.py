@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from masquerade.estimation import Estimate
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism, mask_response
 from masquerade.results import Codebook, SurveyReports, survey_result
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating
 from masquerade.surveys.survey import Survey
-from masquerade.truth import Estimate
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("ill", "Have you worked while ill?", ("Yes", "No")),

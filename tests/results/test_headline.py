@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.results.made_up_reports import compute, define, made_up, masks, rows_of
 
 import masquerade
+from masquerade.estimation import Estimate, shown_shares
 from masquerade.results import Figure, SurveyResult, sentence
 from masquerade.results.headline import outlook, whole_percents
 from masquerade.surveys import Choice, Number, ShowIf
 from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL, shown_counts
-from masquerade.truth import Estimate, shown_shares
 
 HOURS = Number("n", "How long?", 0, 40, "hours")
 

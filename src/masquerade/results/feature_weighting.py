@@ -13,7 +13,6 @@ from masquerade.preference.masked_choices import fit_masked_choices
 from masquerade.results.json_form import JsonValue
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
-from masquerade.truth.channel_view import SymbolChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def feature_weights(
             mechanism = codebook.levels[name][place]
             assert mechanism.option_response is not None
             # P(report = answer) - P(report = the other answer)
-            row.append(SymbolChannel.of(mechanism.option_response).signal)
+            row.append(float(mechanism.option_response.signal))
         contrast.append(np.tile(row, (n, 1)))
     people = len(reports)
     fit = fit_masked_choices(

@@ -1,9 +1,9 @@
-"""Inference of truths: voting, truth discovery, Bayesian inference, numbers, shares.
+"""Inference of truths: voting, truth discovery, Bayesian inference, numbers.
 
 Claims come in, masked or not. Methods that are given the mechanism of the reports make it part of
 their model, and so learn how good people's answers are instead of how good their reports are. Out
-come truths with posteriors, reliabilities and remarks, or shares with intervals that hold sampling
-and masks.
+come truths with posteriors, reliabilities and remarks. Shares of people are figures of
+`masquerade.estimation`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,6 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.estimation.bounded_reports import BoundedReport
-    from masquerade.estimation.estimate import Estimate, shown_shares
-    from masquerade.estimation.plausibility import (
-        Plausibility,
-        number_plausibility,
-        share_plausibility,
-    )
-    from masquerade.surveys.survey import ESTIMATORS
     from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha, pairwise_agreement
     from masquerade.truth.auto import Auto
     from masquerade.truth.bayesian_combination import BayesianCombination
@@ -34,8 +26,6 @@ if TYPE_CHECKING:
     from masquerade.truth.estimator import Estimator, Inference
     from masquerade.truth.glad import GLAD
     from masquerade.truth.intervals import reliability_intervals, truth_share_intervals
-    from masquerade.truth.level_means import LevelMean, level_mean
-    from masquerade.truth.level_weights import Combination, Heterogeneity
     from masquerade.truth.methods import METHODS, method_named
     from masquerade.truth.numeric import NumericAuto, NumericEstimator
     from masquerade.truth.one_coin import OneCoin
@@ -48,8 +38,6 @@ if TYPE_CHECKING:
         mean_absolute_error,
         root_mean_squared_error,
     )
-    from masquerade.truth.shares import likeliest_shares
-    from masquerade.truth.shares_over_levels import LevelShares, level_shares
     from masquerade.truth.subtypes import Subtypes
     from masquerade.truth.truth_discovery import TruthDiscovery
     from masquerade.truth.two_coin import TwoCoin
@@ -59,32 +47,24 @@ else:
     __getattr__, __dir__ = lazy_room(__name__)
 
 __all__ = [
-    "ESTIMATORS",
     "GLAD",
     "MACE",
     "METHODS",
     "Auto",
     "BayesianCombination",
     "BinaryRelevance",
-    "BoundedReport",
     "CategoricalEstimator",
     "Collection",
-    "Combination",
     "DawidSkene",
-    "Estimate",
     "Estimator",
     "FittedCrowd",
     "GoldMajorityVote",
-    "Heterogeneity",
     "Inference",
-    "LevelMean",
-    "LevelShares",
     "MajorityVote",
     "NumericAuto",
     "NumericEstimator",
     "OneCoin",
     "OneCoinDawidSkene",
-    "Plausibility",
     "PosteriorStop",
     "ReportMechanisms",
     "Subtypes",
@@ -98,17 +78,11 @@ __all__ = [
     "expected_calibration_error",
     "fleiss_kappa",
     "krippendorff_alpha",
-    "level_mean",
-    "level_shares",
-    "likeliest_shares",
     "mean_absolute_error",
     "method_named",
-    "number_plausibility",
     "pairwise_agreement",
     "reliability_intervals",
     "root_mean_squared_error",
-    "share_plausibility",
-    "shown_shares",
     "truth_share_intervals",
     "worker_advice",
 ]

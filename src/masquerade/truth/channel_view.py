@@ -3,7 +3,6 @@
 Every mechanism for categories keeps an answer with one probability and moves it to each other
 symbol with another, so two numbers say all of its `masquerade.mechanisms.categorical.Channel`:
 ``other = P(report = y | answer x)`` for y other than x, and ``signal = P(report = x | x) - other``.
-`SymbolChannel` holds them for all symbols, "no answer" among them, to estimate shares;
 `OptionChannel` is conditioned on reports that are options, to infer truths.
 """
 
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.mechanisms import CategoricalMechanism
 
@@ -134,54 +132,3 @@ def hit_given_option(accuracy: Floats, flip: Floats, null_share: float, options:
     # Where nobody answered and nothing is masked there is no report to explain.
     even = np.full_like(truth, 1 / options)
     return np.asarray(np.divide(truth, option, out=even, where=option > 0))
-
-
-@dataclass(frozen=True, slots=True)
-class SymbolChannel:
-    """A mask that reports each other symbol equally often."""
-
-    other: float  # P(a symbol is reported that is not the answer), of each such symbol
-    signal: float  # P(the answer is reported) less `other`
-    symbols: int
-
-    @classmethod
-    def of(cls, mechanism: CategoricalMechanism) -> SymbolChannel:
-        """Return the channel of one report, unless reports say nothing about the answers."""
-        other, signal = float(mechanism.other_probability), float(mechanism.signal)
-        if abs(signal) < 1e-12:
-            raise ParameterError(
-                f"{mechanism} reports independently of the answers (epsilon 0); nothing can be "
-                "learnt."
-            )
-        return cls(other, signal, mechanism.symbols)
-
-    def shares(self, counts: Floats) -> Floats:
-        """Return unbiased shares of answers from counts of reports; may be below 0."""
-        share: Floats = (counts / counts.sum() - self.other) / self.signal
-        return share
-
-    def reported(self, held: Floats) -> Floats:
-        """Return the probability of each report where answers have the shares `held`."""
-        share: Floats = self.other + self.signal * held
-        return share
-
-    def values(self, scores: Floats) -> Floats:
-        """Return for each report an unbiased value of the score of the answer."""
-        # solves E[value(report) | answer] = score(answer); rows of the channel sum to 1
-        value: Floats = (scores - self.other * scores.sum()) / self.signal
-        return value
-
-    def mask_variance(self, scores: Floats, held: Floats) -> float:
-        """Return the mask's part of the variance of one person's value; `held` sums to 1."""
-        value = self.values(scores)
-        channel = self.other + self.signal * np.eye(self.symbols)  # P(report | answer), by rows
-        mean = channel @ value
-        return float(held @ (channel @ value**2 - mean**2))
-
-    def share_variance(self, held: Floats) -> Floats:
-        """Return the mask's part of the variance of one person's part of each share."""
-        keep = self.other + self.signal
-        variance: Floats = (
-            held * keep * (1 - keep) + (1 - held) * self.other * (1 - self.other)
-        ) / self.signal**2
-        return variance

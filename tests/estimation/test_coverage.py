@@ -7,14 +7,21 @@ import pytest
 from scipy import stats
 from tests.representative import one_in
 
-from masquerade.mechanisms import LEVELS, DiscreteGaussian, Lattice, level_named
-from masquerade.truth import level_mean, level_shares
+from masquerade.estimation import Counts, Crowd, Estimate, Numbers, shown_shares
+from masquerade.exact.arrays import Floats
+from masquerade.mechanisms import LEVELS, DiscreteGaussian, level_named
 
 MASKS = {level.name: DiscreteGaussian(0, 40, 1, sigma=40 / level.mu) for level in LEVELS}
 SURVEYS, PEOPLE = 1500, 60
 ANSWERS = ("all 10", "spread", "all at the end")
 WORST = 0.06
 """Most that intervals of 95 % may miss; a test errs with probability 1e-6 where they do."""
+
+
+def mean_of(reports: dict[str, Floats]) -> Estimate:
+    """Return the mean of reports at some levels."""
+    groups = [Numbers.of(sent, 0, 40, MASKS[name]) for name, sent in reports.items()]
+    return Crowd.of(groups).mean().estimates()[0]
 
 
 def allowed(surveys: int) -> int:
@@ -42,7 +49,7 @@ def test_audit_means_are_covered(level: str, answers: str) -> None:
     truth = {"all 10": 10, "spread": 20, "all at the end": 40}[answers]
     misses = 0
     for reports in np.rint(held + noise):
-        found = level_mean({level: (reports, MASKS[level])}, Lattice(0, 40)).estimate()
+        found = mean_of({level: reports})
         assert found.low <= found.shown <= found.high
         misses += not found.low <= truth <= found.high
     assert misses <= allowed(SURVEYS)
@@ -54,10 +61,10 @@ def test_audit_means_over_three_levels_are_covered() -> None:
     misses = 0
     for _ in range(800):
         groups = {
-            name: (np.rint(rng.integers(0, 41, 20) + rng.normal(0, float(m.sigma), 20)), m)
+            name: np.rint(rng.integers(0, 41, 20) + rng.normal(0, float(m.sigma), 20))
             for name, m in MASKS.items()
         }
-        found = level_mean(groups, Lattice(0, 40)).estimate()
+        found = mean_of(groups)
         misses += not found.low <= 20 <= found.high
     assert misses <= allowed(800)
 
@@ -71,6 +78,8 @@ def test_audit_shares_are_covered(level: str) -> None:
     rng = np.random.default_rng(23)
     misses = np.zeros(4)
     for counts in rng.multinomial(PEOPLE, sent / sent.sum(), 800).tolist():
-        for code, found in enumerate(level_shares({level: (counts, mask)}).estimates()):
+        for code, found in enumerate(
+            shown_shares(Crowd.of([Counts.of(counts, mask)]).shares().estimates())
+        ):
             misses[code] += not found.low <= held[code] <= found.high
     assert misses.max() <= allowed(800)
