@@ -91,7 +91,7 @@ def forecast(
     >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
     >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
     >>> round(forecast(survey, 0, {"low": 400}).margin, 3)
-    0.079
+    0.091
     """
     question = survey.questions[place]
     part = asked_share(survey, place) if answering is None else answering
