@@ -31,7 +31,7 @@ def test_no_point_of_few_people_or_a_wide_interval(
     ends: tuple[float, float], n: int, shown: float | None
 ) -> None:
     """Nothing below 20 people; an interval wider than a quarter of the range stands alone."""
-    estimate = Estimate(0.5, 0.1, 0.1, 0.0, *ends, 0.0, 0.5)
+    estimate = Estimate(0.5, 0.1, 0.1, 0.0, *ends, 0.5)
     assert Figure.of(estimate, n).shown == shown
 
 
@@ -242,42 +242,33 @@ def test_reading_what_is_shown_is_allowed() -> None:
 ERRORS = st.floats(0, 1e3, allow_subnormal=False)
 
 
-def numbers(people: float | None, masks: float | None, levels: float | None) -> Figure:
+def numbers(people: float | None, masks: float | None) -> Figure:
     """Return an estimate with these errors."""
-    return Figure(None, None, None, None, None, people, masks, levels)
+    return Figure(None, None, None, None, None, people, masks)
 
 
 def test_golden_values() -> None:
     """Errors of 3 and 4 make an interval of 1.96 times 5; four times the people halve it."""
-    found = outlook(numbers(3, 4, 0), 1000)
+    found = outlook(numbers(3, 4), 1000)
     assert found is not None
     assert found.margin == pytest.approx(1.959964 * 5)
-    assert found.parts == {"sampling": 0.36, "mechanism": 0.64, "level": 0.0}
+    assert found.parts == {"sampling": 0.36, "mechanism": 0.64}
     assert [people for people, _ in found.more] == [2000, 4000, 10_000]
     assert found.more[1][1] == pytest.approx(1.959964 * 2.5)
     assert found.unmasked == 360
 
 
-def test_levels_do_not_shrink() -> None:
-    """What is not known of levels stays, however many people there are."""
-    found = outlook(numbers(3, 4, 12), 10, factors=(10**9,))
-    assert found is not None
-    assert found.more[0][1] == pytest.approx(1.959964 * 12, rel=1e-6)
-
-
-@pytest.mark.parametrize("missing", [(None, 1, 1), (1, None, 1), (1, 1, None)])
+@pytest.mark.parametrize("missing", [(None, 1), (1, None)])
 def test_what_is_not_known_is_not_told(missing: tuple[float | None, ...]) -> None:
     """Without one of the parts, or without any error, there is nothing to say."""
     assert outlook(numbers(*missing), 10) is None
-    assert outlook(numbers(0, 0, 0), 10) is None
+    assert outlook(numbers(0, 0), 10) is None
 
 
-@given(ERRORS, ERRORS, ERRORS, st.integers(1, 10**6))
-def test_prop_parts_sum_to_one_and_margins_fall(
-    people: float, masks: float, levels: float, n: int
-) -> None:
+@given(ERRORS, ERRORS, st.integers(1, 10**6))
+def test_prop_parts_sum_to_one_and_margins_fall(people: float, masks: float, n: int) -> None:
     """Parts are the whole, and more people never widen an interval."""
-    found = outlook(numbers(people, masks, levels), n)
+    found = outlook(numbers(people, masks), n)
     if found is None:
         return
     assert math.isclose(sum(found.parts.values()), 1)

@@ -117,4 +117,4 @@ def test_doubtful_reports_are_named() -> None:
     told_text = methods_text(SurveyResult.of(compute(told, rows_of([[0]] * 200, level="high"))))
     assert "in “Never again.”;" in told_text  # quoted once
     assert "Reports were not such" not in plain
-    assert "computations use the unbiased estimates" in plain
+    assert "no point is shown where the interval is wider than a quarter" in plain

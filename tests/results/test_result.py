@@ -23,7 +23,7 @@ from tests.results.made_up_reports import (
 )
 
 from masquerade.errors import ParameterError
-from masquerade.estimation import OWN, WITHIN, Counts, Crowd
+from masquerade.estimation import OWN, WITHIN, Counts, Crowd, shown_shares
 from masquerade.results import SurveyResult, result_bytes, result_table, survey_result
 from masquerade.results.question_reports import BOUNDS
 from masquerade.results.question_result import CONFIDENCE
@@ -53,12 +53,14 @@ def test_one_level_is_the_cores_figures(masking: str) -> None:
         crowd = Crowd.of([Counts.of(count, mechanism)])
         found = result["questions"][place]
         assert (found["heterogeneity"], found["by_level"]) == (None, [])
-        for option, estimate in zip(found["options"], crowd.shares().estimates(), strict=True):
-            for key in ("value", "low", "high", "standard_error"):
+        shares = shown_shares(crowd.shares().estimates())
+        for option, estimate in zip(found["options"], shares, strict=True):
+            for key in ("low", "high", "standard_error"):
                 assert option[key] == pytest.approx(getattr(estimate, key))
+            assert option["value"] == pytest.approx(estimate.shown)
         if question.scores is not None:
             [mean] = crowd.mean(list(question.scores)).estimates()
-            assert found["mean"]["value"] == pytest.approx(mean.value)
+            assert found["mean"]["value"] == pytest.approx(mean.shown)
             assert (found["mean"]["low"], found["mean"]["high"]) == pytest.approx(
                 (mean.low, mean.high)
             )
@@ -148,15 +150,15 @@ def test_a_mean_of_nobody_is_null() -> None:
     assert found["mean"]["standard_error"] is None
 
 
-def test_negative_shares_are_told_as_they_are() -> None:
-    """An estimate below zero stays below zero in the data; its interval begins at zero."""
+def test_nothing_impossible_is_in_the_data() -> None:
+    """An estimate below zero is zero in the data, as is the end of its interval."""
     definition = define(Choice("c", "?", ("A", "B")), levels=("high",))
     rows = rows_of([(0,)] * 20, level="high")
     [found] = compute(definition, rows)["questions"]
     second = found["options"][1]
-    assert second["value"] < 0
+    assert second["value"] == 0
     assert second["low"] == 0
-    assert found["options"][0]["value"] > 1
+    assert found["options"][0]["value"] == 1
     assert found["options"][0]["high"] == 1
 
 

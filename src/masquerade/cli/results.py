@@ -214,7 +214,7 @@ def _show(result: SurveyResult) -> None:
     console.print(f"estimator {result.estimator}; intervals of {result.confidence:.0%}")
     for question in result.questions:
         view = Table(title=_plain(question.text), title_justify="left")
-        for column in ("answer", "estimate", "from", "to", "reported", "unbiased"):
+        for column in ("answer", "estimate", "from", "to", "reported"):
             view.add_column(column, justify="left" if column == "answer" else "right")
         for row in _rows(question):
             view.add_row(*row)
@@ -258,13 +258,13 @@ def _rows(question: QuestionResult) -> Iterator[tuple[str, ...]]:
         share = option.share
         point = "–" if share.shown is None else f"{next(percents):.1f}%"
         ends = outward_interval(share.low or 0.0, share.high or 0.0, digits=3)
-        rest = (*ends, option.reported_share, share.value or 0.0)
+        rest = (*ends, option.reported_share)
         yield _plain(option.label), point, *(f"{number:.1%}" for number in rest)
     mean = None if question.mean is None else question.mean.mean
     if mean is not None and mean.value is not None:
         ends = outward_interval(mean.low or 0.0, mean.high or 0.0, digits=3)
         numbers = tuple(f"{end:.3f}" for end in ends)
-        yield _MEAN, _number(mean.shown, share=False), *numbers, "", f"{mean.value:.3f}"
+        yield _MEAN, _number(mean.shown, share=False), *numbers, ""
 
 
 def _headline(question: QuestionResult) -> str:

@@ -168,9 +168,7 @@ def ratios(
     safe = np.clip(np.nan_to_num(curve.estimate, nan=low), low, high)[:, None]
     linear = crowd.figures(above - safe * below)
     square = np.where(curve.base > 0, curve.base, np.nan) ** 2
-    return Figures(
-        curve, crowd.n, linear.sampling / square, linear.masks / square, linear.between / square
-    )
+    return Figures(curve, crowd.n, linear.sampling / square, linear.masks / square)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,5 +268,4 @@ def ratio_difference(first: Figures, second: Figures) -> Figures:
         one.crowd.n,
         first.sampling + second.sampling,
         first.masks + second.masks,
-        first.between + second.between,
     )

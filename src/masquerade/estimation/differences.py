@@ -46,7 +46,6 @@ def difference(first: Figures, second: Figures) -> Figures:
         first.n + second.n,
         first.sampling + second.sampling,
         first.masks + second.masks,
-        first.between + second.between,
     )
 
 

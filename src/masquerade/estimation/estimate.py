@@ -25,12 +25,10 @@ class Estimate(Result):
     standard_error : float
         Of `value`: people sampled and masks drawn, both.
     sampling_error, mechanism_error : float
-        Two parts, by who answered and by the masks.
+        Two parts, by who answered and by the masks; their squares add to that of
+        `standard_error`.
     low, high : float
         Ends of the confidence interval, within the possible range; it holds `shown`.
-    level_error : float
-        A third part, of estimates over several privacy levels: what is not known of how levels
-        differ. The squares of the parts add to that of `standard_error`.
     shown : float
         The estimate that a person reads: within the range and the interval, and of shares at least
         0 and summing to 1. Biased near the ends of the range, so nothing is computed from it.
@@ -48,7 +46,6 @@ class Estimate(Result):
     mechanism_error: float
     low: float
     high: float
-    level_error: float = 0.0
     shown: float = math.nan
 
     @classmethod
@@ -60,7 +57,6 @@ class Estimate(Result):
         above: float,
         sampling: float,
         mechanism: float,
-        level: float = 0.0,
         low: float = -math.inf,
         high: float = math.inf,
     ) -> Estimate:
@@ -71,7 +67,7 @@ class Estimate(Result):
         value : float
         below, above : float
             How far the interval reaches to both sides of it before the range is looked at.
-        sampling, mechanism, level : float
+        sampling, mechanism : float
             Variances.
         low, high : float
             Ends of the range.
@@ -86,12 +82,11 @@ class Estimate(Result):
         inside = min(max(value, low), high)
         return cls(
             value,
-            math.sqrt(sampling + mechanism + level),
+            math.sqrt(sampling + mechanism),
             math.sqrt(sampling),
             math.sqrt(mechanism),
             max(min(value, high) - below, low),
             min(max(value, low) + above, high),
-            math.sqrt(level),
             inside,
         )
 

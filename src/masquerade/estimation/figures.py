@@ -31,15 +31,14 @@ class Figures:
     curve : Curve
     n : float
         Number of people.
-    sampling, masks, between : float array, shape (n_figures,)
-        Variances of the estimates by who answered, by masks or noise, and by how levels may differ.
+    sampling, masks : float array, shape (n_figures,)
+        Variances of the estimates by who answered, and by masks or noise.
     """
 
     curve: Curve
     n: float
     sampling: Floats
     masks: Floats
-    between: Floats
 
     def __len__(self) -> int:
         return len(self.curve.low)
@@ -61,12 +60,12 @@ class Figures:
         check_confidence(confidence)
         low, high = self.curve.interval(cut_of(confidence))
         shown = self.curve.possible
-        total = np.sqrt(self.sampling + self.masks + self.between)
-        parts = (np.sqrt(one) for one in (self.sampling, self.masks, self.between))
+        total = np.sqrt(self.sampling + self.masks)
+        parts = (np.sqrt(one) for one in (self.sampling, self.masks))
         rows = zip(self.value, total, *parts, low, high, shown, strict=True)
         return tuple(
-            Estimate(v, t, s, m, a, b, between, x)
-            for v, t, s, m, between, a, b, x in (tuple(map(float, row)) for row in rows)
+            Estimate(v, t, s, m, a, b, x)
+            for v, t, s, m, a, b, x in (tuple(map(float, row)) for row in rows)
         )
 
     def statistic(self, values: ArrayLike) -> Floats:
@@ -219,7 +218,7 @@ class Crowd:
             bound = self.bound * (high - low)
             curve = LevelCurve(own, low, high, level[0], level[1], self.weights, bound)
         masks = (each - sampling) @ square + all_groups.noise @ square
-        return Figures(curve, self.n, sampling @ square, masks, np.zeros(len(low)))
+        return Figures(curve, self.n, sampling @ square, masks)
 
 
 def sides(groups: Worths) -> tuple[Side, Side]:

@@ -68,7 +68,7 @@ class Shares(Result):
         crowd = Crowd.of([self._counts])
         symbols, low, high = len(self.reported), float(min(scores)), float(max(scores))
         if low == high:
-            return Estimate(low, 0.0, 0.0, 0.0, low, high, 0.0, low)
+            return Estimate(low, 0.0, 0.0, 0.0, low, high, low)
         if symbols == self._options:
             return crowd.mean(list(scores)).estimates(self.confidence)[0]
         answered = (np.arange(symbols) < self._options).astype(np.float64)

@@ -15,8 +15,8 @@ The masked reports of this survey, and what they say. Put `{reports}` beside thi
 (*Reports, Parquet* on the results page); `pip install masquerade=={version}` brings the library.
 
 A report is not an answer: it went through the mask that its row names. Figures that do not take the
-masks out are wrong, and the functions below take them out. What is printed first of each estimate
-is the possible number nearest to it; compute with `value`, the unbiased one."""
+masks out are wrong, and the functions below take them out. What is printed of each estimate is the
+possible number nearest to the unbiased one."""
 
 _READ = """\
 from masquerade.results import read_reports, sentence, survey_result
@@ -32,7 +32,7 @@ def line(name, found):
         return f"  {name}: nothing is known"
     ends = f"{found.low:.3f} to {found.high:.3f}"
     point = "" if found.shown is None else f"{found.shown:.3f} "
-    return f"  {name}: {point}({ends}; unbiased {found.value:.3f})"
+    return f"  {name}: {point}({ends})"
 
 for question in result.questions:
     print(question.text)
@@ -50,7 +50,7 @@ for question in result.questions:
 _OWN = """\
 import numpy as np
 
-from masquerade.estimation import WITHIN, Counts, Crowd
+from masquerade.estimation import WITHIN, Counts, Crowd, shown_shares
 
 # One question by hand: counts of reports at each level, and the masks that made them.
 own = [q.options and q.kind != "several" for q in result.questions]
@@ -62,7 +62,7 @@ if place is not None:
         for mask in [masks[place]]
     ]
     shares = Crowd.of(groups, bound=WITHIN).shares()
-    print([round(estimate.value, 3) for estimate in shares.estimates()])"""
+    print([round(estimate.shown, 3) for estimate in shown_shares(shares.estimates())])"""
 
 
 def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:

@@ -45,14 +45,13 @@ NAMES = (
 )
 COUNT = Column("n", "people")
 FIGURES = (
-    Column("value", "the unbiased estimate, to compute with", lambda f: f.value, "Unbiased"),
-    Column("se", "its standard error", lambda f: f.standard_error),
+    Column("value", "the estimate, within its interval", lambda f: f.value),
+    Column("se", "standard error of the unbiased estimate", lambda f: f.standard_error),
     Column("low", "lower end of the interval", lambda f: f.low),
     Column("high", "upper end of the interval", lambda f: f.high),
     Column("sampling_error", "error by who answered", lambda f: f.sampling_error, "± people"),
     Column("mechanism_error", "error by masks or noise", lambda f: f.mechanism_error, "± {masks}"),
-    Column("level_error", "error by how levels may differ", lambda f: f.level_error, "± levels"),
-    Column("shown", "the estimate that people read; empty where there is none", lambda f: f.shown),
+    Column("shown", "`value` where a point is to be read; else empty", lambda f: f.shown),
 )
 #: All columns of files, in their order; the number of people stands after the interval.
 COLUMNS = (*NAMES, *FIGURES[:4], COUNT, *FIGURES[4:])
@@ -64,14 +63,8 @@ def numbers(figure: Figure, n: int) -> list[Cell]:
     return [*cells[:4], n, *cells[4:]]
 
 
-def page_columns(*, split: bool) -> tuple[Column, ...]:
-    """Return the columns that a page's table has beside estimate and interval."""
-    # Between two parties there are no levels.
-    return tuple(
-        column
-        for column in FIGURES
-        if column.heading and not (split and column.name == "level_error")
-    )
+#: Columns that a page's table has beside estimate and interval.
+PAGE_COLUMNS = tuple(column for column in FIGURES if column.heading)
 
 
 def documented() -> str:

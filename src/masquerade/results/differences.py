@@ -57,11 +57,11 @@ class Difference(Result):
     first_group, second_group : str
         Their names.
     first, second : float or None
-        The unbiased estimate of each group; None where nothing is known of it.
+        The estimate of each group; None where nothing is known of it.
     value : float or None
-        ``first - second``.
+        ``first - second``, within its interval.
     standard_error : float or None
-        Of `value`: people sampled and masks drawn, both.
+        Of the unbiased difference: people sampled and masks drawn, both.
     low, high : float
         Ends of the confidence interval.
     confidence : float
@@ -566,14 +566,14 @@ def _difference(
     confidence: float,
 ) -> Difference:
     found: Estimate = between.estimates(confidence)[0]
-    first, second, value, error = (
-        number if math.isfinite(number) else None
-        for number in (
-            *(float(one.value[0]) for one in sides),
-            found.value,
-            found.standard_error,
-        )
+    # The nearest that are possible, of each group and of the difference.
+    first, second = (
+        float(one.curve.possible[0]) if math.isfinite(one.value[0]) else None for one in sides
     )
+    value = None
+    if first is not None and second is not None:
+        value = min(max(first - second, found.low), found.high)
+    error = found.standard_error if math.isfinite(found.standard_error) else None
     question, option = figure
     return Difference(
         question,

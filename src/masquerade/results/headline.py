@@ -153,7 +153,7 @@ def outward_interval(low: float, high: float, *, digits: int) -> tuple[float, fl
     return math.floor(low * size + 1e-9) / size, math.ceil(high * size - 1e-9) / size
 
 
-SOURCES = ("sampling", "mechanism", "level")
+SOURCES = ("sampling", "mechanism")
 FACTORS = (2, 4, 10)
 
 
@@ -190,9 +190,7 @@ def outlook(
 ) -> Outlook | None:
     """Return the sources of an estimate's error and how it would shrink; None where unknown or 0.
 
-    Variances of people and masks go with one over the number of people. What is not known of how
-    levels differ is taken to stay as it is; with many more people it shrinks too, so the margins
-    for more people are rather too wide than too narrow.
+    Variances of people and masks go with one over the number of people.
 
     Parameters
     ----------
@@ -206,23 +204,23 @@ def outlook(
     Examples
     --------
     >>> from masquerade.results import Figure
-    >>> found = outlook(Figure(50, 50, 40, 60, 5.0, 3.0, 4.0, 0.0), 100, factors=(4,))
+    >>> found = outlook(Figure(50, 50, 40, 60, 5.0, 3.0, 4.0), 100, factors=(4,))
     >>> found.parts, found.unmasked
-    ({'sampling': 0.36, 'mechanism': 0.64, 'level': 0.0}, 36)
+    ({'sampling': 0.36, 'mechanism': 0.64}, 36)
     >>> [(people, round(margin / found.margin, 3)) for people, margin in found.more]
     [(400, 0.5)]
     """
     if figure.errors is None:
         return None
-    people, masks, levels = (error**2 for error in figure.errors)
-    total = people + masks + levels
+    people, masks = (error**2 for error in figure.errors)
+    total = people + masks
     if not total > 0:
         return None
     reach = float(ndtri(0.5 + confidence / 2))
     return Outlook(
         reach * math.sqrt(total),
-        dict(zip(SOURCES, (people / total, masks / total, levels / total), strict=True)),
-        [(factor * n, reach * math.sqrt((people + masks) / factor + levels)) for factor in factors],
+        dict(zip(SOURCES, (people / total, masks / total), strict=True)),
+        [(factor * n, reach * math.sqrt(total / factor)) for factor in factors],
         # k unmasked people err by people * n / k, which is to be people + masks
-        round(n * people / (people + masks)) if people else None,
+        round(n * people / total) if people else None,
     )

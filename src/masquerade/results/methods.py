@@ -122,8 +122,7 @@ def methods_text(result: SurveyResult) -> str:
         )
     sentences.append(
         "Shares are shown as the nearest that are at least 0 and sum to 1, means within their "
-        "scale, and no point is shown where the interval is wider than a quarter of the range; "
-        "computations use the unbiased estimates."
+        "scale, and no point is shown where the interval is wider than a quarter of the range."
     )
     if any(question.headline.option is not None for question in result.questions):
         sentences.append(

@@ -23,20 +23,22 @@ class Figure(JsonValue):
     Attributes
     ----------
     value : float or None
-        Unbiased estimate, to compute with; it may lie outside the possible range.
+        The estimate: the possible number nearest to the unbiased one, within its interval; shares
+        of one question sum to 1. (To average over many surveys, take the unbiased estimates of
+        `masquerade.estimation`, which near an end of the range may lie outside it.)
     shown : float or None
-        The possible number nearest to it, which people read; None where no point is to be read:
-        of fewer than 20 people, or where the interval is wider than a quarter of the range.
+        The same where people are to read it; None where no point is to be read: of fewer than 20
+        people, or where the interval is wider than a quarter of the range.
     low, high : float or None
         Ends of the interval, within the possible range.
     standard_error : float or None
-        Of `value`; its square is the sum of the squares of the three errors.
-    sampling_error, mechanism_error, level_error : float or None
-        By who answered, by the masks or the noise, and by what is not known of levels.
+        Of the unbiased estimate; its square is the sum of the squares of the two errors.
+    sampling_error, mechanism_error : float or None
+        By who answered, and by the masks or the noise.
 
     Examples
     --------
-    >>> Figure(0.3, 0.3, 0.26, 0.34, 0.02, 0.02, 0.0, 0.0).to_json()["low"]
+    >>> Figure(0.3, 0.3, 0.26, 0.34, 0.02, 0.02, 0.0).to_json()["low"]
     0.26
     """
 
@@ -47,7 +49,11 @@ class Figure(JsonValue):
     standard_error: float | None
     sampling_error: float | None
     mechanism_error: float | None
-    level_error: float | None
+
+    def __post_init__(self) -> None:
+        # Results of earlier versions hold unbiased estimates, which may be impossible.
+        if self.value is not None and self.low is not None and self.high is not None:
+            object.__setattr__(self, "value", min(max(self.value, self.low), self.high))
 
     @classmethod
     def of(cls, estimate: Estimate, n: int, *, width: float = 1.0) -> Figure:
@@ -57,9 +63,8 @@ class Figure(JsonValue):
         the range.
         """
         numbers = (
-            *(estimate.value, estimate.shown, estimate.low, estimate.high),
-            *(estimate.standard_error, estimate.sampling_error),
-            *(estimate.mechanism_error, estimate.level_error),
+            *(estimate.shown, estimate.shown, estimate.low, estimate.high),
+            *(estimate.standard_error, estimate.sampling_error, estimate.mechanism_error),
         )
         # JSON has neither NaN nor infinity.
         found = cls(*(number if math.isfinite(number) else None for number in numbers))
@@ -67,13 +72,11 @@ class Figure(JsonValue):
         return replace(found, shown=None) if n < FEWEST_FOR_HEADLINE or wide else found
 
     @property
-    def errors(self) -> tuple[float, float, float] | None:
-        """Errors by sampling, by mechanism and by level; None where one is not known."""
-        found = (self.sampling_error, self.mechanism_error, self.level_error)
-        if any(error is None for error in found):
+    def errors(self) -> tuple[float, float] | None:
+        """Errors by sampling and by mechanism; None where one is not known."""
+        if self.sampling_error is None or self.mechanism_error is None:
             return None
-        people, masks, levels = (float(error) for error in found if error is not None)
-        return people, masks, levels
+        return self.sampling_error, self.mechanism_error
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
         yield [text(row.id), text(row.label), "label", EVERYBODY, *chance]
     for item in result.ranking:
         ends = (item.low, item.high, item.standard_error)
-        figure = Figure(item.strength, None, *ends, None, None, None)
+        figure = Figure(item.strength, None, *ends, None, None)
         yield ["", text(item.item), "strength", EVERYBODY, *numbers(figure, result.responses)]
     for board in result.leaderboards or ():
         for line in board.items:
@@ -102,4 +102,4 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
 
 
 def _alone(value: float | None, n: int) -> list[Cell]:
-    return numbers(Figure(value, *(None,) * 7), n)
+    return numbers(Figure(value, *(None,) * 6), n)

@@ -96,7 +96,7 @@ class Row:
     low: float | None
     high: float | None
     between: str
-    cells: tuple[str, ...]  # of `page_columns`
+    cells: tuple[str, ...]  # of `PAGE_COLUMNS`
     reported: float | None = None  # share of the reports
     known: float | None = None  # of made-up people
     people_there: int | None = None  # where the line is of one level
@@ -123,9 +123,9 @@ class Figures:
 
     @property
     def _columns(self) -> tuple[Column, ...]:
-        from masquerade.results.columns import page_columns
+        from masquerade.results.columns import PAGE_COLUMNS
 
-        return page_columns(split=self.split)
+        return PAGE_COLUMNS
 
     def text(self, value: float | None) -> str:
         """Return a value that a person reads, in words."""

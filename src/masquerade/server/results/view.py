@@ -150,10 +150,10 @@ class ResultView:
     @property
     def headings(self) -> list[str]:
         """Headings of the columns of a table beside estimate and interval."""
-        from masquerade.results.columns import page_columns
+        from masquerade.results.columns import PAGE_COLUMNS
 
         masks = "noise" if self.split else "masks"
-        return [one.heading.format(masks=masks) for one in page_columns(split=self.split)]
+        return [one.heading.format(masks=masks) for one in PAGE_COLUMNS]
 
     @property
     def differing(self) -> list[str]:
@@ -320,7 +320,6 @@ def _certainty(
         ("Noise", "what both parties added to the sums")
         if result.split
         else ("Masks", "how the masks happened to fall"),
-        ("Levels", "what is not known of how levels differ"),
     )
     return replace(
         sure,
@@ -422,6 +421,6 @@ def _ranking(rows: Sequence[ItemStrength]) -> list[RankingGroup]:
     groups: dict[int, list[Row]] = {}
     for row in rows:
         numbers = (row.strength, row.strength, row.low, row.high, row.standard_error)
-        figure = Figure(*numbers, None, None, None)
+        figure = Figure(*numbers, None, None)
         groups.setdefault(row.group, []).append(figures.row(row.item, figure))
     return [RankingGroup(axis, group) for group in groups.values()]
