@@ -102,4 +102,4 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
 
 
 def _alone(value: float | None, n: int) -> list[Cell]:
-    return numbers(Figure(value, *(None,) * 6), n)
+    return numbers(Figure(value, None, None, None, None, None, None), n)
