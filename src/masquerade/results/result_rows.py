@@ -91,7 +91,7 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
     for board in result.leaderboards or ():
         for line in board.items:
             interval = (line.low, line.high, line.standard_error)
-            figure = Figure(line.strength, None, *interval, None, None, None)
+            figure = Figure(line.strength, None, *interval, None, None)
             yield [
                 board.question,
                 text(line.item),
