@@ -18,9 +18,9 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.py
 NEEDED = {"01_two_parties": "pyhpke", "08_scale_on_dask": "distributed"}
 
 
-def test_there_are_eleven_notebooks() -> None:
-    """The gallery has its eleven studies."""
-    assert len(NOTEBOOKS) == 11
+def test_there_are_twelve_notebooks() -> None:
+    """The gallery has its twelve studies."""
+    assert len(NOTEBOOKS) == 12
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
