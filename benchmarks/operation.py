@@ -123,7 +123,7 @@ def measure(url: str, token: str) -> tuple[float, float]:
 
     def writer(client: httpx.Client) -> None:
         headers = {
-            "Masquerade-Participant": secrets.token_hex(16),
+            "Masquerade-Participant": "w" + secrets.token_hex(16),
             "Idempotency-Key": secrets.token_hex(16),
         }
         body = {"survey": token, "level": "medium"}

@@ -102,7 +102,7 @@ class Person:
 
     survey: SurveyRecord
     level: str
-    secret: str = field(default_factory=lambda: secrets.token_hex(16))
+    secret: str = field(default_factory=lambda: "w" + secrets.token_hex(16))
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
     id: str = ""
 

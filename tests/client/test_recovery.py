@@ -76,7 +76,7 @@ def test_prop_a_wrong_word_is_found_but_for_the_check(
 
 @pytest.mark.parametrize("case", VECTORS["sent"], ids=lambda case: case["origin"])
 def test_a_server_sees_what_is_made_for_its_address(case: dict[str, Any]) -> None:
-    """The device's half sends the same; a secret of before goes as it is."""
+    """The device's half sends the same; from a secret of before too."""
     assert Identity(case["secret"]).secret_at(case["origin"]) == case["sent"]
 
 

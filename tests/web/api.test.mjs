@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Server, padded, request } from "../../src/masquerade/server/web/static/app/api.js";
+import { secretAt } from "../../src/masquerade/server/web/static/app/recovery.js";
 
 const answering = (status, data) => async () => ({
   ok: status < 300,
@@ -40,12 +41,14 @@ test("a request carries the secret in its header and nowhere else", async () => 
     seen.push(asked);
     return answering(201, { state: "submitted" })();
   };
-  const server = new Server(async () => "5e".repeat(16), { fetch });
+  const secret = `w${"5e".repeat(16)}`;
+  const origin = "https://a.example";
+  const server = new Server(async () => secret, { fetch, origin });
   await server.respond("id", { reports: [1, 0], salt: "a", level: "low", hash: "h", answers: "NO" });
   const [[url, { method, headers, body, credentials, referrerPolicy, redirect }]] = seen;
   assert.equal(url, "/api/v1/participations/id/response");
   assert.equal(method, "PUT");
-  assert.equal(headers["Masquerade-Participant"], "5e".repeat(16));
+  assert.equal(headers["Masquerade-Participant"], `w${secretAt(secret, origin)}`);
   assert.equal(credentials, "omit");
   assert.equal(referrerPolicy, "no-referrer");
   assert.equal(redirect, "error");
@@ -67,7 +70,84 @@ test("two servers see two secrets, and neither the one behind them", async () =>
   }
   assert.equal(seen[0], seen[2]);
   assert.notEqual(seen[0], seen[1]);
-  assert.ok(seen.every((one) => /^[0-9a-f]{32}$/.test(one) && one !== secret.slice(1)));
+  assert.ok(seen.every((one) => /^w[0-9a-f]{32}$/.test(one) && one !== secret));
+});
+
+const HERE = "https://new.example";
+
+/** A server of which one account is to be moved, and what it was asked. */
+function movable(former, { addresses = {}, knows = true } = {}) {
+  const seen = [];
+  const state = { moved: false, knows };
+  const fetch = async (url, { method, headers, body }) => {
+    const sent = headers["Masquerade-Participant"] ?? "";
+    seen.push(`${method} ${url} ${sent[0] ?? ""}`.trim());
+    const address = url.replace("/.well-known/masquerade-address", "");
+    if (address !== url) {
+      const told = addresses[address];
+      return told ? answering(200, { address: told })() : answering(404, {})();
+    }
+    if (url === "/api/v1/me/move") {
+      state.moved = JSON.parse(body).former === former;
+      state.knows = true;
+      return answering(200, { moved: state.moved })();
+    }
+    return sent[0] === "m" && !state.knows ? answering(401, {})() : answering(200, {})();
+  };
+  let kept = null;
+  const moves = {
+    read: async () => kept,
+    keep: async (text) => {
+      kept = text;
+    },
+  };
+  return { seen, state, options: { fetch, origin: HERE, moves } };
+}
+
+test("an account of before moves before anything else is asked, and once", async () => {
+  const former = "5e".repeat(16);
+  const { seen, options, state } = movable(former);
+  const server = new Server(async () => former, options);
+  await server.me();
+  await server.me();
+  assert.deepEqual(seen, ["POST /api/v1/me/move w", "GET /api/v1/me m", "GET /api/v1/me m"]);
+  // A server that was restored from a backup of before does not know it.
+  state.knows = false;
+  assert.equal((await server.me()).ok, true);
+  assert.deepEqual(seen.slice(3), ["GET /api/v1/me m", "POST /api/v1/me/move w", "GET /api/v1/me m"]);
+});
+
+test("a secret of before without an account is never used as it is", async () => {
+  const secret = "5e".repeat(16);
+  const { seen, options } = movable("nobody");
+  const server = new Server(async () => secret, options);
+  await server.me();
+  await server.me();
+  assert.deepEqual(seen, ["POST /api/v1/me/move w", "GET /api/v1/me w", "GET /api/v1/me w"]);
+});
+
+test("where a move is not answered, no other account is begun", async () => {
+  const fetch = answering(503, {});
+  const server = new Server(async () => "5e".repeat(16), { fetch, origin: HERE });
+  assert.equal((await server.reserve("a", "low", "k")).lost, true);
+});
+
+test("an account moves from an earlier address only where that says so itself", async () => {
+  const secret = `w${"5e".repeat(16)}`;
+  const earlier = ["https://old.example", "https://other.example"];
+  const former = `w${secretAt(secret, earlier[0])}`;
+  const addresses = { [earlier[0]]: HERE, [earlier[1]]: "https://other.example" };
+  const sent = [];
+  const { seen, options } = movable(former, { addresses });
+  const fetch = async (url, asked) => {
+    sent.push(`${asked.body ?? ""} ${asked.headers["Masquerade-Participant"] ?? ""}`);
+    return options.fetch(url, asked);
+  };
+  await new Server(async () => secret, { ...options, fetch, earlier }).me();
+  assert.equal(seen.at(-1), "GET /api/v1/me m");
+  // A liar that names another server as its own gets nothing of what is made for that one.
+  assert.ok(!sent.join().includes(secretAt(secret, earlier[1])));
+  assert.ok(sent.join().includes(former));
 });
 
 test("an invitation is asked for by nobody in particular", async () => {

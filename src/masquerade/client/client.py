@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from masquerade.client.connection import Connection, survey_of, token_of
 from masquerade.client.device_ledger import DeviceLedger, entry_json
 from masquerade.client.identity import Identity
+from masquerade.client.moved_account import MovedAccount
 from masquerade.client.offer import Offer
 from masquerade.client.participation import Participation
 from masquerade.client.records import Record, Records, first_record, halves_of
@@ -74,13 +75,20 @@ class Client:
         # The secret only when a request needs it: a look at an invitation makes no identity.
         self._connection = Connection(
             url,
-            lambda: self.identity.secret_at(self.url),
+            lambda: self._account.sent(self._connection),
             attempts=attempts,
             transport=transport,
+            refused=lambda: self._account.refused(),
         )
         self.url = self._connection.url
         top = home_of(home)
         self._folder = top / _folder_of(self.url)
+        self._account = MovedAccount(
+            lambda: self.identity,
+            given=identity is not None,
+            url=self.url,
+            folder=self._folder,
+        )
         self.device = DeviceLedger(top)
 
     def __enter__(self) -> Self:

@@ -13,7 +13,13 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from masquerade.errors import MasqueradeError, ParameterError, ServerUnavailable, SurveyError
+from masquerade.errors import (
+    MasqueradeError,
+    ParameterError,
+    ServerUnavailable,
+    SurveyError,
+    Unauthenticated,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -46,7 +52,8 @@ class Connection:
 
     Every request can be sent again without harm, so each is, after growing pauses and at most
     `attempts` times, where it is not known whether it arrived or the server is busy. `secret` gives
-    the participant's secret when a request needs it.
+    the participant's secret when a request needs it; `refused` tells, where the server does not
+    know it, whether there is another one to be tried.
     """
 
     def __init__(
@@ -56,6 +63,7 @@ class Connection:
         *,
         attempts: int = 5,
         transport: httpx.BaseTransport | None = None,
+        refused: Callable[[], bool] = lambda: False,
     ) -> None:
         import httpx  # slow to load, and most of the library never needs it
 
@@ -74,6 +82,7 @@ class Connection:
             )
         self.url = str(address.copy_with(query=None, fragment=None)).rstrip("/")
         self._secret = secret
+        self._refused = refused
         self._attempts = attempts
         self._failure = httpx.RequestError
         self._http = httpx.Client(
@@ -107,7 +116,24 @@ class Connection:
         key: str | None = None,
     ) -> dict[str, Any]:
         """Make a request of the participant; a request with a `key` has an effect only once."""
-        headers = {"Masquerade-Participant": self._secret()}
+        try:
+            return self.as_person(self._secret(), method, path, body, key=key)
+        except Unauthenticated:
+            if not self._refused():
+                raise
+        return self.as_person(self._secret(), method, path, body, key=key)
+
+    def as_person(
+        self,
+        secret: str,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        key: str | None = None,
+    ) -> dict[str, Any]:
+        """Make a request of whoever has this secret."""
+        headers = {"Masquerade-Participant": secret}
         if key is not None:
             headers["Idempotency-Key"] = key
         content = None

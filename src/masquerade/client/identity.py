@@ -10,7 +10,7 @@ unnoticed with probability 1 in 65,536. The other half is ``recovery.js``; both 
 vectors.
 
 Secrets that were drawn before servers had one each have another ninth word and no ``w`` before
-their digits: they are sent as they are, to the one server where they have been used.
+their digits: they were sent as they are, and are a last time when their account moves.
 """
 
 from __future__ import annotations
@@ -68,10 +68,14 @@ class Identity:
 
     def secret_at(self, server: str) -> str:
         """Return the secret for the server at an address, 32 hexadecimal digits."""
-        if not self.secret.startswith("w"):
-            return self.secret
         text = f"masquerade account {origin_of(server)}".encode()
-        return hmac.digest(bytes.fromhex(self.secret[1:]), text, "sha256").hex()[:32]
+        drawn = bytes.fromhex(self.secret.removeprefix("w"))
+        return hmac.digest(drawn, text, "sha256").hex()[:32]
+
+    @property
+    def former(self) -> str | None:
+        """The secret of before, as it was sent to every server; None where there was none."""
+        return None if self.secret.startswith("w") else self.secret
 
     @property
     def folder(self) -> str:

@@ -28,6 +28,7 @@ from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.daily_jobs import DailyJobs, HeldPlaces
+from masquerade.server.participants.moved_accounts import MovedAccounts
 from masquerade.server.participants.pair_choice import PairChoice
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import Profiles
@@ -77,6 +78,7 @@ class Services:
     ledger: Ledger
     participations: Participations
     pair_plans: PairPlans
+    moved_accounts: MovedAccounts
     profiles: Profiles
     daily_jobs: DailyJobs
     held_places: HeldPlaces
@@ -194,6 +196,7 @@ class Services:
             ledger=Ledger(LedgerDatabase(transactions), clock=today, caps=caps),
             participations=participations,
             pair_plans=pair_plans,
+            moved_accounts=MovedAccounts(transactions, key=values.secret("person_key")),
             profiles=Profiles(transactions, surveys, participations, today=today, caps=caps),
             daily_jobs=DailyJobs(
                 transactions,

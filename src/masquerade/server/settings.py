@@ -27,6 +27,7 @@ from masquerade.server.keys import (
     read_database_key,
     read_server_key,
 )
+from masquerade.surveys.two_parties import require_origin
 
 #: The environment variable of a setting is its name in capitals after this.
 PREFIX = "MASQUERADE_"
@@ -102,6 +103,9 @@ class Settings:
     helper_operator: str = ""
     # Whether this is a helper and no survey server.
     helper: bool = False
+    # Addresses that this server had before, separated by commas: accounts that devices made for
+    # them move when their people come, once such an address itself says where it went.
+    earlier_addresses: str = ""
     # rate_participant, rate_address: most requests to the interface a minute, by one participant
     # and from one address; 0 is without limit.
     rate_participant: _Count = 120
@@ -192,9 +196,16 @@ class Settings:
             helper=helper,
             **found,
         )
+        for one in settings.earlier:
+            require_origin(one)
         if make_folder:
             settings.make_folder()
         return settings
+
+    @property
+    def earlier(self) -> tuple[str, ...]:
+        """Addresses that this server had before, as browsers write them."""
+        return tuple(one.strip() for one in self.earlier_addresses.split(",") if one.strip())
 
     @property
     def sqlite_file(self) -> Path | None:

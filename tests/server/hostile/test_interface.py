@@ -159,6 +159,7 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
         body = {"survey": other.token, "level": "high"}
         id_ = ask("POST", "/participations", body, key="1" * 32)["id"]
         ask("POST", f"{steps}/abandon", participation=id_)
+        ask("POST", "/me/move", {"former": "0" * 32})
         ask("DELETE", "/me")
     # Two parties need a helper; tests/server/parties and tests/client/test_two_parties.py send one.
     met.add(("PUT", "/api/v1/participations/{participation}/sealed-report"))

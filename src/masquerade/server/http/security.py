@@ -51,11 +51,10 @@ _HEADERS = {
 }
 
 
-def policy_with(origin: str) -> str:
-    """Return the policy of a page that may also ask another server; ours where it is no origin."""
-    if not _ORIGIN.fullmatch(origin):
-        return POLICY
-    return POLICY.replace("connect-src 'self'", f"connect-src 'self' {origin}")
+def policy_with(*origins: str) -> str:
+    """Return the policy of a page that may also ask other servers, those that are origins."""
+    others = "".join(f" {one}" for one in origins if _ORIGIN.fullmatch(one))
+    return POLICY.replace("connect-src 'self'", f"connect-src 'self'{others}")
 
 
 class SecurityHeaders:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from masquerade.errors import NotFound
 from masquerade.server.http.app_files import (
@@ -27,7 +28,7 @@ from masquerade.server.http.app_files import (
 from masquerade.server.http.pages import page_text
 from masquerade.server.http.problem import wants_json
 from masquerade.server.http.security import policy_with
-from masquerade.server.routes.dependencies import InServices
+from masquerade.server.routes.dependencies import InServices, InSettings
 
 # A year in seconds: the address holds the hash of the content, so it never changes.
 _FOREVER = "public, max-age=31536000, immutable"
@@ -84,6 +85,17 @@ async def worker() -> Response:
     return Response(text, media_type=MEDIA_TYPES["js"], headers={"cache-control": "no-cache"})
 
 
+@files.get("/.well-known/masquerade-address")
+async def own_address(settings: InSettings) -> Response:
+    """Tell devices which address this server has, so that no other can pass for a later one."""
+    if settings.public_url is None:
+        raise HTTPException(404)
+    parts = urlsplit(settings.public_url)
+    told = {"address": f"{parts.scheme}://{parts.netloc}", "earlier": settings.earlier}
+    # Anybody may read it: a page of the later address has to.
+    return JSONResponse(told, headers={"access-control-allow-origin": "*"})
+
+
 @files.get("/manifest.webmanifest")
 async def manifest() -> Response:
     return Response(
@@ -101,16 +113,23 @@ def shell(
     `leader` (optional): address of the survey's server, where a helper serves the page; it may be
         asked then, and the page knows the helper's `fingerprint` from the helper itself.
     """
-    response = _response(
-        request, _page(leader, fingerprint), "text/html; charset=utf-8", status=status
-    )
-    if leader is not None:
-        response.headers["content-security-policy"] = policy_with(leader)
+    # A helper knows no earlier addresses of a leader.
+    earlier = () if leader is not None else _earlier(request)
+    page = _page(leader, fingerprint, earlier)
+    response = _response(request, page, "text/html; charset=utf-8", status=status)
+    others = earlier if leader is None else (leader,)
+    if others:
+        response.headers["content-security-policy"] = policy_with(*others)
     return response
 
 
+def _earlier(request: Request) -> tuple[str, ...]:
+    earlier: tuple[str, ...] = request.app.state.settings.earlier
+    return earlier
+
+
 @lru_cache(maxsize=16)
-def _page(leader: str | None, fingerprint: str) -> AppFile:
+def _page(leader: str | None, fingerprint: str, earlier: tuple[str, ...]) -> AppFile:
     # Compressed without fear of BREACH: no secret and nothing of a request is in the page.
     context = {
         "build": app_build(),
@@ -118,6 +137,7 @@ def _page(leader: str | None, fingerprint: str) -> AppFile:
         "styles": STYLES,
         "leader": leader,
         "fingerprint": fingerprint,
+        "earlier": " ".join(earlier),
     }
     return AppFile.of(page_text("participant/app.html", context).encode())
 

@@ -1,14 +1,16 @@
 """Dependencies of routes, and the description of participants' routes.
 
-All dependencies are asynchronous, as they wait for nothing: others are run in a thread.
+All dependencies are asynchronous, as nearly all wait for nothing: others are run in a thread.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Annotated, Any, cast, get_type_hints
 
 from fastapi import Depends, Path, Request, Security
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyHeader
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -17,14 +19,17 @@ from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.http.metrics import Metrics
 from masquerade.server.http.problem import PROBLEM_ANSWER
 from masquerade.server.http.rate_limit import Beginnings
+from masquerade.server.participants.moved_accounts import OWN
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
 
 PARTICIPANT_HEADER = "Masquerade-Participant"
+_SECRET = re.compile("[wm]?[0-9a-f]{32}")
 _SCHEME = APIKeyHeader(
     name=PARTICIPANT_HEADER,
     scheme_name="participant",
-    description="128 random bits, drawn by the device, in hexadecimal",
+    description="What the device makes of its secret for this server: w (m, once an account has "
+    "moved to it) and 32 hexadecimal digits",
     auto_error=False,
 )
 
@@ -56,15 +61,26 @@ async def _participant(
 ) -> Pseudonyms:
     """Return the pseudonyms of the participant behind a request."""
     # One form alone: the same secret in capitals would be another person.
-    if secret is None or len(secret) != 32 or not set(secret) <= set("0123456789abcdef"):
+    if secret is None or not _SECRET.fullmatch(secret):
         raise Unauthenticated(
-            f"the header {PARTICIPANT_HEADER} is missing or is not 32 hexadecimal digits; draw 128 "
-            "random bits once and send them with every request."
+            f"the header {PARTICIPANT_HEADER} is missing or is not w and 32 hexadecimal digits; "
+            "draw 128 random bits once and send them with every request."
         )
-    return services.identity(secret)
+    if secret.startswith(OWN):
+        return services.moved_accounts.identity(secret)  # asks nobody
+    return await run_in_threadpool(services.moved_accounts.identity, secret)
 
 
 Participant = Annotated[Pseudonyms, Depends(_participant)]
+
+
+async def _secret(_names: Participant, secret: Annotated[str | None, Security(_SCHEME)]) -> str:
+    assert secret is not None  # whoever has names sent one
+    return secret[-32:]
+
+
+#: The secret itself, for the one route that needs it.
+ParticipantSecret = Annotated[str, Depends(_secret)]
 
 #: An id or a digest in an address; anything else a database may refuse to look for.
 HexId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]

@@ -24,7 +24,12 @@ from masquerade.server.participants.privacy_balance import (
     cap_amounts,
 )
 from masquerade.server.participants.profile import RAISE_DAYS, Departure, HeldData
-from masquerade.server.routes.dependencies import InServices, Participant, answers
+from masquerade.server.routes.dependencies import (
+    InServices,
+    Participant,
+    ParticipantSecret,
+    answers,
+)
 from masquerade.server.routes.participations import Body, Invitation
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import FrozenSurvey, invitation, longest_mechanisms
@@ -156,6 +161,19 @@ class Leaving(Departure):
     explanation: list[str]
 
 
+class FormerSecret(Body):
+    """A secret that the same person had before."""
+
+    former: Annotated[str, Field(pattern="^w?[0-9a-f]{32}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """Whether an account is open to a secret after it was to be moved."""
+
+    moved: bool
+
+
 routes = APIRouter(prefix="/api/v1", tags=["account"])
 
 
@@ -190,6 +208,15 @@ def me(services: InServices, participant: Participant) -> Response:
     statement = list(services.profiles.statement(account))
     answer = Me(account.battery(), caps, account.balance.open, statement)
     return padded(answer, least=_LONGEST_ACCOUNT)
+
+
+@routes.post(
+    "/me/move",
+    summary="Let this secret open the account of a former one",
+    responses=answers(Moving, 401, 413, 422),
+)
+def move(services: InServices, secret: ParticipantSecret, former: FormerSecret) -> Response:
+    return padded(Moving(services.moved_accounts.move(secret, former.former)))
 
 
 @routes.get(

@@ -1,6 +1,6 @@
 // All requests of the participants' app. Nothing else here talks to anybody.
 
-import { secretAt } from "./recovery.js";
+import { formerSecret, secretAt } from "./recovery.js";
 
 const PATIENCE_MILLISECONDS = 20000;
 const BLOCK = 1024; // bodies are padded to a multiple of it
@@ -61,12 +61,19 @@ export async function request(method, path, options = {}) {
 
 /** The server as the app sees it; it sees of the `secret` what is made for its own address. */
 export class Server {
-  /** `leader`: its address, where another party served this page; else `origin` is the page's. */
-  constructor(secret, { fetch = globalThis.fetch, leader = "", origin = "" } = {}) {
+  /**
+   * `leader`: its address, where another party served this page; else `origin` is the page's.
+   * `earlier`: addresses that it says to have had. `moves`: `read()` and `keep(text)` of whether an
+   * account has moved to the secret that is sent.
+   */
+  constructor(secret, options = {}) {
+    const { fetch = globalThis.fetch, leader = "", origin = "", earlier = [] } = options;
     this.secret = secret;
     this.fetch = fetch;
     this.base = `${leader}/api/v1`;
     this.origin = leader ? new URL(leader).origin : origin;
+    this.earlier = earlier;
+    this.moves = options.moves ?? { read: async () => null, keep: async () => {} };
   }
 
   invitation(token) {
@@ -138,8 +145,48 @@ export class Server {
   }
 
   async #own(method, path, options = {}) {
-    const secret = secretAt(await this.secret(), this.origin);
-    return request(method, path, { ...options, secret, base: this.base, fetch: this.fetch });
+    const own = await this.secret();
+    const ask = (kind) => {
+      const secret = kind + secretAt(own, this.origin);
+      return request(method, path, { ...options, secret, base: this.base, fetch: this.fetch });
+    };
+    const kept = await this.moves.read();
+    const moved = kept ? { kind: kept } : await this.#move(own);
+    if (moved.lost) return moved.lost;
+    const answer = await ask(moved.kind);
+    if (kept !== "m" || answer.status !== 401) return answer;
+    // A server that was restored from before the move knows nothing of it.
+    await this.moves.keep(null);
+    const again = await this.#move(own);
+    return again.lost ?? ask(again.kind);
+  }
+
+  /**
+   * Let the secret for this address open the account of a former one, before anything is asked that
+   * would begin another account. Of an earlier address only where that says itself that it is this
+   * server's: else any server could have what is made for another.
+   */
+  async #move(own) {
+    if (this.settled === own) return { kind: "w" };
+    const formers = [formerSecret(own)];
+    for (const address of this.earlier) {
+      const asked = { base: address, fetch: this.fetch };
+      const { data } = await request("GET", "/.well-known/masquerade-address", asked);
+      if (data.address === this.origin) formers.push(`w${secretAt(own, address)}`);
+    }
+    const secret = `w${secretAt(own, this.origin)}`;
+    for (const former of formers.filter(Boolean)) {
+      const body = JSON.stringify({ former });
+      const asked = { secret, body, base: this.base, fetch: this.fetch };
+      const answer = await request("POST", "/me/move", asked);
+      if (!answer.ok) return { lost: answer };
+      if (answer.data.moved) {
+        await this.moves.keep("m");
+        return { kind: "m" };
+      }
+    }
+    this.settled = own;
+    return { kind: "w" };
   }
 }
 

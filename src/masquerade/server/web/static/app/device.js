@@ -30,6 +30,14 @@ export class Device {
     await this.database.clear({ but: ["charges"], device: { settings, secret } });
   }
 
+  /** Whether an account has moved to the secret that this server sees: "m", or null. */
+  get moves() {
+    return {
+      read: async () => (await this.database.read("device", "moved")) ?? null,
+      keep: (moved) => this.database.change("device", "moved", () => moved),
+    };
+  }
+
   /** Forget everything, the secret too. */
   async forget() {
     await this.database.clear();

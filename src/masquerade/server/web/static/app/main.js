@@ -11,7 +11,7 @@ import { cannot } from "./survey_views.js";
 import { preferredLanguage, setLanguage, words } from "../words/language.js";
 
 const path = globalThis.location.pathname.replace(/(.)\/+$/, "$1");
-const { build, leader = "", fingerprint = "" } = document.documentElement.dataset;
+const { build, leader = "", fingerprint = "", earlier = "" } = document.documentElement.dataset;
 // A second party served this page itself: then it says what its key is, and who the leader is.
 const host = leader ? { leader, fingerprint, address: globalThis.location.origin } : null;
 const screen = new Screen();
@@ -47,7 +47,12 @@ async function start() {
     return screen.show("cannot", cannot(words().cannot.storage));
   }
   const device = new Device(database);
-  const server = new Server(() => device.secret(), { leader, origin: globalThis.location.origin });
+  const server = new Server(() => device.secret(), {
+    leader,
+    origin: globalThis.location.origin,
+    earlier: earlier.split(" ").filter(Boolean),
+    moves: device.moves,
+  });
   const prefer = async (code) => {
     setLanguage(code);
     screen.frame(path, prefer);

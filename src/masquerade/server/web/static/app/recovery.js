@@ -5,8 +5,8 @@
 // Eight words are the secret, the ninth is the first 16 bits of a SHA-256, which finds slips.
 //
 // A server sees an HMAC of the secret and its own address, which is useless at another server. Only
-// secrets from before servers had one each, which have no "w" before their digits, are sent as they
-// are.
+// secrets from before servers had one each, which have no "w" before their digits, were sent as they
+// are; they are sent a last time when their account moves.
 
 import { hmacSha256, sha256 } from "./sha256.js";
 
@@ -18,9 +18,13 @@ export const WORD_COUNT = 9;
 
 /** Return what the server at an origin sees of a secret: 32 hexadecimal digits. */
 export function secretAt(secret, origin) {
-  if (!secret.startsWith("w")) return secret;
   const text = new TextEncoder().encode(`masquerade account ${origin}`);
-  return hmacSha256(bytesOf(secret.slice(1)), text).slice(0, 32);
+  return hmacSha256(bytesOf(secret.replace("w", "")), text).slice(0, 32);
+}
+
+/** Return the secret of before, as it was sent to every server; null where there was none. */
+export function formerSecret(secret) {
+  return secret.startsWith("w") ? null : secret;
 }
 
 /** Return the nine words of a secret: "w" and 32 hexadecimal digits. */

@@ -1,0 +1,97 @@
+"""The account of a person who had another secret at a server: it is moved before it is used."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from masquerade.client.atomic_files import create_file, delete_file, make_folder
+from masquerade.client.connection import Connection
+from masquerade.client.identity import Identity, origin_of
+from masquerade.errors import MasqueradeError
+from masquerade.surveys.two_parties import require_origin
+
+_ADDRESS = "/.well-known/masquerade-address"
+#: Earlier addresses that are looked at; each is asked, whatever a server says.
+_MOST = 5
+
+
+class MovedAccount:
+    """What a server sees of a person's secret.
+
+    It is an HMAC of the secret and the server's address. An account that began with another secret
+    is let to it first: one of before servers had one each, or one of an address that the server had
+    earlier, where that address itself says so; else any server could have what is made for another.
+
+    Parameters
+    ----------
+    identity : callable
+        Returns who takes part.
+    given : bool
+        Whether the identity has been used elsewhere, perhaps at an earlier address.
+    url : str
+        Of the server.
+    folder : Path
+        Where a move is remembered.
+    """
+
+    def __init__(
+        self, identity: Callable[[], Identity], *, given: bool, url: str, folder: Path
+    ) -> None:
+        self._identity = identity
+        self._given = given
+        self._url = url
+        self._folder = folder
+        self._settled = False
+
+    def sent(self, connection: Connection) -> str:
+        """Return what is sent; the account of a former secret is moved first."""
+        identity = self._identity()
+        own = identity.secret_at(self._url)
+        if self._mark.exists():
+            return f"m{own}"
+        if not self._settled and any(
+            self._move(connection, own, former) for former in self._formers(connection, identity)
+        ):
+            make_folder(self._folder.absolute())
+            create_file(self._mark, "")
+            return f"m{own}"
+        self._settled = True
+        return f"w{own}"
+
+    def refused(self) -> bool:
+        """Return whether to try again: the server was restored from before an account moved."""
+        if not self._mark.exists():
+            return False
+        delete_file(self._mark)
+        return True
+
+    @property
+    def _mark(self) -> Path:
+        return self._folder / f"moved-{self._identity().folder}"
+
+    def _move(self, connection: Connection, own: str, former: str) -> bool:
+        return bool(
+            connection.as_person(f"w{own}", "POST", "/me/move", {"former": former})["moved"]
+        )
+
+    def _formers(self, connection: Connection, identity: Identity) -> list[str]:
+        formers = [] if identity.former is None else [identity.former]
+        if not self._given:
+            return formers
+        here = origin_of(self._url)
+        earlier = _told(connection, here).get("earlier", ())
+        for address in earlier[:_MOST] if isinstance(earlier, list) else ():
+            # The earlier address has the word; what this server says of it is a hint.
+            if _told(connection, address).get("address") == here:
+                formers.append(f"w{identity.secret_at(address)}")
+        return formers
+
+
+def _told(connection: Connection, origin: str) -> dict[str, object]:
+    """Return what an address says of itself; nothing where it does not."""
+    with contextlib.suppress(MasqueradeError):
+        require_origin(origin)
+        return connection.elsewhere(f"{origin_of(origin)}{_ADDRESS}")
+    return {}
