@@ -43,6 +43,9 @@ class Client:
         How often a request is sent at most, with growing pauses.
     transport : httpx.BaseTransport, optional
         What carries the requests; default: the network.
+    earlier : str, optional
+        Address that the server had before. The account of this identity there moves to the present
+        one, if the earlier address itself names it.
 
     Privacy
     -------
@@ -68,6 +71,7 @@ class Client:
         *,
         attempts: int = 5,
         transport: httpx.BaseTransport | None = None,
+        earlier: str | None = None,
     ) -> None:
         if re.search(r"/s/[0-9a-f]{1,32}/?$", url):
             url, _ = survey_of(url)
@@ -84,10 +88,7 @@ class Client:
         top = home_of(home)
         self._folder = top / _folder_of(self.url)
         self._account = MovedAccount(
-            lambda: self.identity,
-            given=identity is not None,
-            url=self.url,
-            folder=self._folder,
+            lambda: self.identity, url=self.url, folder=self._folder, earlier=earlier
         )
         self.device = DeviceLedger(top)
 

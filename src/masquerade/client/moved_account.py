@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 from masquerade.client.atomic_files import create_file, delete_file, make_folder
 from masquerade.client.connection import Connection
 from masquerade.client.identity import Identity, origin_of
-from masquerade.errors import MasqueradeError
+from masquerade.errors import BrokenPromise
 from masquerade.surveys.two_parties import require_origin
 
 _ADDRESS = "/.well-known/masquerade-address"
-#: Earlier addresses that are looked at; each is asked, whatever a server says.
-_MOST = 5
 
 
 class MovedAccount:
@@ -28,19 +25,24 @@ class MovedAccount:
     ----------
     identity : callable
         Returns who takes part.
-    given : bool
-        Whether the identity has been used elsewhere, perhaps at an earlier address.
     url : str
         Of the server.
     folder : Path
         Where a move is remembered.
+    earlier : str, optional
+        Address that the server had before.
     """
 
     def __init__(
-        self, identity: Callable[[], Identity], *, given: bool, url: str, folder: Path
+        self,
+        identity: Callable[[], Identity],
+        *,
+        url: str,
+        folder: Path,
+        earlier: str | None = None,
     ) -> None:
         self._identity = identity
-        self._given = given
+        self._earlier = earlier
         self._url = url
         self._folder = folder
         self._settled = False
@@ -78,20 +80,14 @@ class MovedAccount:
 
     def _formers(self, connection: Connection, identity: Identity) -> list[str]:
         formers = [] if identity.former is None else [identity.former]
-        if not self._given:
+        if self._earlier is None:
             return formers
-        here = origin_of(self._url)
-        earlier = _told(connection, here).get("earlier", ())
-        for address in earlier[:_MOST] if isinstance(earlier, list) else ():
-            # The earlier address has the word; what this server says of it is a hint.
-            if _told(connection, address).get("address") == here:
-                formers.append(f"w{identity.secret_at(address)}")
-        return formers
-
-
-def _told(connection: Connection, origin: str) -> dict[str, object]:
-    """Return what an address says of itself; nothing where it does not."""
-    with contextlib.suppress(MasqueradeError):
-        require_origin(origin)
-        return connection.elsewhere(f"{origin_of(origin)}{_ADDRESS}")
-    return {}
+        here, before = origin_of(self._url), origin_of(self._earlier)
+        require_origin(before)
+        told = connection.elsewhere(f"{before}{_ADDRESS}").get("address")
+        if told != here:
+            raise BrokenPromise(
+                f"{before} says that its server is at {told!r} and not at {here}, so nothing that "
+                "was made for it is sent. Ask whoever runs the server."
+            )
+        return [*formers, f"w{identity.secret_at(before)}"]

@@ -42,6 +42,8 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/healthz"): EVERYBODY,
     ("GET", "/readyz"): EVERYBODY,
     ("GET", "/manifest.webmanifest"): EVERYBODY,
+    # Where the setting `public_url` says which it is.
+    ("GET", "/.well-known/masquerade-address"): 404,
     ("GET", "/me"): EVERYBODY,
     ("GET", "/me/about"): EVERYBODY,
     ("GET", "/me/ledger"): EVERYBODY,
@@ -68,6 +70,7 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("PATCH", "/api/v1/me/caps"): PARTICIPANT,
     ("GET", "/api/v1/me/export"): PARTICIPANT,
     ("GET", "/api/v1/me/ledger"): PARTICIPANT,
+    ("POST", "/api/v1/me/move"): PARTICIPANT,
     ("POST", "/api/v1/participations"): PARTICIPANT,
     ("POST", "/api/v1/participations/{participation}/abandon"): PARTICIPANT,
     ("POST", "/api/v1/participations/{participation}/open"): PARTICIPANT,

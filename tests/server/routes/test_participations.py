@@ -207,6 +207,7 @@ EVERY_ROUTE = [
     ("GET", "/me/ledger", None),
     ("GET", "/me/export", None),
     ("PATCH", "/me/caps", {"epsilon": 1}),
+    ("POST", "/me/move", {"former": "0" * 32}),
     ("DELETE", "/me", None),
 ]
 

@@ -91,7 +91,7 @@ async def own_address(settings: InSettings) -> Response:
     if settings.public_url is None:
         raise HTTPException(404)
     parts = urlsplit(settings.public_url)
-    told = {"address": f"{parts.scheme}://{parts.netloc}", "earlier": settings.earlier}
+    told = {"address": f"{parts.scheme}://{parts.netloc}"}
     # Anybody may read it: a page of the later address has to.
     return JSONResponse(told, headers={"access-control-allow-origin": "*"})
 
