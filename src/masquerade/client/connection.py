@@ -128,7 +128,7 @@ class Connection:
         secret: str,
         method: str,
         path: str,
-        body: dict[str, Any] | None = None,
+        body: Mapping[str, object] | None = None,
         *,
         key: str | None = None,
     ) -> dict[str, Any]:
