@@ -254,12 +254,13 @@ def _subject_of(
     mechanism: Mechanism | Auditable, answers: int, rng: np.random.Generator
 ) -> Subject:
     if isinstance(mechanism, Mechanism):
-        if not isinstance(mechanism, DeviceMechanism):
+        device = mechanism.as_device
+        if device is None:
             raise ParameterError(
                 f"{mechanism} cannot be audited as it is: say which answers to compare, and how "
                 "reports are drawn, with Randomizer."
             )
-        return OfMechanism(mechanism, answers, rng)
+        return OfMechanism(device, answers, rng)
     if not isinstance(mechanism, Auditable):
         raise ParameterError(
             f"{type(mechanism).__name__} cannot be audited: it needs claimed_epsilon, inputs and "

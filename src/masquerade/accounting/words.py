@@ -24,7 +24,6 @@ from masquerade.exact import MICRO, Guarantee, Micro
 from masquerade.exact.loss import RARE, Loss, no_loss, pure_loss, rho_loss, tail
 from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
-    BitwiseResponse,
     CategoricalMechanism,
     DiscreteGaussian,
     Mechanism,
@@ -324,8 +323,8 @@ def odds_in_words(mechanisms: Sequence[Mechanism]) -> str:
 
     Parameters
     ----------
-    mechanisms : sequence of CategoricalMechanism, BitwiseResponse or DiscreteGaussian
-        One for each question.
+    mechanisms : sequence of Mechanism
+        One for each question. Of other masks than responses and Gaussian noise nothing is said.
 
     Examples
     --------
@@ -336,9 +335,9 @@ the other one.'
     """
     if all(map(_is_clear, mechanisms)):
         return "Everybody sends the answers they gave."
-    responses = [m for m in mechanisms if isinstance(m, CategoricalMechanism)]
+    responses = [one for m in mechanisms if (one := m.as_categorical)]
     sentences = [keep_in_words(responses)] if responses else []
-    several = [m for m in mechanisms if isinstance(m, BitwiseResponse)]
+    several = [sets for m in mechanisms if (sets := m.as_sets)]
     if several:
         low, high = (end(float(m.bit.keep_probability) for m in several) for end in (min, max))
         shown, most = _of_100(low)[0], _of_100(high)[0].removeprefix("about ")
@@ -347,7 +346,7 @@ the other one.'
             "Where several options can be ticked, each of them is sent as it is by "
             f"{shown} of 100 people, and turned round by the others."
         )
-    noisy = [m for m in mechanisms if isinstance(m, DiscreteGaussian)]
+    noisy = [noise for m in mechanisms if (noise := m.as_gaussian)]
     if noisy:
         sentences.append(
             "Numbers are sent with noise in proportion to their range: at least 4 times in 5, a "
@@ -370,18 +369,19 @@ times in 5.'
     first = mechanisms[0]
     if all(map(_is_clear, mechanisms)):
         return "Nothing is blurred: what you answer is what is sent."
-    if isinstance(first, DiscreteGaussian):
-        low, high = (_EXAMPLE // 2 + sign * _reach(first) for sign in (-1, 1))
+    if noise := first.as_gaussian:
+        low, high = (_EXAMPLE // 2 + sign * _reach(noise) for sign in (-1, 1))
         return (
             f"Somebody who answers {_EXAMPLE // 2} on a scale from 0 to {_EXAMPLE} sends a number "
             f"between {low} and {high}, at least 4 times in 5."
         )
-    if isinstance(first, BitwiseResponse):
-        keep, rest = _of_100(float(first.bit.keep_probability))
+    if sets := first.as_sets:
+        keep, rest = _of_100(float(sets.bit.keep_probability))
         return f"Of 100 people who tick the first option, {keep} send it ticked and {rest} do not."
-    assert isinstance(first, CategoricalMechanism)
-    keep, rest = _of_100(float(first.keep_probability))
-    return f"Of 100 people who pick the first answer, {keep} send it and {rest} do not."
+    if response := first.as_categorical:
+        keep, rest = _of_100(float(response.keep_probability))
+        return f"Of 100 people who pick the first answer, {keep} send it and {rest} do not."
+    return ""
 
 
 def _is_clear(mechanism: Mechanism) -> bool:

@@ -134,6 +134,11 @@ class CategoricalMechanism(DeviceMechanism):
     options: int
 
     @property
+    def as_categorical(self) -> CategoricalMechanism:
+        """The mechanism itself."""
+        return self
+
+    @property
     def symbols(self) -> int:
         """Number of different reports."""
         return self.options + self.null

@@ -66,6 +66,11 @@ class DeviceMechanism(Mechanism):
     code_type: ClassVar[type[np.signedinteger[Any]]] = np.int64
 
     @property
+    def as_device(self) -> DeviceMechanism:
+        """The mechanism itself."""
+        return self
+
+    @property
     @abstractmethod
     def domain(self) -> Domain:
         """The answers that it masks."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from masquerade.answers import Claims, Frame
     from masquerade.mechanisms.bitwise_response import BitwiseResponse
     from masquerade.mechanisms.categorical import CategoricalMechanism
+    from masquerade.mechanisms.device_mechanism import DeviceMechanism
     from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
     from masquerade.mechanisms.lattice import LatticeMechanism
 
@@ -74,6 +75,16 @@ class Mechanism(ABC):
     @property
     def separate_response(self) -> CategoricalMechanism | None:
         """The mechanism of each of several labels, where no draw serves two of them; else None."""
+        return None
+
+    @property
+    def as_device(self) -> DeviceMechanism | None:
+        """The mechanism as one that a device draws by whole numbers; None where it is none."""
+        return None
+
+    @property
+    def as_categorical(self) -> CategoricalMechanism | None:
+        """The mechanism as one of single options; None where answers are none."""
         return None
 
     @property
