@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from masquerade.accounting.caps import RULE, Caps
 from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, append, verify_chain
@@ -145,32 +145,13 @@ class Balance(NamedTuple):
 
 def admitted(balance: Balance, cost: Cost) -> bool:
     """Return whether the remaining budget admits `cost`; see `Caps`."""
-    (
-        caps,
-        _,
-        _,
-        _,
-        spent_epsilon,
-        reserved_epsilon,
-        spent_unbounded,
-        reserved_unbounded,
-        spent_divergence,
-        reserved_divergence,
-        spent_clock,
-        reserved_clock,
-        spent_unclocked,
-        reserved_unclocked,
-        spent_clear,
-        reserved_clear,
-    ) = balance
-    unbounded = cost.unbounded or spent_unbounded or reserved_unbounded
-    unclocked = cost.unclocked or spent_unclocked or reserved_unclocked
-    divergence = cost.loss.of_order(caps.room.order) + spent_divergence + reserved_divergence
-    return divergence < _MOST and caps.admit(
-        pure=math.inf if unbounded else cost.pure + spent_epsilon + reserved_epsilon,
+    sums = map(sum, zip(*_sums(balance), _amounts(balance.caps, cost), strict=True))
+    pure, unbounded, divergence, clock, unclocked, clear = sums
+    return divergence < _MOST and balance.caps.admit(
+        pure=math.inf if unbounded else pure,
         divergence=divergence,
-        clock=math.inf if unclocked else cost.clock + spent_clock + reserved_clock,
-        clear=cost.clear + spent_clear + reserved_clear,
+        clock=math.inf if unclocked else clock,
+        clear=clear,
     )
 
 
@@ -179,65 +160,29 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
 
     Caps of another order are for `adjusted`, which adds up their divergences.
     """
-    (
-        caps,
-        _,
-        _,
-        open_,
-        spent_epsilon,
-        reserved_epsilon,
-        spent_unbounded,
-        reserved_unbounded,
-        spent_divergence,
-        reserved_divergence,
-        spent_clock,
-        reserved_clock,
-        spent_unclocked,
-        reserved_unclocked,
-        spent_clear,
-        reserved_clear,
-    ) = balance
-    (_, cost, _, kind, _, new_caps), sequence, _, head = entry
-    divergence = int(cost.loss.of_order(caps.room.order))
+    (_, cost, _, kind, _, caps), sequence, _, head = entry
+    amounts = _amounts(balance.caps, cost)
     # an open reservation ends with this entry, whether it is committed or released
-    if reserved or kind == "reserve":
-        sign = -1 if reserved else 1
-        open_ += sign
-        reserved_epsilon += sign * cost.pure
-        reserved_unbounded += sign * cost.unbounded
-        reserved_divergence += sign * divergence
-        reserved_clock += sign * cost.clock
-        reserved_unclocked += sign * cost.unclocked
-        reserved_clear += sign * cost.clear
-    if kind in PAID:
-        spent_epsilon += cost.pure
-        spent_unbounded += cost.unbounded
-        spent_divergence += divergence
-        spent_clock += cost.clock
-        spent_unclocked += cost.unclocked
-        spent_clear += cost.clear
+    held = -1 if reserved else int(kind == "reserve")
+    paid = int(kind in PAID)
+    sums: list[int] = []
+    for spent, open_, amount in zip(*_sums(balance), amounts, strict=True):
+        sums += (spent + paid * amount, open_ + held * amount)
+    caps = balance.caps if caps is None else caps
     # A ledger takes this step for each entry, so the keywords of the constructor are skipped.
-    return tuple.__new__(
-        Balance,
-        (
-            caps if new_caps is None else new_caps,
-            sequence + 1,
-            head,
-            open_,
-            spent_epsilon,
-            reserved_epsilon,
-            spent_unbounded,
-            reserved_unbounded,
-            spent_divergence,
-            reserved_divergence,
-            spent_clock,
-            reserved_clock,
-            spent_unclocked,
-            reserved_unclocked,
-            spent_clear,
-            reserved_clear,
-        ),
-    )
+    return tuple.__new__(Balance, (caps, sequence + 1, head, balance.open + held, *sums))
+
+
+def _sums(balance: Balance) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what is spent and what is reserved, amount by amount: they stand in turns."""
+    numbers = cast("tuple[int, ...]", balance[4:])
+    return numbers[::2], numbers[1::2]
+
+
+def _amounts(caps: Caps, cost: Cost) -> tuple[int, ...]:
+    """Return the amounts of a cost in the order in which a balance has them."""
+    divergence = int(cost.loss.of_order(caps.room.order))
+    return cost.pure, cost.unbounded, divergence, cost.clock, cost.unclocked, cost.clear
 
 
 def adjusted(balance: Balance, entry: Entry, before: Sequence[Entry]) -> Balance:
