@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from masquerade.analysis import PairTables, log_linear
+from masquerade.aggregate.noise import SumNoise
+from masquerade.analysis import PairTables, declared_pairs, log_linear
 from masquerade.errors import InputError, ParameterError
+from masquerade.surveys import Choice, Rating
+from masquerade.surveys.two_party_encoding import Encoding
 
 COUNTS = [[40, 12, 3], [10, 30, 11], [2, 13, 29]]
 SCORES = {"row": (0, 1, 2), "column": (0, 1, 2), "third": (0, 1)}
@@ -84,3 +89,28 @@ def test_intervals_of_correlations_hold_in_95_of_100() -> None:
         found = PairTables(300, 25.0, scores, {("a", "b"): noisy}).correlation("a", "b")
         held += found.low <= truth <= found.high
     assert held > 353
+
+
+def test_a_survey_reveals_the_pairs_that_it_declared() -> None:
+    """Tables of the encoding, with the noise of both parties; another pair is named."""
+    asked = (
+        Rating("stress", "Stress?", 1, 3),
+        Rating("sleep", "Sleep?", 1, 3),
+        Choice("ill", "Ill?", ("No", "Yes")),
+    )
+    encoding = Encoding(asked, cross=(("stress", "ill"),))
+    rng = np.random.default_rng(3)
+    stress = rng.integers(0, 3, 2000)
+    ill = (rng.random(2000) < 0.2 + 0.25 * stress).astype(int)
+    table = np.zeros((3, 2))
+    np.add.at(table, (stress, ill), 1)
+    sums = [table.sum(axis=1), [700, 700, 600], table.sum(axis=0), table.ravel()]
+    noise = SumNoise(encoding.blocks, tuple(Fraction(2) for _ in encoding.blocks))
+    pairs = declared_pairs(encoding, [list(one) for one in sums], noise=noise, people=2000)
+    assert pairs.variance == 4
+    found = pairs.correlation("stress", "ill")
+    assert found.value == pytest.approx(np.corrcoef(stress, ill)[0, 1], abs=1e-9)
+    slope = pairs.least_squares("ill", ["stress"]).term("stress")
+    assert (slope.low or 9) < 0.25 < (slope.high or -9)
+    with pytest.raises(ParameterError, match="stress with sleep was not declared"):
+        pairs.correlation("stress", "sleep")

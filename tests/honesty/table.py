@@ -313,7 +313,7 @@ ROWS = (
         "correlation, slope and log-odds from tables of two parties",
         "the 95 % interval holds, noise in it",
         "200 people with noise of sd 3, 1,000 with 10; no number where noise hides it",
-        ("analysis.PairTables", "analysis.log_linear"),
+        ("analysis.PairTables", "analysis.declared_pairs", "analysis.log_linear"),
         regressions.declared_tables,
     ),
     Row(

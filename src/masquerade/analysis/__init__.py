@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from masquerade.analysis.result import Naive, Ratio, Regression, Term
     from masquerade.analysis.second_unknown import TwoGroups, two_groups
     from masquerade.analysis.survey import survey_correlation, survey_regression
-    from masquerade.analysis.two_parties import PairTables, log_linear
+    from masquerade.analysis.two_parties import PairTables, declared_pairs, log_linear
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -39,6 +39,7 @@ __all__ = [
     "Term",
     "TwoGroups",
     "correlation",
+    "declared_pairs",
     "log_linear",
     "odds_sample",
     "regress",

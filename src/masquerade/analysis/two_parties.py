@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from masquerade.aggregate.noise import SumNoise
 from masquerade.analysis.correlations import Correlation
 from masquerade.analysis.result import Regression, Term
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
+from masquerade.surveys.two_party_encoding import Encoding
 
 _LEAST_EIGENVALUE = 0.05
 _LARGEST = 8.0
@@ -210,6 +212,62 @@ class PairTables:
         total = sum(np.einsum("pij,qij->pq", one, one) for one in parts.values())
         scaled: Floats = self.variance / self.people**2 * np.asarray(total)
         return scaled
+
+
+def declared_pairs(
+    encoding: Encoding, sums: Sequence[Sequence[float]], *, noise: SumNoise, people: int
+) -> PairTables:
+    """Return the pair tables that a survey between two parties declared and revealed.
+
+    Questions with scores count by these; of two labels the second counts as 1. Questions of more
+    labels, and those that some did not answer, have no score for everybody and are left out.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        Of the survey, with its `cross`.
+    sums : sequence
+        The noisy sums of all blocks, as both parties' aggregate shares give them.
+    noise : SumNoise
+        Of one party; both have added it.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from masquerade.surveys import Rating
+    >>> from masquerade.surveys.two_party_encoding import Encoding
+    >>> asked = (Rating("stress", "Stress?", 1, 2), Rating("ill", "Ill?", 1, 2))
+    >>> found = Encoding(asked, cross=(("stress", "ill"),))
+    >>> noise = SumNoise(found.blocks, (Fraction(2),) * 3)
+    >>> sums = [[50, 50], [50, 50], [40, 10, 10, 40]]
+    >>> pairs = declared_pairs(found, sums, noise=noise, people=100)
+    >>> round(pairs.correlation("stress", "ill").value, 2)
+    0.6
+    """
+    scores: dict[str, Sequence[float]] = {}
+    for name, part in encoding.parts.items():
+        symbols = encoding.symbols(name) if part.crossable else ()
+        known = getattr(part, "scores", None)
+        if known is not None and len(known) == len(symbols):
+            scores[name] = known
+        elif len(symbols) == 2:
+            scores[name] = (0.0, 1.0)
+    places = {name: place for place, name in enumerate(encoding.parts)}
+    first = len(encoding.questions)
+    tables = {
+        pair: np.reshape(
+            np.asarray(sums[first + place], dtype=np.float64),
+            (len(scores[pair[0]]), len(scores[pair[1]])),
+        )
+        for place, pair in enumerate(encoding.cross)
+        if pair[0] in scores and pair[1] in scores
+    }
+    named = {name for pair in tables for name in pair}
+    blocks = [*(places[name] for name in named), *range(first, first + len(encoding.cross))]
+    # where blocks differ in noise, the largest: intervals are then a little wide
+    variance = max((float(noise.published_variance(place)) for place in blocks), default=0.0)
+    own = {name: [float(one) for one in sums[places[name]]] for name in named}
+    return PairTables(people, variance, scores, tables, own)
 
 
 def log_linear(
