@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scipy.stats import binom
-from tests.honesty import one_by_one, regressions, simulated
+from tests.honesty import leaderboards, one_by_one, regressions, simulated
 
 Rates = Callable[[int, int], Mapping[str, float]]
 FALSE_ALARM = 1e-6
@@ -83,6 +83,32 @@ def _firsts(part: str, rates: Callable[[int, int], Mapping[str, simulated.Firsts
 
 
 ROWS = (
+    Row(
+        "ranks of a leaderboard",
+        "the ranks of all placed items hold together in 95 of 100",
+        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks",
+        ("preference.Leaderboard", "preference.leaderboard_page"),
+        leaderboards.ranks,
+        promised=0.95,
+        quick=25,
+    ),
+    Row(
+        "items of a leaderboard that may be first",
+        "the best item is among them in 95 of 100",
+        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks",
+        ("preference.Leaderboard",),
+        leaderboards.firsts,
+        promised=0.95,
+        quick=25,
+    ),
+    Row(
+        "difference of two strengths of a leaderboard",
+        "the 95 % interval holds",
+        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks",
+        ("preference.Leaderboard",),
+        leaderboards.apart,
+        quick=25,
+    ),
     Row(
         "share, mean, score of promoters, share of those asked, ordered pair",
         "the 95 % interval holds",

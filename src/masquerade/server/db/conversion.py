@@ -26,6 +26,7 @@ def convert(connection: Connection) -> None:
     """Bring the tables and rows of revision `CONVERTED` to the first schema, in one transaction."""
     _convert_rewards(connection)
     convert_ledgers(connection)
+    add_pairs(connection)
 
 
 def _convert_rewards(connection: Connection) -> None:
@@ -53,6 +54,13 @@ def _convert_rewards(connection: Connection) -> None:
                 plan["reward"] = "codes"
                 change = update(documents).where(documents.c.token == row.token)
                 connection.execute(change.values(document=row.document))
+
+
+def add_pairs(connection: Connection) -> None:
+    """Add the column of the pairs that a person is shown, where it is not there yet."""
+    known = {one["name"] for one in inspect(connection).get_columns("participation")}
+    if "pairs" not in known:
+        connection.execute(text("ALTER TABLE participation ADD COLUMN pairs JSON"))
 
 
 _TABLE: Final = "ledger_balance"
