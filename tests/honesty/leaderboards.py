@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import level_named
 from masquerade.preference import Leaderboard
 from masquerade.preference.masked_votes import MaskedVotes, leaderboard_of_masked
@@ -24,7 +24,7 @@ MASKED = list(product(("medium", "low"), (0.0, 0.7)))
 
 def votes(
     rng: np.random.Generator, each: int, nu: float, differ: float
-) -> tuple[Floats, Floats, Floats, Floats]:
+) -> tuple[Any, Any, Any, Any]:
     """Return first, second, outcome and voter of votes on items that are met unevenly."""
     battles = 10 * each // 2
     voters = max(battles // 10, 20)
@@ -53,8 +53,11 @@ def masked_board(rng: np.random.Generator, level: str, differ: float) -> Leaderb
     channel = level_named(level).randomized_response(3).channel().matrix()
     label = np.array([0, 2, 1])[outcome]
     report = (rng.random((len(label), 1)) > np.cumsum(channel[label], axis=1)).sum(axis=1)
-    codes = [one.astype(np.int32) for one in (first, second, report, voter, 0 * voter)]
-    return leaderboard_of_masked(MaskedVotes(tuple(NAMES), *codes, (channel,)))
+    first, second, report, voter = (one.astype(np.int32) for one in (first, second, report, voter))
+    names = tuple(map(str, NAMES))
+    return leaderboard_of_masked(
+        MaskedVotes(names, first, second, report, voter, 0 * voter, (channel,))
+    )
 
 
 @cache
