@@ -1,4 +1,4 @@
-"""Run cards: what a benchmark measured, printed for people and kept as one line of JSON.
+"""Run cards: measurements of a benchmark, printed for people and kept as one line of JSON.
 
 `Cards.add` prints. Where the environment variable ``BENCH_CARDS`` names a folder, it also appends
 to a file there, one for each benchmark, begun anew by each run; `make bench` names one.

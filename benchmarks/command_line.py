@@ -1,4 +1,4 @@
-"""What a command costs: processor seconds of help, and of small jobs, start included.
+"""The cost of a command: processor seconds of help, and of small jobs, start included.
 
 Run with ``python benchmarks/command_line.py``. Each figure is the median of several runs of the
 program itself, in a process of its own.

@@ -32,7 +32,7 @@ METHODS = {
 
 
 def main() -> None:
-    """Print what every method makes of every file."""
+    """Print the truths of every method for every file."""
     warnings.filterwarnings("ignore")
     methods, *files = sys.argv[1:]
     result: dict[str, dict[str, object]] = {}

@@ -127,7 +127,7 @@ def compute(url: str, survey: SurveyRecord, first: SurveyRecord) -> None:
 
 
 def count(url: str, token: str, first: str, name: str) -> None:
-    """Print what the first look at a result takes, in a process of its own."""
+    """Print the time and memory of the first look at a result, in a process of its own."""
     here, there = multiprocessing.Pipe()
     arguments = (url, token, first, there)
     process = multiprocessing.get_context("spawn").Process(target=_count, args=arguments)
@@ -208,7 +208,7 @@ def core_seconds(pid: int) -> float:
 
 
 def baseline(url: str, survey: SurveyRecord) -> None:
-    """Measure what reading everything at once takes, in a process of its own."""
+    """Measure the memory of reading everything at once, in a process of its own."""
     here, there = multiprocessing.Pipe()
     arguments = (url, survey.token, there)
     process = multiprocessing.get_context("spawn").Process(target=_all, args=arguments)

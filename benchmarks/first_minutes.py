@@ -1,4 +1,4 @@
-"""What a newcomer waits for: installing, importing, the first page.
+"""The waits of a newcomer: installing, importing, the first page.
 
 Run with ``python benchmarks/first_minutes.py``. At full size it installs the project into a fresh
 virtual environment in a temporary folder, which needs the network, and measures there; else it

@@ -1,4 +1,4 @@
-"""How often what is printed of a survey is right: the table of tests/honesty, with its worst cases.
+"""How often the prints of a survey are right: the table of tests/honesty, with its worst cases.
 
     python benchmarks/honesty.py [surveys]
 

@@ -49,7 +49,7 @@ def crowd(
 
 
 def flattened(truth: Any, differ: float, nu: float) -> float:
-    """Return the factor by which a pooled fit of voters who differ is flatter than their mean."""
+    """Return the factor by which a pooled fit of different voters is flatter than their mean."""
     if not differ:
         return 1.0
     rng = np.random.default_rng(0)

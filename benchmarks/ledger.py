@@ -1,4 +1,4 @@
-"""What a ledger charge takes in memory, against the least that any ledger must do.
+"""The cost of a ledger charge in memory, against the least that any ledger must do.
 
 Run with ``python benchmarks/ledger.py``; ``--profile`` also shows where the time goes. The least is
 what stays when every promise but the chain is dropped: two SHA-256 of a line and the hash before

@@ -1,4 +1,4 @@
-"""What masking costs: nanoseconds a report, and how many times that of other libraries.
+"""The cost of masks: nanoseconds a report, and how many times that of other libraries.
 
 Run with ``python benchmarks/mechanisms.py``. OpenDP and pure-ldp are measured where they are
 installed (``pip install opendp pure-ldp statsmodels scikit-learn``). Each figure is processor

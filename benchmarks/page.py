@@ -126,7 +126,7 @@ def row(card: Card) -> str:
 
 
 def escaped(cells: Iterable[str]) -> Iterable[str]:
-    """Return cells whose bars do not end them."""
+    """Return cells that do not end with their bars."""
     return (cell.replace("|", "\\|") for cell in cells)
 
 

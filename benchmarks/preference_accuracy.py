@@ -269,7 +269,7 @@ def menus(draws: int) -> None:
 
 
 def personalised(draws: int) -> None:
-    """Print what weighting by privacy does for the default groups, 100 voters x 50 records."""
+    """Print the gain of weighting by privacy for the default groups, 100 voters x 50 records."""
     from masquerade_papers.preferences.epsilon_groups import EpsilonGroups
 
     print("personalised epsilons, default groups, 100 voters x 50 records x 10 features")

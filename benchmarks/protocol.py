@@ -166,7 +166,7 @@ class Line:
 
 @dataclass
 class Measured:
-    """What a crowd met with: people a second, and milliseconds of one request."""
+    """Figures of a crowd: people a second, and milliseconds of one request."""
 
     rate: float
     p50: float

@@ -1,4 +1,4 @@
-"""How long it takes to choose whom to ask.
+"""The time of a selection of people.
 
 Run with ``python benchmarks/selection.py``. The greedy policy is compared with itself computed from
 scratch at every step, on a size where that can be waited for.

@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def keep_means(table: dict[str, dict[str, float]]) -> None:
-    """Keep a card of each method's mean, beside the majority vote and what crowd-kit calls so."""
+    """Keep a card of each method's mean, beside the majority vote and crowd-kit's."""
 
     def mean(column: str) -> float | None:
         known = [row[column] for row in table.values() if column in row]

@@ -44,7 +44,7 @@ class Kind:
     epsilon: float | None = None
 
     def draw(self, rng: np.random.Generator) -> tuple[Claims, np.ndarray]:
-        """Return claims, and what each worker knows: 0 by chance, 1 of somebody always right."""
+        """Return claims, and the knowledge of each worker: 0 by chance, 1 of somebody always right."""
         s = self.options
         truth = rng.integers(0, s, TASKS)
         if self.rate is not None:
@@ -150,7 +150,7 @@ def _number(name: str | None) -> int | None:
 
 
 def on_real_sets(folder: Path) -> None:
-    """Print whom the advice names on real sets."""
+    """Print the workers that the advice names on real sets."""
     index: dict[str, dict[str, Any]] = json.loads((folder / "index.json").read_text("utf-8"))
     for name, facts in index.items():
         if "mv_accuracy" in facts:

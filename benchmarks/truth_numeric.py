@@ -59,7 +59,7 @@ PRESENCES: tuple[Presence, ...] = ("hidden", "assigned")
 
 
 def main() -> None:
-    """Measure what is named on the command line, or everything."""
+    """Measure the parts named on the command line, or everything."""
     parts = {"plain": plain, "masked": masked, "coverage": coverage, "speed": speed}
     for name in sys.argv[1:] or parts:
         parts[name]()
@@ -173,7 +173,7 @@ def report(
 
 
 def rebuilt(claims: Claims, epsilon: str, rng: np.random.Generator) -> list[tuple[str, Any]]:
-    """Return what algorithm 1 makes of both forms of matrix factorization."""
+    """Return the results of algorithm 1 for both forms of matrix factorization."""
     shared: dict[str, Any] = {
         "low": 1,
         "high": 5,
@@ -312,7 +312,7 @@ def declined(claims: Claims, rng: np.random.Generator) -> Claims:
 
 
 def web(seed: int, shape: str) -> tuple[Claims, Any]:
-    """Return 34 workers who rate 177 tasks from 1 to 5, ten a task, few workers busy."""
+    """Return ratings of 34 workers for 177 tasks from 1 to 5, ten a task, few workers busy."""
     rng = np.random.default_rng(seed)
     activity, spread = 1 + rng.pareto(1.5, 34), rng.uniform(0.4, 1.2, 34)
     concentrated = np.clip(np.rint(rng.normal(2, 0.5, 177)), 1, 5)

@@ -118,7 +118,7 @@ def measured(fit: Any, truth: np.ndarray) -> np.ndarray:
 
 
 def run(cell: Cell, crowds: int) -> dict[str, np.ndarray]:
-    """Return the means of what each method reaches, and of always answering the common label."""
+    """Return the mean figures of each method, and of always answering the common label."""
     found: dict[str, list[np.ndarray]] = {}
     for seed in range(crowds):
         rng = np.random.default_rng([seed, int(cell.rate * 1000), cell.answers, cell.options])

@@ -101,7 +101,7 @@ def _sizes(given: str) -> list[int]:
 
 
 def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
-    """Make up `claims` claims and print what fitting them takes."""
+    """Make up `claims` claims and print time and memory of their fit."""
     started = time.perf_counter()
     simulate(claims, min(partition, claims), folder)
     size = sum(path.stat().st_size for path in folder.iterdir())
@@ -136,7 +136,7 @@ def measure(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
 
 
 def measure_auto(claims: int, partition: int, folder: Path, *, stream: bool) -> None:
-    """Print what fitting `auto` to `claims` claims takes on two processes."""
+    """Print time and memory of `auto` for `claims` claims on two processes."""
     simulate(claims, min(partition, claims), folder)
     name = f"auto, two processes, {claims:,} claims"
     partitions = Partitions.at(folder)
@@ -174,7 +174,7 @@ def measure_auto(claims: int, partition: int, folder: Path, *, stream: bool) -> 
 
 
 def streamed(partitions: Partitions, claims: int, scratch: Path) -> None:
-    """Print what fitting `auto` takes in one process, partition by partition."""
+    """Print time and memory of `auto` in one process, partition by partition."""
     name = f"auto, one process, {claims:,} claims"
     with Stream(scratch=scratch) as engine:
         started, before = time.perf_counter(), time.process_time()
@@ -191,7 +191,7 @@ def processor_seconds(engine: DaskCluster) -> float:
 
 
 def on_dask(partitions: Partitions, method: TruthDiscovery, kill_after: int | None) -> PartitionFit:
-    """Fit on a new cluster and print what it took; with its truths, if they are few."""
+    """Fit on a new cluster and print time and memory; with its truths, if they are few."""
     with DaskCluster(workers=PROCESSES, memory_limit=MEMORY) as engine:
         started = time.perf_counter()
         watch = Watch(engine, kill_after)

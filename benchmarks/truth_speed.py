@@ -172,7 +172,7 @@ def against(python: str | None, claims: Claims, ours: dict[str, float], whole: f
 
 
 def crowd_kit(python: str, claims: Claims, ours: dict[str, float]) -> dict[str, Any]:
-    """Return what crowd-kit needs for the same methods."""
+    """Return the seconds of crowd-kit for the same methods."""
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/claims.npz"
         np.savez(file, task=claims.task, worker=claims.worker, value=claims.value)

@@ -1,4 +1,4 @@
-"""What a response between two parties costs: its device, both parties, and bytes on the wire.
+"""The cost of a response between two parties: device, both parties, bytes on the wire.
 
 Run with ``python benchmarks/two_parties.py``. The device's part is measured in Node.js where it is
 installed. Figures of one response are processor time, the best of a few runs. ``BENCH_VDAF`` names
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def reference(bits: int) -> dict[str, float]:
-    """Return what as many bits cost the draft's reference, in milliseconds; nothing without it."""
+    """Return the milliseconds of the draft's reference for as many bits; nothing without it."""
     if REFERENCE is None:
         return {}
     command = [REFERENCE, str(PEER), str(bits), str(best_chunk(bits)), str(RUNS)]
@@ -72,7 +72,7 @@ def reference(bits: int) -> dict[str, float]:
 
 
 def device(what: str, questions: int, symbols: int, wire: int, theirs: float | None) -> None:
-    """Print what a device takes for one response."""
+    """Print the time of a device for one response."""
     node = shutil.which("node")
     if node is None:
         print(f"{what}: no Node.js here, so the device is not measured")
@@ -101,7 +101,7 @@ def device(what: str, questions: int, symbols: int, wire: int, theirs: float | N
 def both_parties(
     what: str, questions: int, symbols: int, most: float, theirs: float | None
 ) -> None:
-    """Print what both parties take for one report, from its bytes to two output shares."""
+    """Print the time of both parties for one report, from its bytes to two output shares."""
     blocks = [One(symbols)] * questions
     task = Task(
         task_configuration(
@@ -150,7 +150,7 @@ def both_parties(
 
 
 def collection(people: int) -> None:
-    """Print what adding up a closed survey takes, the helper being a process of its own."""
+    """Print the time of adding up a closed survey, the helper being a process of its own."""
     questions = tuple(Choice(f"q{at}", "How is it?", tuple("abcdef")) for at in range(10))
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "masquerade", "helper", "--data-dir", f"{folder}/helper"]

@@ -1,4 +1,4 @@
-"""Write what the participants' app says, one module a language, from the gettext catalogues.
+"""Write the words of the participants' app, one module a language, from the gettext catalogues.
 
 ``locale/participants.pot`` holds the English texts, and ``participants.po`` of each language in
 ``locale/<language>/LC_MESSAGES/`` their translations. The context of a message is its place in the
@@ -36,7 +36,7 @@ _MOST_COUNTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language of the app; `locale` is by what numbers and days are written."""
+    """A language of the app; numbers and days are written by its `locale`."""
 
     code: str
     constant: str

@@ -1,4 +1,4 @@
-"""Print what crowd-kit makes of a small crowd, as JSON: the oracle of tests/truth.
+"""Print crowd-kit's results for a small crowd, as JSON: the oracle of tests/truth.
 
     PYTHON tools/crowd_kit_golden.py > tests/vectors/crowd-kit.json
 
@@ -39,7 +39,7 @@ def by_name(values: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the claims and what each method learns."""
+    """Print the claims and the results of each method."""
     three, truth = crowd(3, 1)
     gold = pd.Series({f"t{task}": "abc"[truth[task]] for task in range(15)})
     result: dict[str, Any] = {

@@ -73,7 +73,7 @@ def definition(term: str, text: str | None) -> str:
 
 
 def entry(name: str, command: Any) -> str:
-    """Return the section of one command: what it does, its arguments and its options."""
+    """Return the section of one command: its summary, its arguments and its options."""
     lines = [f"### `{name}`\n", f"`masquerade {name}{arguments(command)}`\n"]
     lines += [f"{one}\n" for one in paragraphs(command.help)]
     for one in command.params:

@@ -1,4 +1,4 @@
-"""Figures of the gallery: what a notebook draws, as pictures of its page."""
+"""Figures of the gallery: the drawings of a notebook, as pictures of its page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sphinx_gallery.scrapers import figure_rst
 
 
 def figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Write each figure that a block of a notebook drew, and return what shows them.
+    """Write each figure that a block of a notebook drew, and return the text that shows them.
 
     `masquerade.plots` draws figures of its own, which pyplot does not know of: they are found by
     the names that the notebook gave them or their axes.

@@ -1,4 +1,4 @@
-"""What the pages of the Python reference list: the public names of each room, by their kind."""
+"""The lists of the Python reference: the public names of each room, by their kind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHORT = (
 
 
 def public_names(module: Any) -> list[str]:
-    """Return the names that a module offers: its `__all__`, or what it defines itself."""
+    """Return the names that a module offers: its `__all__`, or its own definitions."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return list(listed)
@@ -110,7 +110,7 @@ def rooms() -> list[str]:
 
 
 def bases() -> list[str]:
-    """Return the names of classes whose methods are shown on their own entry, and only there."""
+    """Return the names of classes with methods that their own entry shows, and only that."""
     names = set(PYTHON)
     for room in rooms():
         names |= set(dict(sections(room))["Classes"])
@@ -155,7 +155,7 @@ def short_signature(
 def plain_text(
     app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
 ) -> None:
-    """Keep the colon in the text of an attribute: napoleon takes what is before it for a type."""
+    """Keep the colon in the text of an attribute: napoleon takes the text before it for a type."""
     if what in ("attribute", "data", "property") and lines:
         lines[0] = lines[0].replace(":", "\N{RATIO}")
 
@@ -166,7 +166,7 @@ def colons(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: l
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add what shortens signatures and entries to Sphinx."""
+    """Add the short forms of signatures and entries to Sphinx."""
     app.connect("autodoc-skip-member", skip_field)
     # Napoleon works at 500, between the two.
     app.connect("autodoc-process-docstring", plain_text, priority=400)

@@ -40,7 +40,7 @@ _ATTRIBUTE = re.compile(r"""([a-z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 class PageLinks(NamedTuple):
-    """Anchors of a page, the links it has, and what a browser loads for it."""
+    """Anchors of a page, its links, and the files that a browser loads for it."""
 
     anchors: set[str]
     links: list[str]
@@ -48,7 +48,7 @@ class PageLinks(NamedTuple):
 
 
 def read_page(path: Path) -> PageLinks:
-    """Return what a page of HTML names, links to and loads."""
+    """Return the anchors, links and files of a page of HTML."""
     page = PageLinks(set(), [], [])
     for tag, inside in _TAG.findall(path.read_text(encoding="utf-8")):
         if not (tag in LOADING or tag == "a" or "id=" in inside):

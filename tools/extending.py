@@ -1,4 +1,4 @@
-"""Write "Where to change what" in docs/architecture.md, from what is registered.
+"""Write the lists of docs/architecture.md, from the registries.
 
 ``python -m tools.extending`` writes the part of the page; with ``--check`` it fails where the page
 says something else.

@@ -74,7 +74,7 @@ def passes(tests: Sequence[str], sources: Path) -> bool:
 
 
 def main() -> int:
-    """Try each broken line, print what happened, and return the exit code."""
+    """Try each broken line, print the outcome, and return the exit code."""
     words = sys.argv[1:]
     chosen = [one for one in mutants() if not words or any(w in one.file + one.test for w in words)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -52,7 +52,7 @@ def demonstration() -> Iterator[str]:
 
 
 def asking(page: Page, address: str, shoot: Shoot) -> None:
-    """Look at the pages of a person who runs surveys."""
+    """Take pictures of the pages of a surveyor."""
     page.goto(f"{address}/surveys")
     shoot("surveys")
     page.goto(f"{address}/#question-ill")
@@ -68,7 +68,7 @@ def asking(page: Page, address: str, shoot: Shoot) -> None:
 
 
 def answering(page: Page, address: str, shoot: Shoot) -> None:
-    """Look at the screens of a person who answers."""
+    """Take pictures of the screens of a participant."""
     page.goto(f"{address}/")
     page.get_by_role("link", name="Answer it yourself").click()
     page.locator('main[data-view="intro"]').wait_for()

@@ -1,4 +1,4 @@
-"""``python -m masquerade_papers``: tables and figures of the papers, beside what comes out here."""
+"""``python -m masquerade_papers``: tables and figures of the papers, beside ours."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reproduce(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Measure what a paper reports, and say which of its results are reproduced.
+    """Measure the results of a paper, and list those that are reproduced.
 
     It computes the tables and figures of the paper again, prints both values of each result with a
     verdict, and writes tables and figures to --out. Real data are read from the folder that the

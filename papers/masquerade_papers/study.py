@@ -121,7 +121,7 @@ class Study(Protocol):
 
     @staticmethod
     def jobs(scale: Scale) -> list[Job]:
-        """Return what has to be measured."""
+        """Return the jobs to measure."""
         ...
 
 
@@ -130,7 +130,7 @@ class Evaluator(Protocol):
 
     @staticmethod
     def evaluate(measured: Mapping[str, Cells], scale: Scale) -> Evaluation:
-        """Return what the measurements, by name of the job, show."""
+        """Return the rows that follow from the measurements, by name of the job."""
         ...
 
 

@@ -212,7 +212,7 @@ class Statements:
     def compare(
         self, name: str, differences: Sequence[Estimate], texts: Texts = NO_TEXTS
     ) -> Comparison:
-        """Return what ours gains on average (above 0: ours is better) over the paper's method."""
+        """Return our mean gain (above 0: ours is better) over the paper's method."""
         words, mean = self._words(name, texts), _pooled(differences)
         outcome: Outcome = "no clear difference"
         if abs(mean.mean) > ERRORS * mean.error:

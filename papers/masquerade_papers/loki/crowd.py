@@ -227,12 +227,12 @@ class Crowd:
         return np.asarray(np.array(PRICES)[self.level])
 
     def past_loss(self) -> Floats:
-        """Return what each person has spent on the films of the history, as published."""
+        """Return the spending of each person on the films of the history, as published."""
         count = np.bincount(self.published.person, minlength=self.ratings.people)
         return np.asarray(count * self.epsilon)
 
     def pool(self, film: int, spent: Floats, cap: float) -> Pool:
-        """Return everybody as a pool, of whom those can be asked who rated the film and can pay."""
+        """Return everybody as a pool; raters of the film may be asked if they can pay."""
         # share of what is left under the cap that this survey takes; infinite: cannot be asked
         left = np.maximum(cap - spent, 0)
         share = np.full(self.ratings.people, np.inf)
@@ -255,7 +255,7 @@ class Crowd:
     def choose(
         self, pool: Pool, policy: str, alpha: float, budget: float, rng: np.random.Generator
     ) -> Integers:
-        """Return who is asked, without quotas for levels, which the paper has not."""
+        """Return the people to ask, without quotas for levels, which the paper has not."""
         if not pool.admissible.any() or budget <= 0:
             return np.array([], dtype=np.int64)
         if policy == LITERAL:

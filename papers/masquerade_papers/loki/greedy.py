@@ -1,4 +1,4 @@
-"""The greedy policy: ask whoever lowers the group's error most for what asking costs.
+"""The greedy policy: ask the person that lowers the group's error most for the price.
 
 Kandappu et al. (2014), Algorithm 1. The group's error on past questions is kept as sums that one
 more member changes in few places, so a step costs a pass over the reports on the new member's

@@ -1,4 +1,4 @@
-"""Kandappu et al. (2014), Loki: whom to ask, for the money and fairly.
+"""Kandappu et al. (2014), Loki: selection of people, for the money and fairly.
 
 Netflix is no longer public; ``movielens_small`` stands in for it where `MASQUERADE_DATA` has it,
 else simulated ratings. The trial with 131 students was never published; ``bfi`` stands in for it.

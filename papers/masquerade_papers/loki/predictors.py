@@ -1,4 +1,4 @@
-"""The policy that asks whoever erred least in the past: Kandappu et al. (2014)."""
+"""The policy that asks the people with the least past errors: Kandappu et al. (2014)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from masquerade_papers.loki.history import History
 
 
 def best_predictors(pool: Pool, errors: Floats, *, budget: float) -> Integers:
-    """Return whoever had the least past mean squared `errors` (n,), while the money lasts."""
+    """Return the people of least past mean squared `errors` (n,), while the money lasts."""
     allowed = np.flatnonzero(pool.admissible)
     order = allowed[np.argsort(errors[allowed], kind="stable")]
     return while_it_lasts(order, pool.cost, budget)

@@ -369,7 +369,7 @@ class AggregateFunctional(LocalFunctional):
     name = "aggregate-functional"
 
     def compose(self) -> Composition:
-        """Return voters' quadratics, each masked, whose sum is maximised."""
+        """Return voters' quadratics, each masked; their sum is maximised."""
         statistic = QuadraticSum(self.sensitivity, self.bound)
         return Composition(statistic, LAPLACE, Device(self.weights, self.most))
 
@@ -404,5 +404,5 @@ class CentralFunctional(PrivateMechanism):
     units = QuadraticSum.units
 
     def compose(self) -> Composition:
-        """Return voters' quadratics, whose sum is masked and maximised."""
+        """Return voters' quadratics; their sum is masked and maximised."""
         return Composition(QuadraticSum(self.sensitivity, self.bound), LAPLACE, Aggregator())

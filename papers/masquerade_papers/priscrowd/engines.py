@@ -53,7 +53,7 @@ class Engine(ABC):
 
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """Return what a release promises; it depends on no claim."""
+        """Return the promise of a release; it depends on no claim."""
 
     def draw(
         self,
@@ -92,7 +92,7 @@ class Engine(ABC):
         return claims
 
     def loss(self, objects: int) -> Micro:
-        """Return what a user with claims about `objects` objects pays.
+        """Return the loss of a user with claims about `objects` objects.
 
         Raises
         ------
@@ -160,11 +160,11 @@ class PrivateEngine(Engine):
         return self.domain
 
     def public(self) -> tuple[str, ...]:
-        """Return what is taken for public."""
+        """Return the facts that are taken for public."""
         return (f"the range of values, {self.public_domain}", PARTICIPATION)
 
     def guarantee(self) -> Guarantee:
-        """Return what a release promises; it depends on no claim."""
+        """Return the promise of a release; it depends on no claim."""
         return release_guarantee(
             self.unit,
             self.exact_epsilon,
@@ -179,7 +179,7 @@ class PrivateEngine(Engine):
         return claims if self.unit == "claim" else claims.capped(self.cap, source)
 
     def loss(self, objects: int) -> Micro:
-        """Return what a user with claims about `objects` objects pays."""
+        """Return the loss of a user with claims about `objects` objects."""
         # for the objects that were used, not for the cap: fewer objects cost less
         return Micro.of_amount(self.epsilon_of_object * objects)
 

@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What the counts of a group's objects mean, given those of all."""
+    """The meaning of the counts of a group's objects, given those of all."""
 
     group: Group
     family: Floats  # float array, shape (n_rows, n_families). Posterior; smooth ones first.

@@ -83,11 +83,11 @@ class Histogram(PrivateEngine):
 
     @property
     def hides_participation(self) -> bool:
-        """Whether it is private who claimed anything about which object."""
+        """Whether the pairs of user and object with a claim are private."""
         return False
 
     def public(self) -> tuple[str, ...]:
-        """Return what is taken for public."""
+        """Return the facts that are taken for public."""
         choices = {
             f"the number of bins, {self.bins}": self.bins,
             f"the bandwidth, {self.bandwidth}": self.bandwidth not in (None, OWN),
@@ -154,7 +154,7 @@ class Histogram(PrivateEngine):
         points: Mixtures | None = None,
         **parameters: Any,
     ) -> Release:
-        """Return the release of densities that are private already: what follows is free.
+        """Return the release of densities that are private already: further steps are free.
 
         `points`: densities that points are drawn from; default: those that are released.
         """

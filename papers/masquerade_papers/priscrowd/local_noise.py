@@ -58,13 +58,13 @@ class LocalNoise(PrivateEngine):
         one_of(self.span, "span", get_args(Span))
 
     def guarantee(self) -> Guarantee:
-        """Return what a release promises; it depends on no claim."""
+        """Return the promise of a release; it depends on no claim."""
         if self.span == "claims":
             return no_guarantee("the noise is as wide as the claims, and tells their range")
         return replace(super().guarantee(), trust="local")
 
     def loss(self, objects: int) -> Micro:
-        """Return what a user with claims about `objects` objects pays."""
+        """Return the loss of a user with claims about `objects` objects."""
         # ends learnt from the claims, as in the published comparison: nothing is promised
         if self.span == "claims":
             raise NoGuarantee("basic with the claims' own range promises nothing; use the domain.")

@@ -88,7 +88,7 @@ class ProvenTest(PrivateEngine):
         return finite(self.delta, "delta")
 
     def public(self) -> tuple[str, ...]:
-        """Return what is taken for public."""
+        """Return the facts that are taken for public."""
         weights = ("the users' weights, which were given",) if self.reliability else ()
         assert isinstance(self.bandwidth, Fraction)
         return (*super().public(), f"the bandwidth, {text_of(self.bandwidth)}", *weights)

@@ -108,7 +108,7 @@ class Release(Result):
         )
 
     def _named(self, of: Integers) -> dict[str, pa.Array]:
-        """Return the columns that say what each row is about."""
+        """Return the columns that name the object of each row."""
         columns = self.columns or {"task": self.objects}
         return {name: column.take(pa.array(of)) for name, column in columns.items()}
 
@@ -129,7 +129,7 @@ class Release(Result):
         )
 
     def codebook(self) -> dict[str, Any]:
-        """Return what a reader of the released files has to know, as a JSON object."""
+        """Return the facts for readers of the released files, as a JSON object."""
         return {
             "engine": self.engine,
             "columns": {

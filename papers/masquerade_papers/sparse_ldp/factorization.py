@@ -309,7 +309,7 @@ class FactorizationMechanism(Mechanism):
     def neighbours(
         self, rng: np.random.Generator, *, cells: int = 1
     ) -> Iterator[tuple[str, Floats, Floats]]:
-        """Yield pairs of workers to audit, whose answers differ in `cells` tasks.
+        """Yield pairs of workers to audit, with answers that differ in `cells` tasks.
 
         Few answers, about as many as a profile is long, and all; of each, several workers with
         answers at an end of the domain, turned into "no answer" and into the other end.

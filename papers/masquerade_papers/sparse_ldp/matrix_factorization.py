@@ -130,7 +130,7 @@ class MatrixFactorization(FactorizationMechanism):
         return 0.0
 
     def published_loss(self, *, answers: int = 1) -> Micro:
-        """Return what the paper promises for `answers` changed answers; it is not kept."""
+        """Return the paper's promise for `answers` changed answers; it is not kept."""
         return Micro.of_amount(self.epsilon * whole(answers, "answers", low=0))
 
     def guarantee(

@@ -158,7 +158,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         return float(self.lattice.low + self.lattice.high) / 2
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the promise to two workers whose answers differ in `answers` tasks.
+        """Return the promise to two workers with answers that differ in `answers` tasks.
 
         Cost: constant time.
 
@@ -292,7 +292,7 @@ class MatrixFactorizationRidge(FactorizationMechanism):
         return [slice(start, start + rows) for start in range(0, size, rows)]
 
     def _discretisation_loss(self, scale: float) -> float:
-        """Return what grid, solver and rounding add, for noise of at least `scale` widths."""
+        """Return the loss by grid, solver and rounding, for noise of at least `scale` widths."""
         d, square, curve = self.dimension, self._largest_square, _STEEPEST_CURVE / _BOUND
         noise_step = scale / _NOISE_STEPS
         # The tolerance, and as much again for the floating-point error of evaluating the gradient.

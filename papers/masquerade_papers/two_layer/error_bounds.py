@@ -20,7 +20,7 @@ from masquerade.exact.arrays import Flags, Floats
 
 @dataclass(frozen=True, slots=True)
 class Formula(Result):
-    """The value of a formula for an error, with what the formula is worth.
+    """The value of a formula for an error, with the worth of the formula.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Tables 1 to 3 and figures 1 to 4 of Li et al. (KDD 2018), from what was measured."""
+"""Tables 1 to 3 and figures 1 to 4 of Li et al. (KDD 2018), from measurements."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def _tradeoff(
         return Series.of(label, [float(e) for e in known], y, style)
 
     def at_user(label: str, mechanism: str, method: str, style: Style = "paper") -> Series:
-        """Return accuracy against what all reports of the median user cost."""
+        """Return accuracy against the loss of all reports of the median user."""
         known = [e for e in epsilons if (mechanism, method, e, "accuracy") in means]
         known = [e for e in known if losses[mechanism, e] > 0]
         known.sort(key=lambda e: losses[mechanism, e])

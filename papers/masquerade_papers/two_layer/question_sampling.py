@@ -91,7 +91,7 @@ class QuestionSampling(Mechanism):
         return min(max(wanted, 1), answers)
 
     def inner(self, answers: int) -> RandomizedResponse:
-        """Return the mechanism of each report of a person who gave `answers` answers (at least 1).
+        """Return the mechanism of each report of a person with `answers` answers (at least 1).
 
         Inference on the reports takes it as its mechanism.
         """
@@ -99,7 +99,7 @@ class QuestionSampling(Mechanism):
         return RandomizedResponse(self.options, epsilon=self.epsilon / reported)
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return the exact promise to a person who gives `answers` answers.
+        """Return the exact promise to a person with `answers` answers.
 
         Cost: constant time.
         """
@@ -118,7 +118,7 @@ class QuestionSampling(Mechanism):
         return self.inner(max(answers, 1)).loss(answers=differ)
 
     def variance(self, *, answers: int = 1) -> float:
-        """Return what the mask adds to the variance of the one-hot estimate of an answer.
+        """Return the variance that the mask adds to the one-hot estimate of an answer.
 
         The estimate is n / k times that of randomized response where the answer is among the k
         of `answers` = n that are reported, else 0.

@@ -110,7 +110,7 @@ class SampledLoss:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What drawn reports show."""
+    """Findings from drawn reports."""
 
     event: SampledLoss
     user: SampledLoss
@@ -123,7 +123,7 @@ class Look:
 def look_at_reports(
     subject: Subject, *, samples: int, rng: np.random.Generator, false_alarm: float
 ) -> Look:
-    """Return what reports show; half of `false_alarm` is for the bounds, half for the table."""
+    """Return the findings from reports; half of `false_alarm` is for bounds, half for the table."""
     answers = subject.vectors()
     each = min(samples, max(_MOST_REPORTS // len(answers), 2_000))
     drawn = [keyed(subject.draw(one.places, each, rng)) for one in answers]
@@ -306,7 +306,7 @@ def _choose(a: Integers, b: Integers, delta: float, alpha: float) -> Integers:
 def _bound(
     one: Integers, other: Integers, kinds: Integers, delta: float, alpha: float
 ) -> tuple[float, str]:
-    """Return what counts of some kinds of reports prove, and these counts in words."""
+    """Return the loss that counts of some kinds of reports prove, and these counts in words."""
     k, n = int(one[kinds].sum()), int(one.sum())
     k_other, n_other = int(other[kinds].sum()), int(other.sum())
     low, high = _lowest(k, n, alpha), _highest(k_other, n_other, alpha)

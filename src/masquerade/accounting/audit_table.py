@@ -73,7 +73,7 @@ class TableLoss:
 
 
 class Form(ABC):
-    """What a device draws from: whole numbers that fix the probability of every report."""
+    """The whole numbers that a device draws from; they fix the probability of every report."""
 
     #: How many whole numbers can stand for an answer.
     codes: int
@@ -525,7 +525,7 @@ def epsilon_at(delta: float, probability: Floats, loss: Floats) -> float:
 
 
 def beyond_rounding(found: float, delta: Fraction) -> tuple[str, ...]:
-    """Return what is not proven where delta at the claimed epsilon is not below the claimed one."""
+    """Return the gap where delta at the claimed epsilon is not below the claimed one."""
     if found <= float(delta):
         return ()
     return ("the last digits: floats leave open whether delta is a little above the claimed one",)

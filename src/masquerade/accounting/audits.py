@@ -275,7 +275,7 @@ def _subject_of(
 
 
 class OfMechanism(Subject):
-    """A mechanism through what its devices draw from, and through what they draw."""
+    """A mechanism through the numbers that its devices draw from, and through their draws."""
 
     def __init__(self, mechanism: DeviceMechanism, answers: int, rng: np.random.Generator) -> None:
         self.name, self._mechanism, self._answers = str(mechanism), mechanism, answers
@@ -321,7 +321,7 @@ class OfMechanism(Subject):
         return None if row is None else dict(zip(row[0], row[1].tolist(), strict=True))
 
     def faults(self) -> list[str]:
-        """Return what is masked although it is not an answer of the device form."""
+        """Return the masked values that are no answers of the device form."""
         if self._form is None:
             return []
         beyond = [code for code in self._allowed if not self._form.allows(code)]
@@ -403,7 +403,7 @@ def _above(found: float, claimed: float) -> bool:
 
 
 def _of_orders(claim: Claim, table: TableLoss) -> list[str]:
-    """Return what the table leaves open of the divergences that an account is charged."""
+    """Return the gaps that the table leaves in the divergences of an account."""
     if claim.loss is None or table.orders is not None:
         return []
     # whatever has this pure epsilon diverges by no more than this
@@ -433,7 +433,7 @@ def _of_reports(claim: Claim, look: Look, false_alarm: float) -> list[str]:
 
 
 def _unseen(subject: Subject, look: Look, answers: int) -> list[str]:
-    """Return what an audit of drawn reports does not see, whatever the mechanism is."""
+    """Return the faults that no audit of drawn reports sees."""
     n = look.reports
     gaps = [
         f"events of a probability below about {RARE / n:.1g}: too few reports were drawn",

@@ -163,7 +163,7 @@ def _one_of(words: Sequence[str]) -> str:
 
 
 def board_in_words(guarantee: Guarantee, *, after: str = AFTER_A_PERSON) -> tuple[str, ...]:
-    """Return what an ethics board asks of a guarantee, in odds: of guesses and of suspicions.
+    """Return a guarantee for an ethics board, in odds: of guesses and of suspicions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Who and why: regressions, correlations and classical designs, seen through known channels.
+"""Regressions, correlations and classical designs, seen through known channels.
 
 `masquerade.estimation` says how many; here stands who and why. Every variable of a regression may
 have gone through a mask of its own, and its answers are never guessed: the likelihood adds up over

@@ -133,7 +133,7 @@ def correlation(
 
 
 def in_clear(name: str, values: Floats) -> Variable:
-    """Return numbers in clear as a variable whose reports are its answers."""
+    """Return numbers in clear as a variable: its reports are its answers."""
     known, code = np.unique(values, return_inverse=True)
     table = np.vstack([np.eye(len(known)), np.ones(len(known))])
     report: Codes = code.astype(np.int32)

@@ -83,7 +83,7 @@ class Formula:
         return [name for name in table.column_names if name in words or name in self.clear]
 
     def encoder(self, table: pa.Table) -> Encoder:
-        """Return what encodes a table as the table of the fit was."""
+        """Return a function that encodes a table as that of the fit."""
         if self.plain:
             known = {name: labels_of(table, name) for name in self.clear}
             return lambda given: _joined(

@@ -78,7 +78,7 @@ class Effects(Result):
 
 @dataclass(frozen=True)
 class Fitted:
-    """What predictions need of a fit."""
+    """The part of a fit that predictions need."""
 
     objective: Objective
     theta: Floats

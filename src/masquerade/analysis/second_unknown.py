@@ -39,7 +39,7 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class SharedChance(Logistic):
-    """Yes or no behind a report whose chances hold an unknown of their own.
+    """Yes or no behind a report with an unknown of its own in its chances.
 
     P(report 1) = c0 + c1 pi + c2 theta + c3 pi theta, with pi the chance of yes and theta the
     unknown; a row of the table is (sign, constant, c0, c1, c2, c3), report 0 with the sign turned.
@@ -92,7 +92,7 @@ class SharedChance(Logistic):
 
 @dataclass(frozen=True)
 class TwoGroups(Result):
-    """A share and what was estimated with it.
+    """A share and the unknown that was estimated with it.
 
     Attributes
     ----------

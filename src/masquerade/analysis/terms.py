@@ -163,7 +163,7 @@ class Prepared:
         return blind
 
     def notes(self, terms: Sequence[Term], fitting: FitOptions) -> tuple[str, ...]:
-        """Return what a reader should know of the fit."""
+        """Return the remarks on the fit for its readers."""
         said = []
         if fitting.penalty == 0:
             said.append("plain maximum likelihood: intervals miss too often where masks say little")
@@ -174,7 +174,7 @@ class Prepared:
         return tuple(said)
 
     def fitted(self, optimum: Optimum, design: Design) -> Fitted:
-        """Return what predictions need."""
+        """Return the part that predictions need."""
         return Fitted(
             self.objective,
             optimum.theta,

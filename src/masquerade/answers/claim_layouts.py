@@ -389,7 +389,7 @@ def _only_value(value: Any, number: int) -> Any:
 
 
 def _label_studio_table(rows: Sequence[Row], named: ClaimColumns) -> Iterator[Claim]:
-    """Yield the rows of a JSON-MIN or CSV export; the label is what differs within a task."""
+    """Yield the rows of a JSON-MIN or CSV export; the label is the part that differs in a task."""
     names = _names(rows)
     label = named.label or _one(_differing(rows, names), "field that was annotated", "label")
     for row in rows:

@@ -1,4 +1,4 @@
-"""CSV files as tables of texts: whatever separates their columns, in the usual encodings."""
+"""CSV files as tables of texts: any separator of columns, in the usual encodings."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _read(source: Source, called: str | Path) -> pa.Table:
 
 
 def _header(source: Source, called: str | Path) -> tuple[list[str], str]:
-    """Return the columns' names, in Latin-1, and what separates them."""
+    """Return the columns' names, in Latin-1, and their separator."""
     # As Latin-1, which every byte is: pyarrow aborts where it hands over a row that is not UTF-8.
     found = _names(source, ",")
     for said, mark in SEPARATORS.items():

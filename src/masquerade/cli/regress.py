@@ -1,4 +1,4 @@
-"""``masquerade regress``: who and why, from reports seen through their masks."""
+"""``masquerade regress``: regressions from reports seen through their masks."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def expected_numbers(
     centre: float | None = None,
     spread: float | None = None,
 ) -> Numbers:
-    """Return reports of numbers whose answers are normal around a centre.
+    """Return reports of numbers with answers that are normal around a centre.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Draws:
 
     @classmethod
     def of(cls, expected: Reports, scores: Floats, deviations: Floats) -> Draws:
-        """Return draws whose figure deviates by so many standard errors."""
+        """Return draws with a figure that deviates by so many standard errors."""
         found = expected.worths(scores[None, :])
         count, worth = found.count[0], found.worth[0]
         n = count.sum()

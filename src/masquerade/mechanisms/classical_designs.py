@@ -92,7 +92,7 @@ class ClassicalDesign(DeviceMechanism):
         return 0, self.reports - 1
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
-        """Return what follows where everybody keeps to the design; see `ASSUMPTIONS`."""
+        """Return the guarantee where everybody keeps to the design; see `ASSUMPTIONS`."""
         answers = whole(answers, "answers", low=0)
         ratio = self.channel().worst_ratio()
         one = Micro.of_ratio(ratio)
@@ -119,7 +119,7 @@ class ClassicalDesign(DeviceMechanism):
         return float(spread.sum(axis=1).max())
 
     def device_form(self) -> dict[str, Any]:
-        """Return whole numbers whose shares of a total are the chances of each report."""
+        """Return whole numbers: their shares of a total are the chances of each report."""
         total = self._total
         return {
             "name": self.name,

@@ -102,7 +102,7 @@ def posterior_shares(noisy: NoisyCounts) -> Posterior:
 
 
 def _by_model(model: _Model, read: Coordinates, basis: Floats) -> Floats:
-    """Return posterior means under the normal model; S + D / n is what objects differ by."""
+    """Return posterior means under the normal model; objects differ by S + D / n."""
     shares = np.empty((len(read.spread), len(basis)))
     # objects with equal numbers share all matrices
     for (spread, noise), members in _groups(read):

@@ -138,7 +138,7 @@ def _numbers_of_rows(measured: Measured, totals: Floats) -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """What was read of an object: its shares, mean and variance, and the crowd's spread."""
+    """An object's shares, mean and variance, and the crowd's spread."""
 
     fine: Floats
     mean: float

@@ -463,7 +463,7 @@ def _counts(count: Floats, text: str) -> Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossed:
-    """A question whose answers are looked at by those to another, through the masks of both."""
+    """A question by the answers to another, through the masks of both."""
 
     crowd: Crowd
     question: Question
@@ -528,7 +528,7 @@ def _require(question: str, known: Sequence[str] | Mapping[str, int], *, title: 
 
 
 def _worth(question: Question, option: str | None) -> tuple[Floats, Floats, float, float]:
-    """Return what answers are worth in a figure, which of them count, and the figure's range."""
+    """Return the worth of answers in a figure, the answers that count, and the figure's range."""
     labels = question.codes
     counts = np.ones(len(labels))
     if option is not None:
@@ -592,6 +592,6 @@ def _difference(
 
 
 def _corrected(rows: Sequence[Difference]) -> list[Difference]:
-    """Return differences whose probabilities are corrected for their number (Holm)."""
+    """Return differences with probabilities corrected for their number (Holm)."""
     corrected = holm([row.probability for row in rows]) if rows else ()
     return [replace(row, probability=p) for row, p in zip(rows, corrected, strict=True)]

@@ -1,4 +1,4 @@
-"""The reports to one question as its figures need them, whatever its kind and its trust."""
+"""The reports to one question as its figures need them, for every kind and trust."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class QuestionReports(Protocol):
 
     @property
     def plausibility(self) -> Plausibility | None:
-        """Whether honest devices send such reports; None of sums, whose proofs were checked."""
+        """Whether honest devices send such reports; None of sums, as their proofs were checked."""
         ...
 
     @property
@@ -193,7 +193,7 @@ class AnswerReports:
 
 @dataclass(frozen=True, eq=False)
 class TickReports:
-    """Reports to a question with several answers, whose bits are masked independently.
+    """Reports to a question with several answers; their bits are masked independently.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ def question_result(
     by_level: Sequence[LevelFigures] = (),
     quartiles: tuple[QuartileFigure, ...] | None = None,
 ) -> QuestionResult:
-    """Return the result of one question from its reports, whatever their trust."""
+    """Return the result of one question from its reports, of any trust."""
     n, width = int(reports.crowd.n), range_width(question)
     options = _options(reports, labels, setting.known, n)
     rated = reports.mean_figures()

@@ -1,4 +1,4 @@
-"""The reports of a survey: how many people sent each response, and nothing of who they are."""
+"""The reports of a survey: the number of people for each response, and no names."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def report_table(
 def _first_impossible(
     codebook: Codebook, level: Integers, table: Integers
 ) -> tuple[int, str] | None:
-    """Return the first row with a report that its mask never gives, and what is wrong with it."""
+    """Return the first row with a report that its mask never gives, and its fault."""
     try:
         table, _ = unfolded(codebook.questions, table)
     except InvalidReport as error:

@@ -28,7 +28,7 @@ from masquerade.surveys.question_encoding import Counts, NoisySums, QuestionEnco
 
 @dataclass(frozen=True, slots=True)
 class SummedPeople:
-    """The people whose answers are in sums.
+    """The people with answers in sums.
 
     Attributes
     ----------

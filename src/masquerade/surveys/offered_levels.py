@@ -87,7 +87,7 @@ class OfferedLevel:
         }
 
     def for_board(self) -> BoardWords:
-        """Return what a surveyor and an ethics board ask of the level, in odds."""
+        """Return the level in odds, for a surveyor and an ethics board."""
         return {
             "odds": odds_in_words(self.mechanisms),
             "board": list(board_in_words(self._guarantee)),

@@ -147,7 +147,7 @@ class SplitLevel(OfferedLevel):
         }
 
     def for_board(self) -> BoardWords:
-        """Return what a surveyor and an ethics board ask of the level, in odds."""
+        """Return the level in odds, for a surveyor and an ethics board."""
         board = board_in_words(self.guarantee(), after=AFTER_SUMS)
         return {"odds": SPLIT_ODDS, "board": list(board)}
 

@@ -213,7 +213,7 @@ class CategoricalEstimator(Estimator):
 
     @property
     def fitted(self) -> Fitted:
-        """The solution with its claims, in whatever form its tables have."""
+        """The solution with its claims, in the form of its tables."""
         if self._results is None:
             raise NotFitted(f"{type(self).__name__} {NOT_FITTED}")
         return self._results

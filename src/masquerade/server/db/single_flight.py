@@ -1,4 +1,4 @@
-"""One computation of a kept text for all who ask, in one process and across processes.
+"""One computation of a stored text for all callers, in one process and across processes.
 
 In a process one asks the database for its turn, and the others wait for what it brings. Across
 processes PostgreSQL has a lock that ends with its connection; SQLite has a row that says since when

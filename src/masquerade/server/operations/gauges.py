@@ -1,4 +1,4 @@
-"""Readings of a server's state for those who watch it: what waits, how large, how late."""
+"""Readings of a server's state for operators: waiting work, sizes, delays."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class ErrorPart:
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """The sources of an estimate's error, and what would make it smaller, in words."""
+    """The sources of an estimate's error, and ways to make it smaller, in words."""
 
     interval: str
     forecast: str
@@ -164,7 +164,7 @@ class ResultView:
 
     @property
     def doubtful(self) -> list[str]:
-        """Questions whose reports honest devices do not send."""
+        """Questions with reports that honest devices do not send."""
         from masquerade.results.methods import quoted
 
         return [quoted(one.short) for one in self.questions if one.doubt]
@@ -380,7 +380,7 @@ def _levels_of_options(found: QuestionResult, shares: Figures) -> list[OptionLev
 
 
 def _narrower(found: QuestionResult) -> str:
-    """Return in words what would make a wide interval a quarter of the range."""
+    """Return in words the ways to make a wide interval a quarter of the range."""
     needed = found.precision
     masked = {name: people for name, people in needed.by_level.items() if name != CLEAR}
     best = min(masked, key=masked.__getitem__, default=None)

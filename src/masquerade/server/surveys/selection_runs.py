@@ -34,7 +34,7 @@ MOST_WAVES = 5
 
 
 class LevelDecision(TypedDict):
-    """People of a level whom a run asks, and the figures behind that."""
+    """The part of a decision for one level, and the figures behind it."""
 
     name: str
     responded: int
@@ -82,7 +82,7 @@ class StoredRun(Decision):
 
 
 class Wave(StoredRun):
-    """A run that is a wave, and the people whom it asks at all levels."""
+    """A run that is a wave, and its number of invited people at all levels."""
 
     asked: int
 

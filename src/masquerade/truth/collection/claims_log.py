@@ -92,7 +92,7 @@ class ClaimsLog:
         )
 
     def _require_new(self, batch: Claims, mechanisms: Sequence[Mechanism], place: Codes) -> None:
-        """Refuse reports whose mask was drawn anew by somebody who had drawn it for good."""
+        """Refuse reports with masks drawn anew although they were drawn for good."""
         for number, one in enumerate(self.mechanisms):
             if _separate(one):
                 continue
