@@ -20,7 +20,7 @@ from masquerade.accounting import Cost, compose_linked, explain
 from masquerade.accounting.words import blur_in_words, board_in_words, odds_in_words
 from masquerade.errors import InvalidReport, LevelNotAllowed, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
-from masquerade.mechanisms import LEVELS, Lattice
+from masquerade.mechanisms import LEVELS
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.question import Question
@@ -130,12 +130,6 @@ def offered_level(
     # A server must not send back what was sent to it, so only the device quotes the name.
     level_text = repr(name) if quoted else "that level"
     raise LevelNotAllowed(f"this survey does not offer {level_text}; choose one of {names}.")
-
-
-def lattice_of(question: Question) -> Lattice:
-    """Return the numbers that can be answered to a number or a rating."""
-    assert question.lattice is not None
-    return question.lattice
 
 
 def check_level(level: OfferedLevel, questions: Sequence[Question]) -> None:
