@@ -44,7 +44,7 @@ class Kind:
     epsilon: float | None = None
 
     def draw(self, rng: np.random.Generator) -> tuple[Claims, np.ndarray]:
-        """Return claims, and the knowledge of each worker: 0 by chance, 1 of somebody always right."""
+        """Return claims, and the knowledge of each worker: 0 by chance, 1 if always right."""
         s = self.options
         truth = rng.integers(0, s, TASKS)
         if self.rate is not None:

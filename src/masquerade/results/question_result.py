@@ -30,7 +30,7 @@ from masquerade.results.question_figures import (
 )
 from masquerade.results.question_reports import QuestionReports, Sent, question_reports
 from masquerade.surveys import Question
-from masquerade.surveys.offered_levels import shown_counts
+from masquerade.surveys.small_counts import shown_counts
 
 CONFIDENCE = 0.95
 

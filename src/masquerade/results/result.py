@@ -25,7 +25,7 @@ from masquerade.results.typed_result import (
     SurveyResult,
 )
 from masquerade.surveys.codebook import LABEL_TEMPLATE
-from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL, shown_counts
+from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
 
 
 def survey_result(reports: SurveyReports) -> SurveyResult:
