@@ -12,7 +12,7 @@ SOURCE = Path(masquerade.__file__).parent
 
 LONGEST_FUNCTION = 60
 #: Longer functions outside the commands. A change that splits one lowers it.
-MOST_LONG_FUNCTIONS = 46
+MOST_LONG_FUNCTIONS = 44
 #: Dictionaries of anything. A change that gives some a type lowers it.
 MOST_UNTYPED = 200
 

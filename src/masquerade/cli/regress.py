@@ -54,55 +54,62 @@ OptionsOf = Annotated[
 ]
 
 
+ModelChoice = Annotated[
+    str,
+    choice(
+        *("auto", "logistic", "multinomial", "ordered", "linear"),
+        help="Model of the outcome. auto: logistic for two answers, ordered for a masked "
+        "scale, linear for numbers in clear, multinomial for other labels.",
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(help="Column of clusters, such as villages; errors allow for them."),
+]
+WeightsOption = Annotated[
+    str | None, typer.Option(help="Column of weights above 0; errors are then robust.")
+]
+LevelsOption = Annotated[
+    str | None,
+    typer.Option(help="Column that says which of several masks a person's report went through."),
+]
+MissingChoice = Annotated[
+    str,
+    choice(
+        *("error", "drop", "keep"),
+        help="What a row without a value does. keep counts a missing report of a masked "
+        "column as unknown.",
+    ),
+]
+PlainOption = Annotated[
+    bool,
+    typer.Option(
+        "--plain",
+        help="Plain maximum likelihood, to compare with other software. Its intervals miss "
+        "too often where masks say little.",
+    ),
+]
+CodebookOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with the codebook (JSON) that the server exported beside a .csv or .jsonl "
+        "file of reports. A .parquet file contains its codebook."
+    ),
+]
+
+
 def regress(
     data: Data,
     formula: FormulaText,
     mechanism: MechanismOf = None,
     options: OptionsOf = None,
-    model: Annotated[
-        str,
-        choice(
-            *("auto", "logistic", "multinomial", "ordered", "linear"),
-            help="Model of the outcome. auto: logistic for two answers, ordered for a masked "
-            "scale, linear for numbers in clear, multinomial for other labels.",
-        ),
-    ] = "auto",
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Column of clusters, such as villages; errors allow for them."),
-    ] = None,
-    weights: Annotated[
-        str | None, typer.Option(help="Column of weights above 0; errors are then robust.")
-    ] = None,
-    levels: Annotated[
-        str | None,
-        typer.Option(
-            help="Column that says which of several masks a person's report went through."
-        ),
-    ] = None,
-    missing: Annotated[
-        str,
-        choice(
-            *("error", "drop", "keep"),
-            help="What a row without a value does. keep counts a missing report of a masked "
-            "column as unknown.",
-        ),
-    ] = "error",
-    plain: Annotated[
-        bool,
-        typer.Option(
-            "--plain",
-            help="Plain maximum likelihood, to compare with other software. Its intervals miss "
-            "too often where masks say little.",
-        ),
-    ] = False,
-    codebook: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the codebook (JSON) that the server exported beside a .csv or .jsonl "
-            "file of reports. A .parquet file contains its codebook."
-        ),
-    ] = None,
+    model: ModelChoice = "auto",
+    cluster: ClusterOption = None,
+    weights: WeightsOption = None,
+    levels: LevelsOption = None,
+    missing: MissingChoice = "error",
+    plain: PlainOption = False,
+    codebook: CodebookOption = None,
     json: AsJson = False,
 ) -> None:
     """Regress an outcome on predictors, each seen through its mask.
