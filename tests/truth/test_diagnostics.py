@@ -71,7 +71,14 @@ def test_similar_labels_are_remarked_on() -> None:
     assert "SIMILAR_LABELS" not in [r.code for r in plain.remarks_]
 
 
-@pytest.mark.parametrize("letter", ["\u200b", "\u200d", "\u2066", "\ufeff", "\u00ad", "\ufe0f"])
+@pytest.mark.parametrize(
+    "letter", ["\u200b", "\u200d", "\u2066", "\ufeff", "\u00ad", "\ufe0f", "\u17b5", "\U000e0101"]
+)
 def test_letters_that_nobody_sees_make_no_other_label(letter: str) -> None:
     """Zero-width, joining, bidirectional and soft marks and variation selectors do not count."""
     assert similar_labels(["yes", f"y{letter}es", "no"]) == [["yes", f"y{letter}es"]]
+
+
+def test_format_marks_that_are_seen_make_another_label() -> None:
+    """The Arabic sign of a number is a format mark, but by Unicode it is shown: labels differ."""
+    assert similar_labels(["a", "\u0600a"]) == []

@@ -11,6 +11,7 @@ import pytest
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import RandomizedResponse
+from masquerade.simulate import crowd as simulated
 from masquerade.truth import Auto, BayesianCombination, FittedCrowd, OneCoin, worker_advice
 
 
@@ -148,6 +149,17 @@ def test_repeats_of_a_worker_are_not_others() -> None:
     assert shared.tolist() == [True, True, True, False, False, True, True, True]
     assert o[0] == pytest.approx(k[2])
     assert o[5] == pytest.approx((k[6] + k[7]) / 2)
+
+
+def test_who_is_right_on_a_rare_class_is_not_constant() -> None:
+    """With 2 % of truths, who is nearly always right says 0 to all tasks: nobody of 60 crowds."""
+    rng, found = np.random.default_rng(9), []
+    for _ in range(60):
+        claims, _ = simulated(
+            rng, tasks=100, workers=20, truth_shares=[0.98, 0.02], accuracy=(18.0, 2.0)
+        )
+        found += worker_advice(OneCoin().fit(claims))["advice"].to_pylist()
+    assert "CONSTANT" not in found
 
 
 def test_two_of_one_habit_do_not_copy() -> None:

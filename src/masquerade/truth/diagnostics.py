@@ -170,20 +170,38 @@ def similar_labels(labels: Iterable[Any]) -> list[list[Any]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-_UNSEEN = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x3164, *range(0xFE00, 0xFE10))))
+#: Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt, 16.0): letters not seen.
+_UNSEEN = frozenset(
+    chr(code)
+    for first, last in (
+        (0x00AD, 0x00AD),
+        (0x034F, 0x034F),
+        (0x061C, 0x061C),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x200B, 0x200F),
+        (0x202A, 0x202E),
+        (0x2060, 0x206F),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0),
+        (0xFFF0, 0xFFF8),
+        (0x1BCA0, 0x1BCA3),
+        (0x1D173, 0x1D17A),
+        (0xE0000, 0xE0FFF),
+    )
+    for code in range(first, last + 1)
+)
 
 
 def _bare(label: object) -> object:
     """Return a label without case, space, form and letters that are not seen."""
-    # After NFKC_Casefold of Unicode (3.13, D146): what is by default ignored has the category Cf,
-    # zero-width and bidirectional marks among it, or is a variation selector or a filler.
+    # NFKC_Casefold of Unicode (3.13, R5): compatibility, case, and what is by default ignored, such
+    # as zero-width and bidirectional marks, variation selectors and fillers.
     folded = unicodedata.normalize("NFKC", str(label)).casefold()
-    seen = (
-        letter
-        for letter in folded
-        if unicodedata.category(letter) != "Cf" and letter not in _UNSEEN
-    )
-    text = " ".join("".join(seen).split())
+    text = " ".join("".join(letter for letter in folded if letter not in _UNSEEN).split())
     try:
         number = float(text)
     except ValueError:

@@ -157,7 +157,7 @@ class _Reports:
     claims: Claims
     crowd: Floats  # the crowd's confusion of each report, ``[report, truth, label]`` by `place`
     place: Integers
-    signal: Floats  # of each report's mechanism; 1 where all went through the same
+    signal: Floats  # of each report's mechanism, 1 without
     # float array, shape (n_reports, n_options). Posterior of each report's task without the
     # worker's reports on it.
     others: Floats
@@ -182,12 +182,21 @@ class _Reports:
             logs = of_group[group]
         others = row_softmax(scores[claims.task] - logs)
         signals = np.array([float(one.signal) for one in crowd.mechanisms] or [1.0])
-        signal = signals[place] if len(signals) > 1 else np.ones(len(claims))
-        return cls(claims, crowd.crowd, np.asarray(place, dtype=np.int64), signal, others, group)
+        place = np.asarray(place, dtype=np.int64)
+        return cls(claims, crowd.crowd, place, signals[place], others, group)
 
     def by_worker(self, figure: Floats) -> Floats:
         """Return each worker's sum of a figure of reports."""
         return np.bincount(self.claims.worker, figure, self.claims.n_workers).astype(np.float64)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """What knowledge is divided by: the signal where mechanisms differ.
+
+        Of reports of one mechanism, ratios count, and its signal is in all of them alike.
+        """
+        alike = bool((self.signal == self.signal[:1]).all())
+        return np.ones(len(self.signal)) if alike else self.signal
 
     @property
     def agreement(self) -> Floats:
@@ -210,7 +219,7 @@ class _Reports:
     def knowledge(self, by_chance: Floats) -> tuple[Floats, Floats, Flags]:
         """Return k of each report, the mean o of the task's others, and where there are any."""
         claims = self.claims
-        k = (self.agreement - by_chance) / self.signal
+        k = (self.agreement - by_chance) / self.scale
         size = np.bincount(claims.task, minlength=claims.n_tasks)[claims.task]
         size = size - np.bincount(self.group)[self.group]
         total = np.bincount(claims.task, k, claims.n_tasks)[claims.task]
@@ -249,9 +258,11 @@ def _constant(reports: _Reports) -> Iterator[Advice]:
     claims, s = reports.claims, reports.claims.n_options
     counts = reports.counts
     answers = counts.sum(axis=1)
-    # P(the crowd would have given this report), over all reports of a worker
+    # P(the crowd, or somebody who is always right, would have given this report), over all reports
+    # of a worker: where nearly all truths are one label, the best give no other.
     column = reports.crowd[reports.place, :, claims.value]
-    each = np.log(np.maximum((reports.others * column).sum(axis=1), 1e-300))
+    right = reports.signal * reports.agreement + (1 - reports.signal) / s
+    each = np.log(np.maximum(np.maximum((reports.others * column).sum(axis=1), right), 1e-300))
     log_p = reports.by_worker(each)
     same = (counts.max(axis=1) == answers) & (answers >= _LEAST_CONSTANT)
     for worker in np.flatnonzero(same):
@@ -281,7 +292,7 @@ def _random(reports: _Reports) -> Iterator[Advice]:
 
     p = stdtr(count - 1, tests(k - _HALF * o)) * np.count_nonzero(tested)
     named = tested & (tests(k) < _NOTHING) & (tests(o) > _SOMETHING)
-    parts = (reports.agreement, reports.by_chance, reports.by_chance + _HALF * o * reports.signal)
+    parts = (reports.agreement, reports.by_chance, reports.by_chance + _HALF * o * reports.scale)
     agreed, chance, half = (reports.by_worker(np.where(shared, part, 0)) for part in parts)
     for worker in np.flatnonzero(named):
         text = (
