@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,38 @@ def test_bad_requests_are_refused(
     assert outcome.code == (2 if said in ("duplicates", "missing") else 1)
     assert said in outcome.err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "table", "said"),
+    [
+        ("--listed", "task,expected\na,5\nb,x\n", "row 2: expected is 'x', expected a whole"),
+        ("--listed", "task,expected\na,0\n", "row 1: expected is .0., expected a whole"),
+        ("--domains", "task,low,high\na,0,3\nb,3,q\n", "row 2: high is 'q', expected a number"),
+        ("--domains", "task,low,high\nb,3,1\n", "row 1: the domain is 3 to 1, expected low below"),
+    ],
+)
+def test_a_bad_row_of_a_public_table_is_named(
+    run: Run, numbers: Path, option: str, table: str, said: str
+) -> None:
+    """With its file, row and value, and what was expected there."""
+    beside, out = numbers.with_name("beside.csv"), numbers.with_name("o.csv")
+    beside.write_text(table)
+    words = ("--epsilon", "1", "--domain", "0", "10", "--out", out, option, beside)
+    outcome = run("release", numbers, *words)
+    assert outcome.code == 1
+    assert re.search(said, " ".join(outcome.err.split()))
+    assert not out.exists()
+
+
+def test_a_category_that_was_not_named_is_said_with_its_row(run: Run, tmp_path: Path) -> None:
+    """Row, column, value, what was expected; a column that is not there is said too."""
+    path = tmp_path / "c.csv"
+    path.write_text("task,worker,value,shift\na,x,1,day\na,y,2,dusk\n")
+    words = ("--epsilon", "1", "--domain", "0", "9", "--out", tmp_path / "o.csv", "--attribute")
+    wrong = " ".join(run("release", path, *words, "shift=day,night").err.split())
+    assert "row 2: shift is 'dusk', expected one of day, night" in wrong
+    assert "have no column 'colour'" in run("release", path, *words, "colour=red,blue").err
 
 
 def test_missing_and_repeated_claims_are_resolved_as_told(run: Run, tmp_path: Path) -> None:

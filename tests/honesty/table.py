@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scipy.stats import binom
-from tests.honesty import leaderboards, one_by_one, regressions, simulated
+from tests.honesty import leaderboards, one_by_one, regressions, released, simulated
 
 Rates = Callable[[int, int], Mapping[str, float]]
 FALSE_ALARM = 1e-6
@@ -372,6 +372,51 @@ ROWS = (
         errors=True,
         quick=40,
     ),
+    Row(
+        "mean of an object's claims in a release",
+        "the 95 % interval holds the mean of the claims made",
+        "5 and 20 claims; whole numbers, yes or no, both ends, skewed; list, weights, attributes",
+        (
+            *("release.Release", "release.release", "release.simulate_release"),
+            *("release.summaries", "release.synthesize", "release.report_page"),
+        ),
+        released.rates_of("mean"),
+        quick=20,
+    ),
+    Row(
+        "mean of the source of an object's claims in a release",
+        "the 95 % interval holds the mean of what they were drawn from",
+        "the same; objects whose claims are all alike",
+        (),
+        released.rates_of("source"),
+        promised=0.92,
+        quick=20,
+    ),
+    Row(
+        "quantiles of an object's claims in a release",
+        "the interval holds in 95 of 100 or more",
+        "the same; five levels each",
+        (),
+        released.rates_of("quantiles"),
+        promised=0.95,
+        quick=20,
+    ),
+    Row(
+        "share of an answer in a release",
+        "the 95 % interval holds the share of the claims made",
+        "the same; every answer of a scale",
+        (),
+        released.rates_of("shares"),
+        quick=20,
+    ),
+    Row(
+        "number of claims in a release that hides it",
+        "the 95 % interval holds the number",
+        "a list, attributes; 5 and 20 claims",
+        (),
+        released.rates_of("claims"),
+        quick=20,
+    ),
 )
 
 #: Public names that print no figure of people of their own.
@@ -386,5 +431,9 @@ NO_FIGURE = {
         *("quotas_by_level", "quotas_of_wave", "read_pool", "select", "worth_by_level"),
     },
     "estimation": set(),
+    "release": {
+        *("Aim", "Domain", "Errors", "GroupedClaims", "Neighbours", "ReleaseParameters"),
+        *("errors_of", "guarantee_json", "guarantee_sentence"),
+    },
     "analysis": {"FitOptions"},
 }

@@ -14,8 +14,17 @@ from masquerade.errors import InsufficientBudget
 from masquerade.exact import Micro, SimulatedCoins
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import WordSource
-from masquerade.release import Domain, GroupedClaims, ReleaseParameters, measurement, release
-from masquerade.release.measurement import UNITS, coded, measured
+from masquerade.exact.loss import laplace, pure_loss
+from masquerade.release import (
+    Domain,
+    GroupedClaims,
+    ReleaseParameters,
+    measurement,
+    release,
+    releases,
+    simulate_release,
+)
+from masquerade.release.measurement import UNITS, Measured, coded, measured
 
 Rows = list[tuple[str, str, float]]
 VALUES = (0.0, 1.0, 2.0, 3.0)
@@ -125,7 +134,7 @@ def test_exact_all_that_a_user_said_of_a_listed_object_costs_epsilon(
     assert max(costs) == pytest.approx(1)
     both = [counts([*BASE, *rows], made, duplicates)[0] for rows in said[:2]]
     assert distance(*both) / scale + 2 / pooled == pytest.approx(2)
-    assert made.charged(1) == Micro(2_000_000)
+    assert made.loss(1).epsilon == Micro(2_000_000)
     del pool
 
 
@@ -169,6 +178,129 @@ def test_a_user_pays_for_the_objects_that_are_used() -> None:
         if cost == 2:
             with pytest.raises(InsufficientBudget):
                 release(rows, made, ledger=book)
+
+
+class Path:
+    """The whole way of a release up to its measurement, without noise: cap, list, attributes."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.exact = Exact(patch)
+        self.found: list[Measured] = []
+
+        def kept(*words: Any) -> Measured:
+            self.found.append(measured(*words))
+            raise StopIteration
+
+        patch.setattr(releases, "measured", kept)
+
+    def of(self, rows: list[tuple[Any, ...]], made: ReleaseParameters) -> tuple[Floats, Floats]:
+        """Return soft counts and the pool's exact counts of a table of task, worker, value, ..."""
+        names = ("task", "worker", "value", *made.attributes)
+        with pytest.raises(StopIteration):
+            release({name: [row[i] for row in rows] for i, name in enumerate(names)}, made)
+        found = self.found[-1]
+        pool = found.measured_pool
+        assert pool is not None
+        return found.counts.ravel().astype(np.float64), pool.counts
+
+    def cost(
+        self, one: list[tuple[Any, ...]], other: list[tuple[Any, ...]], made: ReleaseParameters
+    ) -> float:
+        """Return the loss between two tables: distances over the scales of their noise."""
+        (first, pool), (second, moved) = self.of(one, made), self.of(other, made)
+        lost = distance(first, second) / float((self.exact.simplex or self.exact.laplace)[-1])
+        scale = self.exact.laplace[-2] if made.hidden else self.exact.laplace[-1]
+        if made.hidden and len(one) != len(other):
+            # the pool's counts are corrected to their own total, so they are counted here
+            return lost + abs(len(one) - len(other)) / float(scale)
+        return lost + distance(pool, moved) / float(scale)
+
+
+CROWD: list[tuple[Any, ...]] = [("a", "v", 0.0, "x"), ("b", "w", 3.0, "y"), ("c", "x", 2.0, "y")]
+THREE: dict[str, Any] = {"listed": ["a", "b", "c"], "expected": 20}
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3])
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("attributes", [{}, {"shift": ["x", "y"]}], ids=["plain", "attributes"])
+def test_exact_a_user_with_all_claims_costs_epsilon(
+    cap: int, listed: bool, attributes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all values (and categories) about as many objects as the cap: 1, reached, never passed.
+
+    Replaced with public numbers of claims; added or removed with a list, where replaced is 2.
+    """
+    path = Path(monkeypatch)
+    more: dict[str, Any] = {**(THREE if listed else {}), "attributes": attributes}
+    made = parameters(knots=3, domain=Domain(0, 3, step=None), per_user=cap, **more)
+
+    def user(values: tuple[float, ...], shift: str) -> list[tuple[Any, ...]]:
+        said = zip("abc"[:cap], values, strict=False)
+        return [*CROWD, *((name, "u", value, shift) for name, value in said)]
+
+    tables = [user(each, s) for each in ((0.0, 0.0, 0.0), (3.0, 0.0, 1.0)) for s in "xy"]
+    tables += [user((3.0, 3.0, 3.0), s) for s in "xy"]
+    replaced = [path.cost(one, other, made) for one, other in itertools.combinations(tables, 2)]
+    charges = made.neighbours.charges
+    assert max(replaced) == pytest.approx(charges)
+    if listed:
+        assert max(path.cost(CROWD, one, made) for one in tables) == pytest.approx(1)
+    assert made.loss(cap).epsilon == Micro(charges * 1_000_000)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_charge_is_what_the_accountant_composes(*, listed: bool) -> None:
+    """At every order between the loss of the noise itself and that of a pure epsilon as a whole."""
+    made = parameters(per_user=8, **(THREE if listed else {}))
+    charged = made.loss(8)
+    whole = pure_loss(charged.epsilon)
+    times = 2 if listed else 1
+    itself = laplace(times, Fraction(80, 9)) * 8 + laplace(8 * times, Fraction(80))
+    assert charged.pure == whole.pure == times * 1_000_000
+    assert all(
+        a <= b <= c for a, b, c in zip(itself.orders, charged.orders, whole.orders, strict=True)
+    )
+    assert charged.of_order(2) < whole.of_order(2) / 2
+
+
+def test_audit_a_user_with_two_objects_and_attributes_betrays_no_more_than_epsilon() -> None:
+    """4,000 users of one release in each of two worst neighbours; false alarm 1e-6."""
+    copies, scores = 4000, []
+    for seed, (value, shift) in enumerate(((3.0, "x"), (0.0, "y"))):
+        rows = [(f"{side}{i}", f"v{i}", 0.0, "x") for i in range(copies) for side in "ab"]
+        rows += [(f"{side}{i}", f"u{i}", value, shift) for i in range(copies) for side in "ab"]
+        names = ("task", "worker", "value", "shift")
+        found: list[Measured] = []
+        with pytest.MonkeyPatch.context() as patch:
+
+            def kept(*words: Any, into: list[Measured] = found) -> Measured:
+                into.append(measured(*words))
+                raise StopIteration
+
+            patch.setattr(releases, "measured", kept)
+            with pytest.raises(StopIteration):
+                simulate_release(
+                    {name: [row[k] for row in rows] for k, name in enumerate(names)},
+                    np.random.default_rng(seed),
+                    epsilon=2,
+                    domain=Domain(0, 3, step=None),
+                    knots=2,
+                    pool=0,
+                    per_user=2,
+                    attributes={"shift": ["x", "y"]},
+                )
+        counts = found[0].counts / found[0].knots.parts
+        # objects in order of their names: all of side a, then all of side b
+        moved = counts[:, 0, 1] - counts[:, 1, 0]
+        scores.append(moved[:copies] + moved[copies:])
+    margin = np.sqrt(np.log(2 * 40 / 1e-6) / (2 * copies))
+    most = 0.0
+    for cut in np.linspace(-4, 4, 20):
+        first, second = (float((each > cut).mean()) for each in scores)
+        for one, other in ((first, second), (1 - second, 1 - first)):
+            if one > margin:
+                most = max(most, np.log((one - margin) / (other + margin)))
+    assert 0.5 < most <= 2
 
 
 @pytest.mark.parametrize("listed", [False, True])

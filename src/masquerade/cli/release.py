@@ -217,6 +217,7 @@ def _facts(
         "objects": published.summary.num_rows // parameters.cells,
         "released": published.rows.num_rows,
         "for": parameters.aim,
+        "mean_within": published.half_width("mean"),
         "guarantee": in_form(published.guarantee),
         "for_the_collector": dict(published.collector),
     }
@@ -260,8 +261,18 @@ def _listed(text: str | None, claims: pa.Table) -> tuple[list[Any] | None, int |
             f"as in --listed {path}:20, or as a column expected.",
             field="expected",
         )
-    counts = sorted(int(each) for each in table["expected"].to_pylist())
-    return names, max(1, counts[len(counts) // 2])
+    counts = []
+    for row, each in enumerate(table["expected"].to_pylist(), 1):
+        if not str(each).isdigit() or int(each) < 1:
+            raise ParameterError(
+                f"{path}, row {row}: expected is {each!r}, expected a whole number of claims, at "
+                "least 1; correct it.",
+                field="expected",
+            )
+        counts.append(int(each))
+    if not counts:
+        raise ParameterError(f"{path} has no row; name the public objects there.", field="listed")
+    return names, sorted(counts)[len(counts) // 2]
 
 
 def _attributes(texts: list[str] | None) -> dict[str, list[str]]:
@@ -280,7 +291,7 @@ def _attributes(texts: list[str] | None) -> dict[str, list[str]]:
 
 def _domain(ends: tuple[str, str], domains: Path | None, step: str | None) -> Domain:
     from masquerade.answers.frames import read_table
-    from masquerade.errors import SchemaError
+    from masquerade.errors import ParameterError, SchemaError
     from masquerade.release import Domain
 
     own = None
@@ -292,5 +303,11 @@ def _domain(ends: tuple[str, str], domains: Path | None, step: str | None) -> Do
                 f"{domains} lacks {sorted(absent)}; expected the columns task, low and high."
             )
         columns = (table[name].to_pylist() for name in ("task", "low", "high"))
-        own = {task: (low, high) for task, low, high in zip(*columns, strict=True)}
+        own = {}
+        for row, (task, low, high) in enumerate(zip(*columns, strict=True), 1):
+            try:
+                Domain(low, high, step=step)
+            except ParameterError as error:
+                raise ParameterError(f"{domains}, row {row}: {error}") from error
+            own[task] = (low, high)
     return Domain(*ends, step=step, of_objects=own)

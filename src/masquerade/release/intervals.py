@@ -19,7 +19,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 _TWO_SIDED = 0.9505
 _ONE_SIDED = 0.975
 #: Means of a released number at which a quantile is computed; between them it is linear.
-_CENTRES = np.linspace(0, 1, 33)
+_CENTRES = np.linspace(0, 1, 17)
 #: Candidates for a ratio of two noisy numbers.
 _RATIOS = np.linspace(0, 1, 1025)
 #: Claims that the crowd's spread counts for in an object's own.
@@ -37,7 +37,7 @@ class NoiseQuantiles:
     cumulative : float array, shape (n_levels, n_knots)
         One-sided bound of each cumulative count, for each of `QUANTILES`; where the number of
         claims is noisy, of its distance from that part of the number.
-    mean_at, share_at : float array, shape (33,)
+    mean_at, share_at : float array, shape (17,)
         Half widths of a mean and of one share, times the number of claims, by the mean or share.
     """
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee, Micro
+from masquerade.exact.loss import Loss, pure_loss
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
 from masquerade.release.domain import Domain, Ends
+from masquerade.release.neighbours import Neighbours
 
 #: What a release is for: whole distributions, or means and rankings.
 Aim = Literal["claims", "means"]
@@ -153,16 +155,9 @@ class ReleaseParameters:
         return number
 
     @property
-    def neighbours(self) -> str:
-        """The difference between two neighbouring tables, in words."""
-        if self.per_user is None:
-            if self.hidden:
-                return "all that one user said of one listed object is added or removed"
-            return "all that one user said of one object is replaced by anything else"
-        objects = "one object" if self.per_user == 1 else f"at most {self.per_user} objects"
-        if self.hidden:
-            return f"one user is added or removed, with all claims about {objects} of the list"
-        return f"all values of one user, about {objects}, are replaced, about the same objects"
+    def neighbours(self) -> Neighbours:
+        """The tables that a release makes hard to tell apart."""
+        return Neighbours.of(listed=self.hidden, capped=self.per_user is not None)
 
     def guarantee(self) -> Guarantee:
         """Return the promise of a release to its readers; it depends on no claim."""
@@ -173,9 +168,9 @@ class ReleaseParameters:
             loss,
             self.per_user or 1,
             self.public(),
-            unit="claim" if self.per_user is None else "user",
+            unit=self.neighbours.unit,
             trust="collector",
-            neighbours=self.neighbours,
+            neighbours=self.neighbours.words(self.per_user),
         )
 
     def public(self) -> tuple[str, ...]:
@@ -193,10 +188,18 @@ class ReleaseParameters:
             told.append("the weights of users")
         return tuple(told)
 
-    def charged(self, objects: int) -> Micro:
-        """Return the charge of a user for the use of their claims about so many objects.
+    def loss(self, objects: int) -> Loss:
+        """Return the loss of other claims of a user about so many objects, for a ledger.
 
-        A ledger asks what it costs that the person's answers were others. Where neighbours are with
-        and without, that is a removal and an addition: twice epsilon.
+        Composed by the accountant: the soft counts of each object have noise of their own, and the
+        pool is one mechanism that all the user's claims move together. Where neighbours are with
+        and without, a replacement is a removal and an addition. Pure epsilon is that of the proof.
         """
-        return Micro.of_amount((2 if self.hidden else 1) * self.epsilon_of_object * objects)
+        relation, one = self.neighbours.relation, self.epsilon_of_object
+        counts = pure_loss(Micro.of_amount(one), relation=relation).as_replace() * objects
+        moved = Micro.of_amount(finite(self.pool, "pool") * one * objects)
+        pool = pure_loss(moved, relation=relation).as_replace()
+        composed = counts + pool
+        # the proof bounds both together: no order is above that of its pure epsilon either
+        whole = pure_loss(Micro.of_amount(self.neighbours.charges * one * objects))
+        return replace(whole, orders=tuple(map(min, composed.orders, whole.orders)))

@@ -70,6 +70,16 @@ class Release(Result):
         """Return the summary of each object."""
         return self.summary
 
+    def half_width(self, figure: str) -> float:
+        """Return half the width of the typical 95 % interval of a column, such as ``mean``.
+
+        NaN where the release is about no object.
+        """
+        if not self.summary.num_rows:
+            return float("nan")
+        low, high = (self.summary[f"{figure}_{end}"].to_numpy() for end in ("low", "high"))
+        return float(np.median(high - low)) / 2
+
     def codebook(self) -> dict[str, Any]:
         """Return the settings, the guarantee and the meaning of the files, as a JSON object."""
         return {

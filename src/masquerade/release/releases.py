@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from masquerade.accounting import Cost, Ledger, charge_all, pure_loss
+from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Claims, Frame, to_arrow
 from masquerade.answers.frames import plain_column
 from masquerade.errors import EmptyTable, ParameterError, SchemaError
@@ -228,18 +228,22 @@ def _with_attributes(
     known = np.ones(table.num_rows, dtype=np.bool_)
     for name, categories in parameters.attributes.items():
         if name not in table.column_names:
-            raise SchemaError(f"there is no column {name!r}; it has {table.column_names}.")
+            raise SchemaError(
+                f"the claims have no column {name!r}, which is an attribute; they have "
+                f"{table.column_names}. Name one of these, or leave the attribute out."
+            )
         column = plain_column(table, name)
         index = pc.index_in(column, value_set=pa.array(list(categories), column.type))
         codes = pc.fill_null(index, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if not parameters.hidden and (codes < 0).any():
+            row = int(np.flatnonzero(codes < 0)[0])
+            raise ParameterError(
+                f"row {row + 1}: {name} is {column[row].as_py()!r}, expected one of "
+                f"{', '.join(map(str, categories))}; name it among the categories, or leave such "
+                "rows out."
+            )
         known &= codes >= 0
         place = place * len(categories) + np.maximum(codes, 0)
-    if not known.all() and not parameters.hidden:
-        row = int(np.flatnonzero(~known)[0]) + 1
-        raise ParameterError(
-            f"row {row} is in none of the categories that were given; expected "
-            f"{ {name: list(each) for name, each in parameters.attributes.items()} }."
-        )
     # the place in the table travels as the value's twin, through the same choice of duplicates
     kept = table.filter(pa.array(known))
     claims = GroupedClaims.of(kept, missing=missing, duplicates=duplicates)
@@ -299,7 +303,7 @@ def _charge(
     """Charge every user of the claims, all or nobody."""
     objects = claims.objects_per_user()
     costs = {
-        count: Cost(name, (), parameters.charged(1), pure_loss(parameters.charged(count)))
+        count: Cost(name, (), parameters.loss(1).epsilon, parameters.loss(count))
         for count in np.unique(objects[objects > 0]).tolist()
     }
     people = [

@@ -18,7 +18,8 @@ MOST_ROWS = 200
 
 _STYLE = """
 .numbers dd{font-size:1.35rem}th,td{vertical-align:top}th{white-space:nowrap}
-.number{padding-right:1.25rem;white-space:nowrap}
+.uses dt{font-weight:600}.uses dd{margin:0 0 .75rem}
+td.name{overflow-wrap:anywhere}.number{padding-right:1.25rem;white-space:nowrap}
 """
 
 
@@ -85,29 +86,41 @@ def _uses(told: list[dict[str, Any]], release: Release) -> str:
     """Return the uses of a release, by the widths of its own intervals."""
     if not told:
         return "<p>The release is about no object.</p>"
+    uses = {
+        "The mean of an object": _within(told, release, "mean"),
+        "The median of an object": _within(told, release, "q50"),
+        "The order of two objects by their means": _ordered(told),
+        "The shape of an object's claims": (
+            "borrowed from all objects together, for the release is for means"
+            if release.parameters.get("for") == "means"
+            else "in the rows and shares; finer than a knot it is borrowed from all objects"
+        ),
+    }
+    items = "".join(f"<dt>{escape(one)}</dt><dd>{escape(text)}</dd>" for one, text in uses.items())
+    return f'<dl class="uses">{items}</dl><p class="soft">{escape(NO_SAMPLE)}</p>'
 
-    def half(name: str) -> float:
-        return float(np.median([(one[f"{name}_high"] - one[f"{name}_low"]) / 2 for one in told]))
 
-    means = sorted(one["mean"] for one in told)
-    apart = means[-1] - means[0]
-    width = half("mean")
-    ranking = (
-        "The means of most objects differ by more than their intervals are wide: a ranking tells "
-        "something."
-        if apart > 4 * width
-        else "The means of the objects differ by less than their intervals are wide: a ranking "
-        "tells little."
-    )
-    quantiles = (
-        "Shapes are borrowed from all objects together, for the release is for means."
-        if release.parameters.get("for") == "means"
-        else f"A median is known to about ± {half('q50'):.4g}."
-    )
+def _within(told: list[dict[str, Any]], release: Release, name: str) -> str:
+    """Return how well a figure is known, by the typical width of its 95 % interval."""
+    half = release.half_width(name)
+    if not half:
+        return "the 95 % interval of the typical object is one answer alone"
+    known = f"± {half:.4g} (half of the typical 95 % interval)"
+    if len(told) > 1 and half > 2 * float(np.std([one["mean"] for one in told])):
+        return f"{known}: too wide to tell objects apart; use all objects together"
+    return known
+
+
+def _ordered(told: list[dict[str, Any]]) -> str:
+    """Return of how many pairs of objects the intervals of the means do not overlap."""
+    if len(told) < 2:
+        return "there is one object alone"
+    low, high = (np.sort([one[f"mean_{end}"] for one in told]) for end in ("low", "high"))
+    apart = int((len(told) - np.searchsorted(low, high, side="right")).sum())
+    pairs = len(told) * (len(told) - 1) // 2
     return (
-        f"<p>A mean is known to about ± {width:.4g} (half the width of the typical 95 % interval; "
-        f"it holds the mean of the claims that were made). {quantiles} {ranking}</p>"
-        f'<p class="soft">{escape(NO_SAMPLE)}</p>'
+        f"intervals of {100 * apart / pairs:.0f} of 100 pairs do not overlap; the order of the "
+        "others is not known"
     )
 
 
@@ -133,10 +146,16 @@ _PLAIN = {
 
 
 def _object(one: Mapping[str, Any], attributes: list[str]) -> str:
-    cells = [str(one["task"]), *(str(one[name]) for name in attributes), f"{one['claims']:,}"]
+    names = [str(one["task"]), *(str(one[name]) for name in attributes)]
+    cells = [f"{one['claims']:,}"]
     for name in ("mean", "q50"):
         cells += [f"{one[name]:.4g}", f"{one[f'{name}_low']:.4g} to {one[f'{name}_high']:.4g}"]
-    return "<tr>" + "".join(f"<td class='number'>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    return (
+        "<tr>"
+        + "".join(f"<td class='name'>{escape(name)}</td>" for name in names)
+        + "".join(f"<td class='number'>{escape(cell)}</td>" for cell in cells)
+        + "</tr>"
+    )
 
 
 def _settings(release: Release) -> str:

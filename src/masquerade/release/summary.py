@@ -93,6 +93,9 @@ def summaries_of(measured: Measured) -> list[list[Summary]]:
     spreads = _variances(fine)
     apart = float((means * (1 - means)).sum())
     crowd = min(float(spreads.sum()) / apart, 1.0) if apart > 0 else 1.0
+    if measured.knots.count == 2:
+        # two knots measure no spread: the widest that a mean allows
+        spreads, crowd = means * (1 - means), 1.0
     return [
         [
             _summary(
