@@ -180,7 +180,7 @@ def test_attributes_are_released_with_their_values() -> None:
         assert abs(told["night"] - 7) < 0.6
         if not more:
             assert made.rows.to_pandas().groupby("task").size().eq(30).all()
-    with pytest.raises(ParameterError, match="row 1 is in none of the categories"):
+    with pytest.raises(ParameterError, match="row 1: shift is 'noon', expected one of day, night"):
         simulated(table | {"shift": ["noon"] * 1200}, domain=(0, 10), attributes=given)
 
 
