@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from tests.honesty.simulated import CUT, PRIVACY, Runs, channel, coverage, ratio_coverage
+from tests.results.test_forecasts import QUESTIONS, made_up_headline
 
 from masquerade.estimation import (
     Counts,
     Crowd,
     Numbers,
+    Sums,
     Table,
     estimate_shares,
     independence,
@@ -17,8 +19,14 @@ from masquerade.estimation import (
     share_plausibility,
     shown_shares,
 )
+from masquerade.estimation.expected import half_width
 from masquerade.mechanisms import DiscreteGaussian, RandomizedResponse
+from masquerade.results.forecasts import forecast
+from masquerade.results.headline import SEVERAL, headline
+from masquerade.results.question_figures import Headline
+from masquerade.results.question_reports import AnswerReports
 from masquerade.selection import Pool, participants_needed, predicted_error
+from masquerade.surveys.survey import Survey
 
 
 def cells(runs: int, seed: int) -> dict[str, float]:
@@ -209,3 +217,71 @@ def table_of_clear_answers(runs: int, seed: int) -> dict[str, float]:
         people = Crowd.of([Table.of(counts.reshape(2, 2), mask, mask)])
         held += people.shares().statistic(joint.ravel()) <= CUT
     return dict(zip("abcd", (held / runs).tolist(), strict=True))
+
+
+#: Truths of headlines: ties, flat ones, one that is slightly or clearly first.
+HEADLINES = {
+    "tie of 2": (0.4, 0.4, 0.2),
+    "flat 4": (0.25,) * 4,
+    "flat 10": (0.1,) * 10,
+    ".52 and .48": (0.52, 0.48),
+    "two tied first of 5": (0.3, 0.3, 0.2, 0.1, 0.1),
+    "one first of 4": (0.4, 0.25, 0.2, 0.15),
+}
+
+
+def headlines(runs: int, seed: int) -> dict[str, float]:
+    """Return how often a headline's sentence is false: its name, its interval or its set."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for name, shares in HEADLINES.items():
+        held, labels = np.array(shares), [chr(65 + at) for at in range(len(shares))]
+        for n in (50, 300, 1000):
+            for privacy in ("clear", "epsilon 1", "two parties, sd 3"):
+                epsilon, deviation = PRIVACY[privacy]
+                sent = channel(len(held), epsilon) @ held
+                mask = None if epsilon is None else RandomizedResponse(len(held), epsilon=epsilon)
+                false = 0
+                for counts in rng.multinomial(n, sent / sent.sum(), runs):
+                    noisy = counts + np.rint(rng.normal(0, deviation, len(held)))
+                    group = (
+                        Sums.of(noisy, variance=deviation**2, people=n)
+                        if deviation
+                        else Counts.of(counts, mask)
+                    )
+                    reports = AnswerReports(Crowd.of([group]), held, len(held), None)
+                    said = headline(reports, labels, None, reports.ahead(), n)
+                    false += _false(said, dict(zip(labels, shares, strict=True)))
+                found[f"{name}, {privacy}, {n}"] = false / runs
+    return found
+
+
+def _false(said: Headline, shares: dict[str, float]) -> bool:
+    """Return whether a headline is false: where options tie for the first, none is ahead."""
+    most = max(shares.values())
+    first = [label for label, share in shares.items() if share == most]
+    if said.option is None:
+        return said.kind == SEVERAL and not set(first) & set(said.options)
+    low, high = said.low, said.high
+    assert low is not None
+    assert high is not None
+    return first != [said.option] or not low <= shares[said.option] <= high
+
+
+def forecasts(runs: int, seed: int) -> dict[str, float]:
+    """Return how often a headline's interval is at most a quarter wider than forecast."""
+    found = {}
+    for number, question in enumerate(QUESTIONS):
+        for people in ({"low": 300}, {"high": 200, "medium": 300, "low": 200}):
+            survey = Survey.at_levels(
+                title="T", questions=(question,), levels=tuple(people), template="pick"
+            )
+            part = 0.4 if question.allow_skip else 1.0
+            margin = forecast(survey, 0, people, answering=part).margin
+            rng = np.random.default_rng([seed, number, len(people)])
+            narrow = sum(
+                half_width(*made_up_headline(survey, people, part, rng)) <= 1.25 * margin
+                for _ in range(runs)
+            )
+            found[f"{question.id}, {len(people)} levels"] = narrow / runs
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import chdtri
@@ -342,6 +343,7 @@ FIRSTS: dict[str, list[float]] = {
 }
 
 
+@lru_cache(maxsize=2)
 def firsts(runs: int, seed: int) -> dict[str, Firsts]:
     """Return how first options turn out: clear, masked, two parties."""
     found = {}

@@ -33,7 +33,7 @@ class Row:
     errors : bool
         Whether rates are of errors, of which the promise is the most.
     quick : int
-        Surveys a case in the quick slice.
+        Surveys a case in the quick slice: 1,000 where they are computed at once.
     """
 
     name: str
@@ -120,6 +120,7 @@ ROWS = (
             *("results.split_result", "results.result_table", "results.result_bytes"),
         ),
         _one_group,
+        quick=300,
     ),
     Row(
         "shares and means from counts",
@@ -191,6 +192,7 @@ ROWS = (
             "results.all_differences",
         ),
         simulated.differences,
+        quick=1000,
     ),
     Row(
         "difference of surveys at several levels",
@@ -218,6 +220,7 @@ ROWS = (
         ("estimation.Ahead", "estimation.ahead", "estimation.first_options"),
         _firsts("held", simulated.firsts),
         promised=0.935,
+        quick=1000,
     ),
     Row(
         "name of the first option",
@@ -227,6 +230,7 @@ ROWS = (
         _firsts("false", simulated.firsts),
         promised=0.055,
         errors=True,
+        quick=1000,
     ),
     Row(
         "name of the first option over several levels",
@@ -246,6 +250,7 @@ ROWS = (
         _firsts("false", simulated.ticks),
         promised=0.055,
         errors=True,
+        quick=1000,
     ),
     Row(
         "people of a known population",
@@ -253,6 +258,7 @@ ROWS = (
         "16 of 20, 60, 95 and 99 of 100 answered; 5 %; masks; two parties",
         (),
         simulated.finite_populations,
+        quick=1000,
     ),
     Row(
         "weighted shares",
@@ -260,6 +266,7 @@ ROWS = (
         "a group that answers four times as often",
         (),
         simulated.raking,
+        quick=1000,
     ),
     Row(
         "test of independence of two answers",
@@ -282,6 +289,24 @@ ROWS = (
         one_by_one.honest_reports,
         promised=0.001,
         errors=True,
+    ),
+    Row(
+        "headline of a question",
+        "name, interval and set are false in at most 5.5 of 100 surveys",
+        "ties, flat 4 and 10, slightly first; n 50 to 1,000; masks and two parties",
+        (),
+        one_by_one.headlines,
+        promised=0.055,
+        errors=True,
+        quick=30,
+    ),
+    Row(
+        "margin that is forecast",
+        "the headline's interval is at most a quarter wider in 93 of 100 surveys",
+        "three levels, masks, those asked alone, ticks, numbers with noise",
+        (),
+        one_by_one.forecasts,
+        quick=20,
     ),
     Row(
         "people planned for a margin",

@@ -10,6 +10,7 @@ import pytest
 
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import ParameterError
+from masquerade.estimation import Figures
 from masquerade.estimation.expected import half_width
 from masquerade.exact.arrays import Integers
 from masquerade.mechanisms import (
@@ -81,6 +82,24 @@ def reports_of(mask: DeviceMechanism, codes: Integers, rng: np.random.Generator)
     return np.asarray(codes + np.rint(rng.normal(0, sigma, len(codes))), dtype=np.int64)
 
 
+def made_up_headline(
+    survey: Survey,
+    people: Mapping[str, int],
+    answering: float,
+    rng: np.random.Generator,
+    place: int = 0,
+) -> tuple[Figures, float]:
+    """Return the figure of a question's headline and its confidence, of made-up people."""
+    question, sent = survey.questions[place], {}
+    for level in survey.levels:
+        mask = level.mechanisms[place]
+        codes = answers_of(question, people[level.name], answering, rng)
+        found = reports_of(mask, codes, rng)
+        sent[level.name] = SentReports(*np.unique(found, return_counts=True), mask)
+    reports = question_reports(question, sent, estimator=survey.estimator)
+    return headline_figures(reports, len(question.labels))
+
+
 @pytest.mark.parametrize("people", [MIXED, {"low": 400}], ids=["mixed", "low"])
 @pytest.mark.parametrize("place", range(len(QUESTIONS)), ids=[one.id for one in QUESTIONS])
 def test_a_forecast_is_the_margin_of_the_headline(place: int, people: Mapping[str, int]) -> None:
@@ -90,14 +109,8 @@ def test_a_forecast_is_the_margin_of_the_headline(place: int, people: Mapping[st
     answering = 0.4 if question.allow_skip else 1.0
     expected = forecast(survey, place, people, answering=answering)
     for seed in range(25):
-        rng, sent = np.random.default_rng(seed), {}
-        for level in survey.levels:
-            mask = level.mechanisms[place]
-            codes = answers_of(question, people[level.name], answering, rng)
-            found = reports_of(mask, codes, rng)
-            sent[level.name] = SentReports(*np.unique(found, return_counts=True), mask)
-        reports = question_reports(question, sent, estimator=survey.estimator)
-        margins.append(half_width(*headline_figures(reports, len(question.labels))))
+        rng = np.random.default_rng(seed)
+        margins.append(half_width(*made_up_headline(survey, people, answering, rng, place)))
     assert np.median(margins) == pytest.approx(expected.margin, rel=0.1)
 
 
