@@ -5,7 +5,6 @@ Run with ``python benchmarks/estimation.py``. A ratio of 1 or more meets the tar
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
@@ -91,4 +90,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
