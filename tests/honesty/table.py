@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scipy.stats import binom
-from tests.honesty import leaderboards, one_by_one, regressions, released, simulated
+from tests.honesty import crowds, leaderboards, one_by_one, regressions, released, simulated
 
 Rates = Callable[[int, int], Mapping[str, float]]
 FALSE_ALARM = 1e-6
@@ -441,6 +441,72 @@ ROWS = (
         (),
         released.rates_of("claims"),
         quick=20,
+    ),
+    Row(
+        "mean posterior of labels",
+        "within 2 points and chance of the share that is right, in four of five crowds",
+        "100 tasks; 3 answers a task; labels of 2 and 5 %; 4 options; epsilon 2",
+        ("truth.Auto",),
+        crowds.posteriors,
+        promised=0.8,
+        quick=12,
+    ),
+    Row(
+        "expected precision and recall of a rare label",
+        "hits, and tasks that are missed, are as many as expected, give or take chance and one",
+        "100 tasks; labels of 2 and 5 %",
+        (),
+        crowds.expected_of_rare,
+        promised=0.93,
+        quick=12,
+    ),
+    Row(
+        "reliability of a worker",
+        "the 90 % interval holds in 88 of 100 or more",
+        "workers of .2 to 1; 4 options; epsilon 2",
+        ("truth.reliability_intervals",),
+        crowds.reliabilities,
+        promised=0.88,
+        quick=12,
+    ),
+    Row(
+        "advice on workers",
+        "names anybody in at most 2 of 100 honest crowds, five kinds of advice together",
+        "50 answers a worker; labels of 2 and 5 %; epsilon 2",
+        ("truth.worker_advice",),
+        crowds.accusations,
+        promised=0.02,
+        errors=True,
+        quick=12,
+    ),
+    Row(
+        "remark that claims tell nothing",
+        "false in at most 1 of 100 crowds of 5 to 10 answers a task",
+        "100 tasks; workers of .2 to 1",
+        (),
+        crowds.prior_only,
+        promised=0.01,
+        errors=True,
+        quick=12,
+    ),
+    Row(
+        "remark that a label is rare",
+        "false in at most 1 of 100 crowds with even labels",
+        "100 tasks; 3 answers a task; epsilon 2",
+        (),
+        crowds.rare_labels,
+        promised=0.01,
+        errors=True,
+        quick=12,
+    ),
+    Row(
+        "labels where tasks stop at a posterior of .98",
+        "87 of 100 are right",
+        "20 tasks, 10 workers, from nothing on",
+        ("truth.Collection", "truth.PosteriorStop"),
+        crowds.stopped,
+        promised=0.87,
+        quick=12,
     ),
 )
 
