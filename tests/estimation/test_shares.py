@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.estimation import estimate_shares
+from masquerade.estimation import Counts, estimate_shares
 from masquerade.exact import SimulatedCoins
 from masquerade.mechanisms import (
     LEVELS,
@@ -418,3 +418,13 @@ def test_labels_that_are_none_of_the_options_are_refused() -> None:
         estimate_shares({"no": 5}, mechanism, options=("yes", "no", "perhaps", "never"))
     with pytest.raises(ParameterError, match="expected a whole number"):
         estimate_shares(cast(Any, {0: 1.5, 1: 2}), mechanism)
+
+
+def test_labelled_counts_of_a_crowd_are_read_by_their_labels() -> None:
+    """Whatever their order: of answers in clear by options, of masks by codes too."""
+    mask = RandomizedResponse(2, epsilon=3)
+    clear = Counts.of(Counter({"no": 3, "yes": 7}), options=("yes", "no"))
+    assert clear.count.tolist() == [7, 3]
+    assert Counts.of({1: 700, 0: 300}, mask).count.tolist() == [300, 700]
+    with pytest.raises(ParameterError, match="say with options= which there are"):
+        Counts.of({"a": 1, "b": 2})

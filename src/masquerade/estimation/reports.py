@@ -125,12 +125,21 @@ class Counts:
 
     @classmethod
     def of(
-        cls, counts: ArrayLike | Mapping[Any, int], mechanism: CategoricalMechanism | None = None
+        cls,
+        counts: ArrayLike | Mapping[Any, int],
+        mechanism: CategoricalMechanism | None = None,
+        *,
+        options: Sequence[Any] | None = None,
     ) -> Counts:
-        """Return the counts of reports of a mechanism; of answers in clear without one."""
+        """Return the counts of reports of a mechanism; of answers in clear without one.
+
+        Counts with labels (a mapping, a Counter, a pandas Series) are read by their labels, which
+        are codes or one of `options`.
+        """
+        counted = counts_by_label(counts, mechanism, options)
+        count = np.asarray(counted, dtype=np.float64)
         if mechanism is None:
-            return cls(np.asarray(counts, dtype=np.float64))
-        count = np.asarray(counts, dtype=np.float64)
+            return cls(count)
         if count.shape != (mechanism.symbols,) or not (count >= 0).all():
             raise ParameterError(
                 f"counts are {count.tolist()}, expected {mechanism.symbols} numbers of at least 0."
@@ -421,6 +430,42 @@ class Sums:
         count = np.stack([self.held, n - self.held], axis=-1)
         pairs = replace(one, count=count, worth=np.broadcast_to([1.0, 0.0], count.shape), half=HALF)
         return pairs.of_population(self.unasked) if self.unasked < 1 else pairs
+
+
+def counts_by_label(
+    counts: Any, mechanism: CategoricalMechanism | None, options: Sequence[Any] | None
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return labelled or plain counts in the order of codes.
+
+    Labels are `options`, or the codes of a mechanism's symbols; a label that is missing counts 0.
+    """
+    if not callable(getattr(counts, "items", None)):
+        return np.asarray(counts)
+    if mechanism is None and options is None:
+        raise ParameterError(
+            f"the counts have the labels {list(counts.keys())}; say with options= which there are, "
+            "in their order."
+        )
+    labels = (
+        list(range(mechanism.symbols)) if options is None and mechanism else list(options or ())
+    )
+    symbols = len(labels) if mechanism is None else mechanism.symbols
+    if mechanism is not None and len(labels) not in (mechanism.options, mechanism.symbols):
+        raise ParameterError(
+            f"options are {labels} for {mechanism.options} options; give one label each."
+        )
+    code = {label: place for place, label in enumerate(labels)}
+    found = np.zeros(symbols, dtype=np.int64)
+    for label, count in counts.items():
+        if label not in code:
+            hint = "" if options is not None else "; say which labels they are with options="
+            raise ParameterError(
+                f"counts have the label {label!r}, which is none of {labels}{hint}."
+            )
+        if count != int(count):
+            raise ParameterError(f"the count of {label!r} is {count}, expected a whole number.")
+        found[code[label]] += int(count)
+    return found
 
 
 def _variance(held: Floats, scores: Floats) -> Floats:

@@ -15,7 +15,7 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.estimation.conditional import ratios
 from masquerade.estimation.estimate import Estimate, share_table, shown_shares
 from masquerade.estimation.figures import CONFIDENCE, Crowd, check_confidence
-from masquerade.estimation.reports import Counts
+from masquerade.estimation.reports import Counts, counts_by_label
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 
@@ -129,7 +129,7 @@ def estimate_shares(
     >>> round(labelled.estimates[0].value, 3)
     0.7
     """
-    counted = _by_label(counts, mechanism, options)
+    counted = counts_by_label(counts, mechanism, options)
     if (
         counted.shape != (mechanism.symbols,)
         or not np.issubdtype(counted.dtype, np.integer)
@@ -150,28 +150,3 @@ def estimate_shares(
     reports = Counts.of(counted, mechanism)
     estimates = Crowd.of([reports]).shares().estimates(confidence)
     return Shares(n, counted / n, shown_shares(estimates), confidence, reports, mechanism.options)
-
-
-def _by_label(
-    counts: Any, mechanism: CategoricalMechanism, options: Sequence[Any] | None
-) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return labelled or plain counts in the order of codes."""
-    if not callable(getattr(counts, "items", None)):
-        return np.asarray(counts)
-    labels = list(range(mechanism.symbols)) if options is None else list(options)
-    if len(labels) not in (mechanism.options, mechanism.symbols):
-        raise ParameterError(
-            f"options are {labels} for {mechanism.options} options; give one label each."
-        )
-    code = {label: place for place, label in enumerate(labels)}
-    found = np.zeros(mechanism.symbols, dtype=np.int64)
-    for label, count in counts.items():
-        if label not in code:
-            hint = "" if options is not None else "; say which labels they are with options="
-            raise ParameterError(
-                f"counts have the label {label!r}, which is none of {labels}{hint}."
-            )
-        if count != int(count):
-            raise ParameterError(f"the count of {label!r} is {count}, expected a whole number.")
-        found[code[label]] += int(count)
-    return found
