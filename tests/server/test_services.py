@@ -310,6 +310,7 @@ def test_no_column_for_what_must_not_be_kept() -> None:
     assert columns["participation"] == {
         *("id", "survey", "pseudonym", "level", "state", "attempt", "day"),
         *("idempotency", "commitment", "reports"),
+        "pairs",  # of a list that are shown: drawn before any answer of this person
     }
     for name, table in METADATA.tables.items():
         for column in table.columns:

@@ -14,13 +14,11 @@ function code(name) {
   return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
 }
 
-/** Return every module that the participant's page loads. */
+/** Return every module that the participant's page loads, at once or when a page is opened. */
 function modules() {
-  const found = new Set([
-    "app/main.js", "app/service_worker.js", "app/agreement.js",
-  ]);
+  const found = new Set(["app/main.js", "app/service_worker.js"]);
   for (const name of found) {
-    for (const [, from] of code(name).matchAll(/from\s+"([^"]+)"/g)) {
+    for (const [, from] of code(name).matchAll(/(?:from\s+|\bimport\()"([^"]+)"/g)) {
       const path = posix.join(posix.dirname(name), from);
       assert.match(path, /^(aggregate|app|app\/kinds|mechanisms|words)\/[a-z0-9_]+\.js$/, `${name} imports ${from}`);
       found.add(path);
@@ -48,8 +46,9 @@ const RESERVED = [
   [/\bindexedDB\b/, ["app/database.js"]],
   // of which the first says so where plain http does not offer it
   [/\bsubtle\b/, ["aggregate/hpke.js", "aggregate/signature.js"]],
-  // of the one module that is in the page's template, for surveys between two parties
-  [/\bimport\(/, ["app/two_parties.js"]],
+  // of modules whose hashes are in the page's template: pages, and surveys between two parties
+  [/\bimport\((?!"\.\/\w+\.js"\))/, []],
+  [/\bimport\(/, ["app/main.js", "app/two_parties.js"]],
   // by given randomness, for test vectors
   [/\bshardFrom\b/, ["aggregate/prio3.js"]],
   [/\bsealFrom\b/, ["aggregate/hpke.js"]],
@@ -67,7 +66,7 @@ const KNOWN = {
     "noise", "portable", "room", "text", "two_layer",
   ],
   words: ["ar", "en", "formats", "language"],
-  "app/kinds": ["choice", "comparison", "kinds", "number", "rating", "several"],
+  "app/kinds": ["choice", "comparison", "kinds", "number", "pair", "rating", "several"],
   app: [
     "about_page", "agreement", "api", "budget", "components", "conditions",
     "database", "device", "dom", "home_page", "invitation", "label_kind", "ledger_page", "level_view", "main",
@@ -97,7 +96,7 @@ for (const name of modules()) {
 }
 
 for (const [pattern, allowed] of RESERVED) {
-  test(`${pattern} stands in ${allowed.join(" and ")} only`, () => {
+  test(`${pattern} stands in ${allowed.join(" and ") || "no module"} only`, () => {
     assert.deepEqual(modules().filter((name) => pattern.test(code(name))).sort(), allowed);
   });
 }
