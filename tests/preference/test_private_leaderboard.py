@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from masquerade.answers import Battles
+from masquerade.answers.battles import EVEN, FIRST, SECOND
 from masquerade.errors import InsecureRandomness, ParameterError
 from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import private_leaderboard
@@ -124,6 +125,41 @@ def test_exact_masked_votes_cost_at_most_epsilon(epsilon: str) -> None:
     assert exp_below(Fraction(epsilon)) < Fraction(math.exp(float(epsilon))) * (
         1 + Fraction(1, 10**12)
     )
+
+
+def test_exact_the_same_reports_give_the_same_bits_whoever_was_chosen() -> None:
+    """60 votes as chosen and rejected, each turned round in turn: reports alone make the sums.
+
+    Fractions that are added up in another order differ in their last digits.
+    """
+    rng = np.random.default_rng(0)
+    pairs = [sorted(rng.choice(4, 2, replace=False).tolist()) for _ in range(60)]
+    credited = rng.integers(0, 3, 60).astype(np.int8)  # what is reported, seen from the first item
+    device = MaskedVote.of(Fraction(1))
+    found = set()
+    for turned in range(-1, 60):
+        votes = [
+            (b, a, FIRST) if place == turned else (a, b, FIRST)
+            for place, (a, b) in enumerate(pairs)
+        ]
+        table = table_of(votes, list(range(60)), 4).in_order_of_items()
+        assert table.outcome.tolist() == [
+            SECOND if place == turned else FIRST for place in range(60)
+        ]
+        found.add(device.sums(credited, table).scores.tobytes())
+    assert len(found) == 1
+
+
+def test_a_local_leaderboard_reads_pairs_in_the_order_of_the_list() -> None:
+    """The same seed on the same votes, written either way round, draws the same leaderboard."""
+    votes = [(0, 1, FIRST), (2, 1, FIRST), (2, 0, SECOND), (1, 2, EVEN)] * 15
+    written = [(b, a, 2 - end) for a, b, end in votes]
+    tables = [table_of(each, list(range(60)), 3) for each in (votes, written)]
+    one, other = (
+        PrivateLeaderboard(1, trust="local").simulate(table, np.random.default_rng(1))
+        for table in tables
+    )
+    assert one.strengths.tobytes() == other.strengths.tobytes()
 
 
 def test_masked_votes_have_the_specified_probabilities() -> None:

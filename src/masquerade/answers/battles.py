@@ -208,6 +208,17 @@ class Battles(Result):
             weight=None if self.weight is None else self.weight[rows],
         )
 
+    def in_order_of_items(self) -> Battles:
+        """Return the same votes with each pair in the order of `items`, however it was written."""
+        swapped = self.first > self.second
+        return replace(
+            self,
+            first=np.where(swapped, self.second, self.first),
+            second=np.where(swapped, self.first, self.second),
+            outcome=np.where(swapped, SECOND - self.outcome, self.outcome).astype(np.int8),
+            covariates=np.where(swapped, -1, 1)[:, None] * self.covariates,
+        )
+
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table that `from_frame` reads."""
         names = pa.array(self.items)

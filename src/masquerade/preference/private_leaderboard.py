@@ -235,6 +235,8 @@ class PrivateLeaderboard:
 
     def _leaderboard(self, table: Battles, source: WordSource) -> Leaderboard:
         if self.trust == "local":
+            # Else the order in which fractions are added up would tell who was chosen.
+            table = table.in_order_of_items()
             device = MaskedVote.of(self._epsilon)
             sums = device.sums(device.mask(table.outcome, source), table)
         else:
