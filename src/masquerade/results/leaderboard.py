@@ -42,8 +42,11 @@ def leaderboards(reports: SurveyReports) -> tuple[VotedLeaderboard, ...]:
     return tuple(found)
 
 
-def list_votes(reports: SurveyReports) -> dict[str, MaskedVotes]:
-    """Return the masked votes on each list, by the id of the question that has it."""
+def list_votes(reports: SurveyReports, *, clear: bool = True) -> dict[str, MaskedVotes]:
+    """Return the masked votes on each list, by the id of the question that has it.
+
+    `clear`: whether votes of levels that send them in clear are among them.
+    """
     book, pairs = reports.codebook, reports.pairs
     places = lists_of(book.questions)
     if pairs is None or not len(reports):
@@ -53,10 +56,11 @@ def list_votes(reports: SurveyReports) -> dict[str, MaskedVotes]:
         if book.questions[place].votes_asked:
             groups[book.questions[place].id] = []
         groups[list(groups)[-1]].append(place)
-    return {name: _votes(reports, members) for name, members in groups.items()}
+    found = {name: _votes(reports, members, clear=clear) for name, members in groups.items()}
+    return {name: votes for name, votes in found.items() if votes is not None}
 
 
-def _votes(reports: SurveyReports, places: list[int]) -> MaskedVotes:
+def _votes(reports: SurveyReports, places: list[int], *, clear: bool) -> MaskedVotes | None:
     book, pairs = reports.codebook, reports.pairs
     assert pairs is not None
     items = lists_of(book.questions)[places[0]]
@@ -66,7 +70,7 @@ def _votes(reports: SurveyReports, places: list[int]) -> MaskedVotes:
     for number, (_, masks) in enumerate(book.levels.items()):
         here = np.flatnonzero(reports.level == number)
         mask: Any = masks[places[0]]  # of labels, as the kind has it
-        if not here.size:
+        if not here.size or (mask.loss().in_clear and not clear):
             continue
         # Each person by themselves: who sent the same votes did not send them together.
         here = np.repeat(here, reports.people[here])
@@ -77,20 +81,22 @@ def _votes(reports: SurveyReports, places: list[int]) -> MaskedVotes:
             first, second = pair // len(items), pair % len(items)
             rows.append((first, second, reports.report[here, place], people, len(channels)))
         channels.append(mask.channel().matrix())
-    return masked_votes_of(items, rows, channels)
+    return masked_votes_of(items, rows, channels) if rows else None
 
 
 def next_votes(reports: SurveyReports, *, batch: int, top: int) -> list[tuple[int, int]]:
     """Return the pairs of a survey's list that best tell the `top` items from the others.
 
-    None where a survey has several lists: their pairs are drawn at random.
+    None where a survey has several lists, or no vote was masked: their pairs are drawn at random.
 
     Privacy
     -------
-    The pairs follow from masked reports and public numbers alone.
+    The pairs follow from masked reports and public numbers alone. Votes in clear do not steer them:
+    whoever is shown the pairs would learn of these votes.
     """
-    lists = list(list_votes(reports).values())
-    if len(lists) != 1:
+    questions = reports.codebook.questions
+    lists = list(list_votes(reports, clear=False).values())
+    if not lists or sum(questions[place].votes_asked > 0 for place in lists_of(questions)) > 1:
         return []
     board = leaderboard_of_masked(lists[0])
     place = {item: number for number, item in enumerate(board.items)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,18 @@ from tests.server.devices import everything
 from tests.server.refusals import problem_of
 
 from masquerade.client import Client
-from masquerade.results import read_codebook, read_reports, survey_result
+from masquerade.preference.masked_votes import leaderboard_of_masked
+from masquerade.results import (
+    Codebook,
+    ReportCounts,
+    read_codebook,
+    read_reports,
+    survey_result,
+)
+from masquerade.results.leaderboard import list_votes, next_votes
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.surveys import Choice, PairVote
+from masquerade.surveys.pair_votes import folded
 from masquerade.surveys.survey import Survey, commitment_of
 
 if TYPE_CHECKING:
@@ -28,11 +38,11 @@ if TYPE_CHECKING:
 ITEMS = tuple(f"system {number}" for number in range(6))
 
 
-def define() -> Survey:
+def define(*levels: str) -> Survey:
     """Return a survey with five votes on a list of six, and a question."""
     vote = PairVote("v", "Which answer is better?", ITEMS, votes=5, tie="Both alike")
     asked = (vote, Choice("c", "Was it easy?", ("Yes", "No")))
-    return Survey.at_levels(title="Systems", questions=asked, levels=("medium", "low"))
+    return Survey.at_levels(title="Systems", questions=asked, levels=levels or ("medium", "low"))
 
 
 def answer(services: Services, survey: SurveyRecord, rng: np.random.Generator) -> Any:
@@ -81,8 +91,6 @@ def test_votes_become_a_leaderboard(services: Services, tmp_path: Path) -> None:
     for kind in ("csv", "parquet", "jsonl"):
         file, book = tmp_path / f"r.{kind}", tmp_path / "codebook.json"
         file.write_bytes(b"".join(services.results.file(closed, kind)))
-        import json
-
         book.write_text(json.dumps(services.results.codebook_json(closed)))
         reports = read_reports(file, codebook=read_codebook(book))
         assert survey_result(reports).to_json() == result.to_json()
@@ -107,6 +115,34 @@ def test_pairs_follow_the_masked_reports(services: Services) -> None:
     plan = services.pair_plans.plan(survey.token)
     assert len(plan) > 20
     assert all(a != b and 0 <= a < 6 and 0 <= b < 6 for a, b in plan)
+
+
+def test_votes_in_clear_steer_no_pair() -> None:
+    """40 people at level none give no plan, and change nothing of that of 40 masked responses.
+
+    Pairs that followed them would tell other participants of these votes.
+    """
+    rng = np.random.default_rng(4)
+    survey = define("low", "none")
+    book = Codebook("a" * 16, survey, "0" * 64)
+    counts = {name: ReportCounts(book) for name in ("low", "none", "both")}
+    for person in range(80):
+        level = ("low", "none")[person % 2]
+        pairs = [((person + turn) % 6, (person + 2 * turn + 1) % 6) for turn in range(5)]
+        pairs = [(a, b) if a != b else (a, (b + 1) % 6) for a, b in pairs]
+        # In clear everybody prefers what stands later; masked reports are drawn as they come.
+        votes = [int(a < b) if level == "none" else int(rng.integers(3)) for a, b in pairs]
+        kept = folded(book.questions, pairs, [*votes, 0])
+        for name in (level, "both"):
+            counts[name].add([(f"{person:032x}", level, json.dumps(kept))])
+    reports = {name: each.reports() for name, each in counts.items()}
+    assert next_votes(reports["none"], batch=20, top=2) == []
+    assert len(list_votes(reports["none"])["v"]) == len(list_votes(reports["low"])["v"]) == 200
+    assert list_votes(reports["none"], clear=False) == {}
+    of_both, of_masked = (list_votes(reports[name], clear=False)["v"] for name in ("both", "low"))
+    boards = [leaderboard_of_masked(votes) for votes in (of_both, of_masked)]
+    assert boards[0].strengths.tolist() == boards[1].strengths.tolist()
+    assert len(next_votes(reports["both"], batch=20, top=2)) == 20
 
 
 def test_a_program_and_the_server_agree_on_pairs(live_server: LiveServers, tmp_path: Path) -> None:
