@@ -195,18 +195,20 @@ def _claims_of(
     duplicates: Duplicates,
 ) -> tuple[GroupedClaims, Integers]:
     """Return the claims that may be used, and the combination of categories of each."""
-    if parameters.attributes:
-        return _with_attributes(data, parameters, missing, duplicates)
     try:
-        claims = GroupedClaims.of(data, missing=missing, duplicates=duplicates)
+        if parameters.attributes:
+            claims, cells = _with_attributes(data, parameters, missing, duplicates)
+        else:
+            claims = GroupedClaims.of(data, missing=missing, duplicates=duplicates)
+            cells = replace(claims, value=np.zeros(len(claims)))
     except EmptyTable:
         # that nobody took part is released like anything else where participation is hidden
         if parameters.listed is None:
             raise
-        claims = GroupedClaims.none(parameters.listed)
+        claims = cells = GroupedClaims.none(parameters.listed)
     if parameters.listed is not None:
-        claims = claims.about(parameters.listed)
-    return claims, np.zeros(len(claims), dtype=np.int64)
+        claims, cells = claims.about(parameters.listed), cells.about(parameters.listed)
+    return claims, cells.value.astype(np.int64)
 
 
 def _with_attributes(
@@ -214,8 +216,11 @@ def _with_attributes(
     parameters: ReleaseParameters,
     missing: Missing,
     duplicates: Duplicates,
-) -> tuple[GroupedClaims, Integers]:
-    """Return claims, and their categories; rows of other categories are left out or refused."""
+) -> tuple[GroupedClaims, GroupedClaims]:
+    """Return claims, and the same with their categories as values.
+
+    Rows of other categories are left out or refused.
+    """
     if isinstance(data, Claims | GroupedClaims):
         raise ParameterError("attributes are columns; give the table that has them.")
     if duplicates == "mean":
@@ -233,7 +238,10 @@ def _with_attributes(
                 f"{table.column_names}. Name one of these, or leave the attribute out."
             )
         column = plain_column(table, name)
-        index = pc.index_in(column, value_set=pa.array(list(categories), column.type))
+        named = pa.array(list(categories))
+        if pa.types.is_null(column.type):  # of no row, or nothing but missing
+            column = column.cast(named.type)
+        index = pc.index_in(column, value_set=named.cast(column.type))
         codes = pc.fill_null(index, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         if not parameters.hidden and (codes < 0).any():
             row = int(np.flatnonzero(codes < 0)[0])
@@ -244,17 +252,12 @@ def _with_attributes(
             )
         known &= codes >= 0
         place = place * len(categories) + np.maximum(codes, 0)
-    # the place in the table travels as the value's twin, through the same choice of duplicates
     kept = table.filter(pa.array(known))
-    claims = GroupedClaims.of(kept, missing=missing, duplicates=duplicates)
-    twin = kept.drop_columns(["value"]).append_column(
-        "value", pa.array(place[known].astype(np.float64))
-    )
-    twin = twin.filter(pc.is_valid(kept["value"])) if missing == "drop" else twin
-    cells = GroupedClaims.of(twin, duplicates=duplicates)
-    if parameters.listed is not None:
-        claims, cells = claims.about(parameters.listed), cells.about(parameters.listed)
-    return claims, cells.value.astype(np.int64)
+    claims = Claims.from_frame(kept, kind="numeric", null=True, duplicates="all")
+    # the twin takes the same rows: what is missing in one is missing in the other
+    twin = replace(claims, value=np.where(claims.unanswered(), np.nan, place[known]))
+    grouped = GroupedClaims.of(claims, missing=missing, duplicates=duplicates)
+    return grouped, GroupedClaims.of(twin, missing=missing, duplicates=duplicates)
 
 
 def _within_cap(
