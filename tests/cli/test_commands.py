@@ -282,6 +282,21 @@ def test_the_order_of_the_claims_is_not_that_of_the_reports(run: Run, tmp_path: 
     assert orders[0] == orders[1]
 
 
+def test_several_reports_of_a_pair_stand_in_an_order_of_their_own(run: Run, tmp_path: Path) -> None:
+    """60 answers of one worker to one task, sorted: their reports stand by what they say.
+
+    In the order of the answers one changed answer would change the place of others too.
+    """
+    path, out = tmp_path / "claims.csv", tmp_path / "reports.csv"
+    given = [label for label in "abc" for _ in range(20)]
+    path.write_text("task,worker,label\n" + "".join(f"t,w,{label}\n" for label in given))
+    words = ("--options", "a,b,c", "--mechanism", "randomized-response:options=3,epsilon=0.1")
+    assert run("randomize", path, *words, "--duplicates", "all", "--out", out).code == 0
+    told = [line.split(",")[2] for line in out.read_text().splitlines()[1:]]
+    # reports in the order of the answers are sorted by chance with a probability below 1e-20
+    assert told == sorted(told)
+
+
 def test_options_seen_in_answers_and_lists_of_hidden_tasks_are_asked_for(
     run: Run, tmp_path: Path
 ) -> None:
@@ -311,3 +326,18 @@ def test_options_seen_in_answers_and_lists_of_hidden_tasks_are_asked_for(
     shown = [*hidden[:-2], "assigned", "--json"]
     assumed = run(*shown, "--tasks", tasks, "--workers", workers).json["guarantee"]["assumptions"]
     assert "which tasks a person answered may be seen; what was answered is protected" in assumed
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"), [("warner:p=0.8", "assumed"), ("mangat:p=0.6", "none")]
+)
+def test_privacy_shows_what_is_assumed_and_says_no_sentence_of_it(
+    run: Run, spec: str, status: str
+) -> None:
+    """A design that nobody checks has its table, its status and its assumptions; no odds."""
+    shown = run("privacy", spec, "--answers", "2")
+    assert shown.code == 0
+    assert status in shown.out
+    assert "nobody checks it" in shown.out
+    assert "sure after" not in shown.out
+    assert "ethics" not in shown.out

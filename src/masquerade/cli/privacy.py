@@ -38,7 +38,8 @@ def privacy(
     guarantee = mechanism.guarantee(answers=answers)
     result = {"mechanism": str(mechanism), **guarantee.to_json()}
     ask_back(guarantee)
-    if not json and answers:
+    # Sentences tell what is proven; what is assumed stands in the table, with its assumptions.
+    if not json and answers and guarantee.status == "proven":
         words = explain(guarantee)
         sentences = [odds_in_words([mechanism]), words.one_answer, words.all_answers]
         result["in words"] = "\n".join(dict.fromkeys(filter(None, sentences)))

@@ -116,9 +116,10 @@ def randomize(
     )
     shown = cast("Presence | None", presence)
     reports = chosen.randomize(table, presence=shown)
-    # In the order of names: that of CLAIMS may follow the answers, and would show them.
+    # In the order of names and of reports: that of CLAIMS may follow the answers, and show them.
     masked = reports.to_arrow()
-    keys = [("task", "ascending"), ("worker", "ascending")]
+    columns = ("task", "worker", *masked.column_names)
+    keys = [(name, "ascending") for name in dict.fromkeys(columns)]
     write_table(masked.take(pc.sort_indices(masked, sort_keys=keys)), out)
     # Hiding which tasks were answered adds answers; question sampling reports some of them only.
     answers = max(table.most_claims_of_a_worker(), reports.most_claims_of_a_worker())

@@ -53,6 +53,24 @@ def test_an_account_moves_whole_and_once(services: Services, former: str) -> Non
 
 
 @pytest.mark.both_databases
+@pytest.mark.parametrize("former", [FORMER, f"w{FORMER}"], ids=["of before", "earlier address"])
+def test_an_account_that_moved_follows_its_server_again(services: Services, former: str) -> None:
+    """Two more addresses later it is the same account, with all that was spent, and opens once."""
+    moved, survey = services.moved_accounts, services.surveys.open_survey(define())
+    before = moved.identity(former)
+    Device(before.secret).send(services, survey)
+    entries = entries_of(services, former)
+    secrets_of_addresses = (SECRET, OTHER, "c3" * 16)
+    names = former
+    for secret in secrets_of_addresses:
+        assert [moved.move(secret, names) for _ in range(2)] == [True, True]
+        assert moved.identity(f"m{secret}") == before
+        assert entries_of(services, f"m{secret}") == entries > 1
+        assert not moved.move("d4" * 16, names)
+        names = f"w{secret}"
+
+
+@pytest.mark.both_databases
 def test_an_account_of_its_own_is_not_lost(services: Services) -> None:
     """A secret that has begun an account at this address keeps it."""
     moved, survey = services.moved_accounts, services.surveys.open_survey(define())

@@ -66,16 +66,27 @@ class MovedAccounts:
         """
         if _value(connection, self._moved(secret)) is not None:
             return True
-        names = Pseudonyms(former, self._key), Pseudonyms(f"{OWN}{secret}", self._key)
+        first = self._first(connection, former)
+        names = Pseudonyms(first, self._key), Pseudonyms(f"{OWN}{secret}", self._key)
         there, own = (_has_account(connection, one.person) for one in names)
         left = {"key": self._left(former), "value": ""}
         if not there or own or _value(connection, left["key"]) is not None:
             return False
         # Of two at once one fails here, and is run again.
         connection.execute(insert(SETTING), left)
-        kept = {"key": self._moved(secret), "value": _locked(former, secret)}
+        kept = {"key": self._moved(secret), "value": _locked(first, secret)}
         connection.execute(insert(SETTING), kept)
         return True
+
+    def _first(self, connection: Connection, former: str) -> str:
+        """Return the secret that an account began with, by a former one to which it may have moved.
+
+        An account of before that moved, or that followed its server, moves again with the next
+        address.
+        """
+        kind, secret = former[:-32], former[-32:]
+        locked = _value(connection, self._moved(secret)) if kind == OWN else None
+        return former if locked is None else _locked(locked, secret)
 
     def _moved(self, secret: str) -> str:
         return f"moved:{keyed(self._key, f'moved:{secret}')[:56]}"
