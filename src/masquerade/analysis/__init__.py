@@ -20,8 +20,18 @@ if TYPE_CHECKING:
     from masquerade.analysis.regression import regress
     from masquerade.analysis.result import Naive, Ratio, Regression, Term
     from masquerade.analysis.second_unknown import TwoGroups, two_groups
-    from masquerade.analysis.survey import survey_correlation, survey_regression
-    from masquerade.analysis.two_parties import PairTables, declared_pairs, log_linear
+    from masquerade.analysis.survey import (
+        survey_correlation,
+        survey_regression,
+        survey_relation,
+        survey_variable,
+    )
+    from masquerade.analysis.two_parties import (
+        PairTables,
+        answer_scores,
+        declared_pairs,
+        log_linear,
+    )
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -38,6 +48,7 @@ __all__ = [
     "SamplePlan",
     "Term",
     "TwoGroups",
+    "answer_scores",
     "correlation",
     "declared_pairs",
     "log_linear",
@@ -48,5 +59,7 @@ __all__ = [
     "shares",
     "survey_correlation",
     "survey_regression",
+    "survey_relation",
+    "survey_variable",
     "two_groups",
 ]

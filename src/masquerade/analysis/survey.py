@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from masquerade.analysis.correlations import Correlation, correlate
@@ -102,8 +105,6 @@ def survey_regression(
     >>> [one.name for one in survey_regression(found, "ill ~ boss").terms]
     ['(constant)', 'boss[Yes]']
     """
-    if not len(reports):
-        raise EmptyTable("nobody has answered, so that there is nothing to relate.")
     ids = [one.id for one in reports.codebook.questions]
     read = Formula.of(formula, columns=ids, masked=ids)
     strange = [one for one in read.clear if one != LEVEL]
@@ -113,17 +114,56 @@ def survey_regression(
             f"{suggestion(strange[0], ids)}",
             field="formula",
         )
-    variables = [survey_variable(reports, name) for name in read.masked]
+    fitted = survey_relation(reports, read.outcome, read.masked, model=model, fitting=fitting)
+    return replace(fitted, formula=formula.strip())
+
+
+def survey_relation(
+    reports: SurveyReports,
+    outcome: str,
+    predictors: Sequence[str],
+    *,
+    model: str = "auto",
+    fitting: FitOptions | None = None,
+) -> Regression:
+    """Return the regression of one question of a survey on others, with the level as a term.
+
+    Ids of questions may hold any letters here, also those that no formula takes.
+
+    Raises
+    ------
+    EmptyTable
+        Nobody has answered.
+    ParameterError
+        There is no such question, or it has several answers at once.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = (Choice("ill?", "Ill?", ("No", "Yes")), Choice("boss", "Knows?", ("No", "Yes")))
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> people = [f"p{n}" for n in range(400)]
+    >>> sent = [[n % 2, (n // 3) % 2] for n in range(400)]
+    >>> found = SurveyReports.from_rows(book, people, ["medium"] * 400, sent)
+    >>> [one.name for one in survey_relation(found, "ill?", ["boss"]).terms]
+    ['(constant)', 'boss[Yes]']
+    """
+    if not len(reports):
+        raise EmptyTable("nobody has answered, so that there is nothing to relate.")
+    variables = [survey_variable(reports, name) for name in predictors]
     clear = [_columns(one) for one in variables if not one.masked]
     clear.append(_levels(reports))
     design = Design(
-        survey_variable(reports, read.outcome),
+        survey_variable(reports, outcome),
         tuple(one for one in variables if one.masked),
         ClearColumns(
             tuple(name for one in clear for name in one.names),
             np.concatenate([one.values for one in clear], axis=1),
         ),
-        formula=formula.strip(),
+        formula=f"{outcome} ~ {' + '.join(predictors)}",
     )
     return fit_design(design, model=model, fitting=fitting)
 

@@ -214,13 +214,37 @@ class PairTables:
         return scaled
 
 
+def answer_scores(encoding: Encoding) -> dict[str, Sequence[float]]:
+    """Return the numbers of each question's answers, of questions that can stand in a pair.
+
+    Questions with scores have these; of two labels the second counts as 1. Questions of more
+    labels, and those that some did not answer, have no number for everybody and are left out.
+
+    Examples
+    --------
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.two_party_encoding import Encoding
+    >>> asked = (Choice("ill", "Ill?", ("No", "Yes")), Choice("food", "Eat?", ("A", "B", "C")))
+    >>> answer_scores(Encoding(asked))
+    {'ill': (0.0, 1.0)}
+    """
+    scores: dict[str, Sequence[float]] = {}
+    for name, part in encoding.parts.items():
+        symbols = encoding.symbols(name) if part.crossable else ()
+        known = getattr(part, "scores", None)
+        if known is not None and len(known) == len(symbols):
+            scores[name] = known
+        elif len(symbols) == 2:
+            scores[name] = (0.0, 1.0)
+    return scores
+
+
 def declared_pairs(
     encoding: Encoding, sums: Sequence[Sequence[float]], *, noise: SumNoise, people: int
 ) -> PairTables:
     """Return the pair tables that a survey between two parties declared and revealed.
 
-    Questions with scores count by these; of two labels the second counts as 1. Questions of more
-    labels, and those that some did not answer, have no score for everybody and are left out.
+    Their answers count by `answer_scores`.
 
     Parameters
     ----------
@@ -244,14 +268,7 @@ def declared_pairs(
     >>> round(pairs.correlation("stress", "ill").value, 2)
     0.6
     """
-    scores: dict[str, Sequence[float]] = {}
-    for name, part in encoding.parts.items():
-        symbols = encoding.symbols(name) if part.crossable else ()
-        known = getattr(part, "scores", None)
-        if known is not None and len(known) == len(symbols):
-            scores[name] = known
-        elif len(symbols) == 2:
-            scores[name] = (0.0, 1.0)
+    scores = answer_scores(encoding)
     places = {name: place for place, name in enumerate(encoding.parts)}
     first = len(encoding.questions)
     tables = {

@@ -40,6 +40,7 @@ from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.results.cache import ResultCache, StoredReports
 from masquerade.server.results.pair_plans import PairPlans
+from masquerade.server.results.relations import Relations
 from masquerade.server.surveys.drafts import Drafts
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.lifecycle import Lifecycle
@@ -72,6 +73,7 @@ class Services:
     selection_runs: SelectionRuns
     reports: StoredReports
     results: ResultCache
+    relations: Relations
     helpers: Helpers
     proposals: Proposals
     aggregation: LeaderAggregation
@@ -155,6 +157,8 @@ class Services:
             confirm=proposals.confirm,
         )
         pair_plans = PairPlans(reports)
+        flights = SingleFlight(engine, transactions)
+        results = ResultCache(reports, flights, aggregation)
         participations = Participations(
             transactions,
             surveys,
@@ -189,7 +193,8 @@ class Services:
             drafts=drafts,
             selection_runs=SelectionRuns(transactions, lifecycle, drafts, today=today),
             reports=reports,
-            results=ResultCache(reports, SingleFlight(engine, transactions), aggregation),
+            results=results,
+            relations=Relations(results, flights, aggregation),
             helpers=helpers,
             proposals=proposals,
             aggregation=aggregation,

@@ -158,6 +158,9 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/api/v1/surveys/{token}/results.csv"): "results:read",
     ("GET", "/api/v1/surveys/{token}/codebook"): "reports:read",
     ("GET", "/api/v1/surveys/{token}/cross-table"): "results:read",
+    ("GET", "/api/v1/surveys/{token}/relations"): "results:read",
+    ("GET", "/api/v1/surveys/{token}/relations.csv"): "results:read",
+    ("GET", "/surveys/{token}/relations"): "results:read",
     ("GET", "/api/v1/surveys/{token}/notebook"): "reports:read",
     ("GET", "/api/v1/surveys/{token}/reports.{kind}"): "reports:read",
     # The desk.

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
-from sqlalchemy import Connection, Engine, delete, insert, select, text, update
+from sqlalchemy import Connection, Engine, delete, func, insert, select, text, update
 
 from masquerade.server.db.tables import SETTING
 from masquerade.server.db.transactions import Transactions, insert_unless_there
@@ -69,6 +69,11 @@ class SingleFlight:
             with self._lock:
                 del self._flights[key]
         return flight.result()
+
+    def count(self, prefix: str) -> int:
+        """Return how many texts are kept under keys that begin with `prefix`."""
+        query = select(func.count()).where(SETTING.c.key.startswith(prefix, autoescape=True))
+        return int(self._transactions.read(lambda c: c.execute(query).scalar_one()))
 
     def _compute(self, key: str, compute: Callable[[], str]) -> str:
         turn = self._row if self._engine.dialect.name == "sqlite" else self._advisory

@@ -132,7 +132,7 @@ class ResultCache:
         It is computed when it is first asked for and then kept, so that it never changes, also
         where a later version of the program would compute it otherwise.
         """
-        _require_finished(record)
+        require_finished(record)
         key = f"{_FORM}:{record.token}"
         return self._flights.get_or_create(key, lambda: self._compute(record))
 
@@ -150,7 +150,7 @@ class ResultCache:
 
     def codebook(self, record: SurveyRecord) -> Codebook:
         """Return the codebook of a survey's reports: questions, masks and counts by level."""
-        _require_finished(record)
+        require_finished(record)
         _require_reports(record)
         counts = self._reports.counts_by_level(record.token)
         found = {level.name: counts.get(level.name, 0) for level in record.survey.levels}
@@ -189,7 +189,7 @@ class ResultCache:
 
     def reports(self, record: SurveyRecord) -> SurveyReports:
         """Return all reports of a survey, with its codebook."""
-        _require_finished(record)
+        require_finished(record)
         _require_reports(record)
         return self._reports.counted(_uncounted_codebook(record))
 
@@ -232,7 +232,8 @@ def _require_reports(record: SurveyRecord) -> None:
         )
 
 
-def _require_finished(record: SurveyRecord) -> None:
+def require_finished(record: SurveyRecord) -> None:
+    """Refuse a survey that is not closed, by `WrongState`."""
     if record.state not in FINISHED:
         raise WrongState(
             f"this survey is {record.state}; results and files are there once it is closed."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from masquerade.errors import NotFound
 from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.http.problem import file_answer
+from masquerade.server.results.relations import relation_table
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
 from masquerade.server.routes.dependencies import InServices
@@ -38,6 +39,9 @@ Kind = Literal["csv", "parquet", "jsonl"]
 _READ = "results:read"
 routes = APIRouter(prefix="/api/v1/surveys/{token}", tags=["results"], responses=_ANSWERS)
 Reader = Annotated[Actor, Depends(require(_READ))]
+#: Ids of questions.
+Chosen = Annotated[str, Query(max_length=200)]
+Predictors = Annotated[list[str], Query(max_length=100)]
 Taker = Annotated[Actor, Depends(require("reports:read"))]
 
 
@@ -73,6 +77,21 @@ def cross(actor: Reader, token: Token, first: str, second: str) -> Response:
     """Return how the answers to two questions go together."""
     table = actor.services.results.cross_table(actor.survey(token), first, second)
     return JSONResponse(table.to_json())
+
+
+@routes.get("/relations")
+def relations(actor: Reader, token: Token, outcome: Chosen, predictor: Predictors) -> Response:
+    """Return the regression of one question on others, with the level as a term."""
+    text = actor.services.relations.text(actor.survey(token), outcome, predictor)
+    return Response(text, media_type="application/json")
+
+
+@routes.get("/relations.csv", **file_answer("text/csv"))
+def relations_csv(actor: Reader, token: Token, outcome: Chosen, predictor: Predictors) -> Response:
+    """Return the terms of a regression as one table."""
+    survey = actor.survey(token)
+    found = actor.services.relations.found(survey, outcome, predictor)
+    return _file(relation_table(found), _CSV, f"relations-{survey.token}.csv")
 
 
 @routes.get("/reports.{kind}", **file_answer(*_REPORT_TYPES))

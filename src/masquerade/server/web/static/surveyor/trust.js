@@ -13,6 +13,7 @@ const COSTS = [
   ["0.1", "some"],
   ["0.5", "much"],
 ];
+const MOST_TABLES = 20; // as the server takes them
 const DIGITS = 4; // of a fingerprint, compared at a time
 const STANDING = {
   proposed: "Waiting. Tell the helper’s operator that a survey waits on the helper’s page. Once they have approved it, look again.",
@@ -40,6 +41,7 @@ export class TrustFields {
    */
   constructor(draft, redraw) {
     Object.assign(this, { draft, redraw, helpers: null, standing: null, said: "", pair: [] });
+    Object.assign(this, { related: new Set(), tablesOpen: false });
     this.added = { address: "", token: "", fingerprint: "" };
     this.adding = { open: false, fault: "" };
   }
@@ -196,7 +198,7 @@ export class TrustFields {
       selectField(place ? "by" : "Count", this.pair[place] ?? "", [["", "a question"], ...questions.map(({ id, text }) => [id, text || id])], (id) => {
         this.pair[place] = id;
       });
-    return fold(
+    const tables = fold(
       `Cross tables (${cross.length})`,
       hint("Single answers are nowhere, so tables have to be declared now. Each adds noise to everything."),
       element("ul", {}, cross.map((pair, place) =>
@@ -210,7 +212,61 @@ export class TrustFields {
         this.pair = [];
         this.#change({ cross: [...cross, [first, second]] }, true);
       }),
+      this.#relations(questions),
     );
+    tables.open = this.tablesOpen;
+    tables.addEventListener("toggle", () => (this.tablesOpen = tables.open));
+    return tables;
+  }
+
+  /** Questions whose answers are to be related later: that needs the table of every pair of them. */
+  #relations(questions) {
+    const status = element("p", { role: "status" });
+    const declare = button("Declare these relations", () =>
+      this.#change({ cross: [...this.terms.cross, ...this.#undeclared(questions)] }, true));
+    const update = () => {
+      const { said, wrong, open } = this.#relationsCost(this.#undeclared(questions).length);
+      Object.assign(status, { textContent: said, className: wrong ? "error" : "" });
+      declare.disabled = !open;
+    };
+    update();
+    return group(
+      "Relations between",
+      hint("Correlations and regressions need a table of every pair. Answers count by their numbers, and of two labels as 0 and 1; questions of more labels, and those that may be skipped, have none."),
+      ...questions.map(({ id, text }) => {
+        const onchange = ({ target }) => {
+          this.related[target.checked ? "add" : "delete"](id);
+          update();
+        };
+        const input = element("input", { type: "checkbox", checked: this.related.has(id), onchange });
+        return element("label", { className: "check" }, input, element("span", {}, text || id));
+      }),
+      status,
+      declare,
+    );
+  }
+
+  /** Return the pairs of the questions to relate that are no tables yet. */
+  #undeclared(questions) {
+    const chosen = questions.map(({ id }) => id).filter((id) => this.related.has(id));
+    return chosen
+      .flatMap((first, place) => chosen.slice(place + 1).map((second) => [first, second]))
+      .filter((pair) => !this.terms.cross.some((known) => pair.every((id) => known.includes(id))));
+  }
+
+  /** Return what more tables cost, in words, and whether they can be declared. */
+  #relationsCost(more) {
+    const { cross } = this.terms;
+    if (!more) return { said: this.related.size > 1 ? "All pairs of these are declared." : "Choose two or more." };
+    const all = cross.length + more;
+    if (all > MOST_TABLES) {
+      return { said: `${all} tables would be declared, and a survey has at most ${MOST_TABLES}. Choose fewer questions.`, wrong: true };
+    }
+    // Each block has about an equal part of rho, so that the spread of noise grows with their root.
+    const blocks = this.draft.document.questions.length + cross.length;
+    const larger = Math.round(100 * (Math.sqrt(1 + more / blocks) - 1));
+    const tables = more === 1 ? "1 more table" : `${more} more tables`;
+    return { said: `${tables}: the noise on every count is about ${larger} % larger.`, open: true };
   }
 
   #approval() {

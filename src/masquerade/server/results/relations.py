@@ -1,0 +1,332 @@
+"""Relations between questions of a closed survey: regressions, computed once and kept."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from masquerade.errors import ParameterError, WrongState
+from masquerade.lazy import suggestion
+from masquerade.server.db.single_flight import SingleFlight
+from masquerade.server.parties.leader_aggregation import LeaderAggregation
+from masquerade.server.results.cache import ResultCache, require_finished
+from masquerade.server.results.figures import Axis, Row
+from masquerade.server.surveys.survey_records import SurveyRecord
+from masquerade.surveys import Question
+from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
+from masquerade.surveys.survey import Survey
+
+if TYPE_CHECKING:
+    from masquerade.analysis import Regression, Term
+    from masquerade.results import SurveyReports
+
+#: What one relation may take: predictors, answers to the outcome, combinations of masked answers
+#: to predictors, and these times the rows of reports that differ. The largest takes some seconds.
+MOST_PREDICTORS, MOST_ANSWERS, MOST_CELLS, MOST_WORK = 5, 11, 64, 50_000
+#: Relations of one survey that are kept, so that nobody fills the database with them.
+MOST_KEPT = 1000
+#: How long one relation waits for another that is being computed.
+WAIT_SECONDS = 20.0
+
+#: Under which relations are kept; see `masquerade.server.results.cache`.
+_FORM = "relation-1"
+_LEVEL = "level["
+#: Log-odds beyond which an axis of coefficients does not reach: e^5 is about 150 times.
+_FAR = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RelationView:
+    """A relation as its page shows it.
+
+    `found`: the stored relation. `axis`, `rows`: its coefficients without constants, as a chart.
+    `table`: all of them, each with the coefficient that takes reports for answers, as a table.
+    """
+
+    found: Mapping[str, Any]
+    axis: Axis
+    rows: list[Row]
+    table: list[Row]
+
+
+class Relations:
+    """Regressions of one question of a closed survey on others.
+
+    They are made of what the server has: masked reports, or noisy sums of two parties. One is
+    computed at a time in each process.
+    """
+
+    def __init__(
+        self, results: ResultCache, flights: SingleFlight, aggregation: LeaderAggregation
+    ) -> None:
+        self._results = results
+        self._flights = flights
+        self._aggregation = aggregation
+        self._turn = threading.Lock()
+
+    def text(self, record: SurveyRecord, outcome: str, predictors: Sequence[str]) -> str:
+        """Return a relation as JSON text, always the same.
+
+        Raises
+        ------
+        ParameterError
+            A question is unknown or not one that this takes, or there are too many.
+        WrongState
+            The survey is not closed, another relation is being computed, or too many are kept.
+        InputError
+            The answers do not allow it; the message says why.
+        """
+        require_finished(record)
+        chosen = _checked(record.survey, outcome, predictors)
+        name = hashlib.sha256(json.dumps([outcome, *chosen]).encode()).hexdigest()[:32]
+        key = f"{_FORM}:{record.token}:{name}"
+        return self._flights.get_or_create(key, lambda: self._compute(record, outcome, chosen))
+
+    def found(
+        self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """Return a relation as a JSON object; see `text`."""
+        return cast("Mapping[str, Any]", json.loads(self.text(record, outcome, predictors)))
+
+    def _compute(self, record: SurveyRecord, outcome: str, predictors: Sequence[str]) -> str:
+        kept = self._flights.count(f"{_FORM}:{record.token}:")
+        if kept >= MOST_KEPT:
+            raise WrongState(
+                f"{kept} relations of this survey were looked at, and no more are kept. Take the "
+                "reports, and run masquerade regress on a computer of yours."
+            )
+        if not self._turn.acquire(timeout=WAIT_SECONDS):
+            raise WrongState("another relation is being computed here; try again in a minute.")
+        try:
+            fitted = self._fitted(record, outcome, predictors)
+        finally:
+            self._turn.release()
+        return json.dumps(_stored(fitted), ensure_ascii=False)
+
+    def _fitted(
+        self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
+    ) -> Regression:
+        survey = record.survey
+        if survey.two_parties is None:
+            from masquerade.analysis import survey_relation
+
+            reports = self._results.reports(record)
+            _require_little(reports, outcome, predictors)
+            fitted = survey_relation(reports, outcome, predictors)
+            return _named(_of_shown_levels(fitted, reports), survey)
+        from masquerade.analysis import declared_pairs
+
+        sums, count, _ = self._aggregation.sums(record.token)
+        pairs = declared_pairs(survey.encoding, sums, noise=survey.split_noise, people=count)
+        return _named(pairs.least_squares(outcome, predictors), survey)
+
+
+def relatable(survey: Survey) -> list[Question]:
+    """Return the questions that a relation takes: of one answer each, and not on pairs of a list.
+
+    Between two parties they are those that a declared pair names and whose answers have numbers.
+    """
+    if survey.two_parties is None:
+        masks = survey.levels[0].mechanisms
+        return [
+            one
+            for one, mask in zip(survey.questions, masks, strict=True)
+            if mask.as_sets is None and not one.takes_pair
+        ]
+    from masquerade.analysis import answer_scores
+
+    named = {name for pair in survey.encoding.cross for name in pair}
+    scored = answer_scores(survey.encoding)
+    return [one for one in survey.questions if one.id in named and one.id in scored]
+
+
+def relation_table(found: Mapping[str, Any]) -> str:
+    """Return the terms of a relation as CSV."""
+    names = ("name", "answer", "estimate", "error", "low", "high", "p", "masked")
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*names, "naive"])
+    naive = {(one["name"], one["answer"]): one["estimate"] for one in found["naive"]}
+    for term in found["terms"]:
+        own = naive.get((term["name"], term["answer"]))
+        writer.writerow([*(_cell(term[name]) for name in names), _cell(own)])
+    return file.getvalue()
+
+
+def relation_view(found: Mapping[str, Any]) -> RelationView:
+    """Return the content of a page about a relation."""
+    naive = {(one["name"], one["answer"]): one["estimate"] for one in found["naive"]}
+    table = [_row(term, naive.get((term["name"], term["answer"]))) for term in found["terms"]]
+    rows = [row for row, term in zip(table, found["terms"], strict=True) if term["slope"]]
+    ends = [end for row in rows for end in (row.low, row.high, row.reported) if end is not None]
+    axis = Axis.around(end for end in ends if math.isfinite(end))
+    if found["model"] != "linear":
+        axis = Axis(max(axis.low, -_FAR), min(axis.high, _FAR))
+    return RelationView(found, axis, rows, table)
+
+
+def _checked(survey: Survey, outcome: str, predictors: Sequence[str]) -> list[str]:
+    """Return predictors in the survey's order, each once."""
+    known = [one.id for one in relatable(survey)]
+    chosen = [name for name in known if name in predictors]
+    for name in (outcome, *predictors):
+        if name not in known:
+            raise ParameterError(
+                f"{name!r} is no question that can be related; expected one of {known}."
+                f"{suggestion(name, known)}",
+                field="outcome" if name == outcome else "predictor",
+            )
+    if outcome in chosen:
+        raise ParameterError(
+            f"{outcome!r} is outcome and predictor; choose other predictors.", field="predictor"
+        )
+    if not 1 <= len(chosen) <= MOST_PREDICTORS:
+        raise ParameterError(
+            f"{len(chosen)} predictors were chosen, expected 1 to {MOST_PREDICTORS}; with more, "
+            "run masquerade regress on a computer of yours.",
+            field="predictor",
+        )
+    return chosen
+
+
+def _require_little(reports: SurveyReports, outcome: str, predictors: Sequence[str]) -> None:
+    """Refuse a relation that would take long, before it is begun."""
+    from masquerade.analysis import survey_variable
+
+    answers = len(survey_variable(reports, outcome).options)
+    if answers > MOST_ANSWERS:
+        raise ParameterError(
+            f"{outcome!r} has {answers} answers, and an outcome here has at most {MOST_ANSWERS}; "
+            "take it as a predictor, or run masquerade regress on a computer of yours.",
+            field="outcome",
+        )
+    masked = [one for one in (survey_variable(reports, p) for p in predictors) if one.masked]
+    cells = math.prod(len(one.options) for one in masked)
+    ids = [one.id for one in reports.codebook.questions]
+    places = [ids.index(name) for name in (outcome, *predictors)]
+    rows = len(np.unique(np.column_stack([reports.level, reports.report[:, places]]), axis=0))
+    if cells > MOST_CELLS or cells * rows > MOST_WORK:
+        raise ParameterError(
+            f"the predictors have {cells:,} combinations of masked answers and {rows:,} rows of "
+            f"reports that differ; this page takes at most {MOST_CELLS} combinations, and "
+            f"{MOST_WORK:,} together. Leave one out, or run masquerade regress on a computer of "
+            "yours.",
+            field="predictor",
+        )
+
+
+def _of_shown_levels(fitted: Regression, reports: SurveyReports) -> Regression:
+    """Return a relation without terms that are about a level of few people.
+
+    The terms of levels are against the first level, so that they all go where that one is small.
+    """
+    levels = list(reports.codebook.levels)
+    count = np.bincount(np.repeat(reports.level, reports.people), minlength=len(levels))
+    present = [place for place in range(len(levels)) if count[place]]
+    small = {f"{_LEVEL}{levels[one]}]" for one in present if count[one] < FEWEST_AT_LEVEL}
+    if f"{_LEVEL}{levels[present[0]]}]" in small:
+        small = {f"{_LEVEL}{levels[one]}]" for one in present}
+    if not small:
+        return fitted
+    return replace(
+        fitted,
+        terms=tuple(one for one in fitted.terms if one.name not in small),
+        naive=tuple(one for one in fitted.naive if one.name not in small),
+        notes=(
+            *fitted.notes,
+            f"a level that fewer than {FEWEST_AT_LEVEL} people chose is part of the fit, and has "
+            "no line of its own",
+        ),
+    )
+
+
+def _named(fitted: Regression, survey: Survey) -> Regression:
+    """Return a relation that names questions by their texts."""
+    from masquerade.results.methods import quoted
+
+    # A bracket stands before an option, and nowhere else in the name of a term.
+    texts = {
+        one.id: quoted(one.short_text.replace("[", "(").replace("]", ")"))
+        for one in survey.questions
+    }
+
+    def named(name: str) -> str:
+        for id_, text in texts.items():
+            if name == id_ or name.startswith(f"{id_}["):
+                return text + name[len(id_) :]
+        return name
+
+    return replace(
+        fitted,
+        outcome=texts[fitted.outcome],
+        terms=tuple(replace(one, name=named(one.name)) for one in fitted.terms),
+        naive=tuple(replace(one, name=named(one.name)) for one in fitted.naive),
+    )
+
+
+def _stored(fitted: Regression) -> dict[str, Any]:
+    found = fitted.to_json()
+    found["terms"] = [
+        {**said, **_further(term)} for said, term in zip(found["terms"], fitted.terms, strict=True)
+    ]
+    return found
+
+
+def _further(term: Term) -> dict[str, Any]:
+    return {
+        "value": term.shown,
+        "slope": term.slope,
+        "sampling_error": term.sampling_error,
+        "mechanism_error": term.mechanism_error,
+    }
+
+
+def _row(term: Mapping[str, Any], naive: float | None) -> Row:
+    low, high = term["low"], term["high"]
+    name = term["name"] if term["answer"] is None else f"{term['name']}, {term['answer']}"
+    if low is not None and high is not None:
+        between = f"{_number(low)} to {_number(high)}"
+    elif low is not None:
+        between = f"at least {_number(low)}"
+    else:
+        between = "" if high is None else f"at most {_number(high)}"
+    p = term["p"]
+    cells = (
+        "–" if p is None else "< .001" if p < 0.001 else f"{p:.3f}",
+        _number(naive),
+        _number(term["sampling_error"]),
+        _number(term["mechanism_error"]),
+    )
+    if (low is None) != (high is None):  # an open end lies beyond the axis, which cuts it
+        low, high = -math.inf if low is None else low, math.inf if high is None else high
+    return Row(
+        label="Constant" if name.startswith("(constant)") else name,
+        value=term["value"],
+        text=_number(term["value"]),
+        low=low,
+        high=high,
+        between=between,
+        cells=cells,
+        reported=naive,
+    )
+
+
+def _number(value: float | None) -> str:
+    """Return a coefficient to two digits behind the point, or two that count."""
+    if value is None:
+        return "–"
+    text = f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+    return text.replace("-", "−")
+
+
+def _cell(value: object) -> object:
+    return "" if value is None else value

@@ -1,0 +1,185 @@
+"""Relations of a closed survey over HTTP: the library's numbers, for those who may see results."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.server.devices import Device
+from tests.server.results.reading import read_page
+from tests.surveys.small_surveys import define
+
+from masquerade.analysis import survey_relation
+from masquerade.errors import ParameterError, WrongState
+from masquerade.server import Services
+from masquerade.server.results import relations
+from masquerade.server.results.relations import relatable, relation_view
+from masquerade.server.surveys.survey_records import SurveyRecord
+from masquerade.surveys import Choice, Number, Question, Rating, SeveralOf
+from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Site
+
+QUESTIONS: tuple[Question, ...] = (
+    Choice("=ill", "Worked while ill? [this year]", ("No", "Yes")),
+    Choice("boss", "Does the boss know?", ("No", "Yes")),
+    Rating("r", "How stressful?", 1, 3),
+    Number("n", "How long?", 0, 40, "hours"),
+    SeveralOf("s", "What helps?", ("Tea", "Sleep", "Friends")),
+)
+
+
+def answered(services: Services, low: int = 40, high: int = 0) -> SurveyRecord:
+    """Return an open survey whose reports to the first two questions go together."""
+    levels = ("medium", "high") if high else ("medium",)
+    survey = services.surveys.open_survey(define(*QUESTIONS, levels=levels))
+    rng = np.random.default_rng(11)
+    for number in range(low + high):
+        level, yes = ("medium" if number < low else "high"), int(rng.integers(2))
+        same = yes if rng.random() < 0.9 else 1 - yes
+        reports = [yes, same, int(rng.integers(3)), 7, 1]
+        Device().send(services, survey, reports, level=level)
+    return survey
+
+
+def test_a_relation_is_the_librarys_and_is_kept(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stored terms are those of the reports; asked again, in any order, nothing is computed."""
+    survey = services.surveys.close(answered(services))
+    text = services.relations.text(survey, "=ill", ["r", "boss"])
+    fitted = survey_relation(services.results.reports(survey), "=ill", ["boss", "r"])
+    found = json.loads(text)
+    assert [one["estimate"] for one in found["terms"]] == [one.estimate for one in fitted.terms]
+    assert [one["low"] for one in found["terms"]] == [one.low for one in fitted.terms]
+    assert found["people"] == 40
+    assert found["outcome"] == "“Worked while ill? (this year)”"
+    assert [one["name"] for one in found["terms"]][1] == "“Does the boss know?”[Yes]"
+
+    def other(*_: object) -> Any:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("masquerade.analysis.survey_relation", other)
+    assert services.relations.text(survey, "=ill", ["boss", "r", "r"]) == text
+
+
+def test_a_level_of_few_has_no_line(services: Services) -> None:
+    """The term of a level that few people chose is fitted and not shown."""
+    survey = services.surveys.close(answered(services, 30, FEWEST_AT_LEVEL - 1))
+    found = services.relations.found(survey, "=ill", ["boss"])
+    fitted = survey_relation(services.results.reports(survey), "=ill", ["boss"])
+    assert "level[high]" in [one.name for one in fitted.terms]
+    assert not any("level" in one["name"] for one in [*found["terms"], *found["naive"]])
+    assert "fewer than" in found["notes"][-1]
+
+
+def test_what_no_relation_takes(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open surveys, wrong questions and too much work are refused, with what to do."""
+    services = sqlite_services
+    survey = answered(services, 12)
+    with pytest.raises(WrongState, match="is open"):
+        services.relations.text(survey, "=ill", ["boss"])
+    survey = services.surveys.close(survey)
+    assert [one.id for one in relatable(survey.survey)] == ["=ill", "boss", "r", "n"]
+    for outcome, predictors, words in (
+        ("=ill", ["bos"], "Did you mean 'boss'"),
+        ("s", ["boss"], "'s' is no question"),
+        ("boss", ["boss", "r"], "outcome and predictor"),
+        ("boss", [], "0 predictors"),
+        ("n", ["boss"], "41 answers"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            services.relations.text(survey, outcome, predictors)
+    monkeypatch.setattr(relations, "MOST_WORK", 1)
+    with pytest.raises(ParameterError, match="run masquerade regress"):
+        services.relations.text(survey, "=ill", ["r"])
+    monkeypatch.setattr(relations, "MOST_KEPT", 0)
+    with pytest.raises(WrongState, match="no more are kept"):
+        services.relations.text(survey, "=ill", ["boss"])
+
+
+def test_one_at_a_time(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one relation is computed another waits, then says so; nothing is held afterwards."""
+    survey = sqlite_services.surveys.close(answered(sqlite_services, 12))
+    monkeypatch.setattr(relations, "WAIT_SECONDS", 0.01)
+    found: list[str] = []
+
+    def meanwhile(*_: object) -> Any:
+        with pytest.raises(WrongState, match="try again in a minute"):
+            sqlite_services.relations.text(survey, "=ill", ["boss"])
+        found.append("waited")
+        raise ParameterError("this fails.")
+
+    monkeypatch.setattr("masquerade.analysis.survey_relation", meanwhile)
+    with pytest.raises(ParameterError, match="this fails"):
+        sqlite_services.relations.text(survey, "=ill", ["r"])
+    monkeypatch.undo()
+    assert found == ["waited"]
+    assert sqlite_services.relations.text(survey, "=ill", ["boss"])
+
+
+def test_open_ends_lie_beyond_the_axis() -> None:
+    """An interval that is open at one end is drawn to the end of the axis, and said in words."""
+    term = {"answer": None, "p": 0.0004, "value": None, "slope": True}
+    errors = {"sampling_error": None, "mechanism_error": None}
+    found = {
+        "model": "logistic",
+        "naive": [{"name": "a[Yes]", "answer": None, "estimate": 0.25}],
+        "terms": [
+            {"name": "(constant)", "low": -1.0, "high": 90.0, **term, **errors, "slope": False},
+            {"name": "a[Yes]", "low": 0.5, "high": None, **term, **errors},
+            {"name": "b[Yes]", "low": None, "high": None, **term, **errors},
+        ],
+    }
+    view = relation_view(found)
+    first, second = view.rows
+    assert (first.between, first.cells[0], first.reported) == ("at least 0.50", "< .001", 0.25)
+    assert view.axis.at(first.high or 0.0) == view.axis.at(view.axis.high)
+    assert (second.low, second.between) == (None, "")
+    assert (view.axis.low, view.axis.high) == (0.0, 0.5)
+    assert view.table[0].label == "Constant"
+
+
+def test_the_page_and_its_files(site: Site) -> None:
+    """The page has sentence, chart, table, method and files; a refusal stands above the form."""
+    survey = site.services.surveys.close(answered(site.services))
+    address, place = f"/api/v1/surveys/{survey.token}", f"/surveys/{survey.token}/relations"
+    assert f'href="{place}"' in site.owner.get(f"/surveys/{survey.token}").text
+    first = read_page(site.owner.get(place).text)
+    assert [one.attributes["value"] for one in first.all("option")] == ["=ill", "boss", "r", "n"]
+    asked = {"outcome": "=ill", "predictor": ["boss", "r"]}
+    answer = site.owner.get(place, params=asked)
+    assert answer.status_code == 200
+    page = read_page(answer.text)
+    found = site.owner.get(f"{address}/relations", params=asked).json()
+    assert found["sentence"] in page.text
+    assert page.first("ul", "plot") is not None
+    assert sum(1 for _ in page.all("svg", "track")) == len(found["terms"])  # and the axis
+    assert "Half a person" in page.text
+    [table] = page.all("table")
+    assert len(list(table.all("tr"))) == 1 + len(found["terms"])
+    links = [one.attributes["href"] for one in page.all("a", "button")]
+    assert [site.owner.get(link).status_code for link in links] == [200, 200]
+    rows = list(csv.DictReader(io.StringIO(site.owner.get(links[0]).text)))
+    numbers = [one["estimate"] for one in found["terms"]]
+    assert [one["estimate"] for one in rows] == ["" if one is None else str(one) for one in numbers]
+    assert any(numbers)
+    refused = site.owner.get(place, params={"outcome": "boss", "predictor": ["boss"]})
+    assert refused.status_code == 422
+    assert "outcome and predictor" in refused.text
+    assert "no predictor was chosen" in site.owner.get(place, params={"outcome": "boss"}).text
+
+
+def test_relations_are_for_those_who_may_see_results(site: Site) -> None:
+    """A stranger sees no relation, also where the results are published."""
+    survey = site.services.surveys.close(answered(site.services, 12))
+    asked = {"outcome": "=ill", "predictor": ["boss"]}
+    paths = [f"/api/v1/surveys/{survey.token}/{name}" for name in ("relations", "relations.csv")]
+    assert [site.visitor.get(path, params=asked).status_code for path in paths] == [401, 401]
+    site.services.surveys.publish(survey)
+    assert [site.visitor.get(path, params=asked).status_code for path in paths] == [401, 401]
