@@ -112,9 +112,7 @@ class Relations:
             self._turn.release()
         return json.dumps(_stored(fitted), ensure_ascii=False)
 
-    def _fitted(
-        self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
-    ) -> Regression:
+    def _fitted(self, record: SurveyRecord, outcome: str, predictors: Sequence[str]) -> Regression:
         survey = record.survey
         if survey.two_parties is None:
             from masquerade.analysis import survey_relation
