@@ -8,11 +8,10 @@ import io
 import json
 import math
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
 
 from masquerade.errors import ParameterError, WrongState
 from masquerade.lazy import suggestion
@@ -211,7 +210,8 @@ def _require_little(reports: SurveyReports, outcome: str, predictors: Sequence[s
     cells = math.prod(len(one.options) for one in masked)
     ids = [one.id for one in reports.codebook.questions]
     places = [ids.index(name) for name in (outcome, *predictors)]
-    rows = len(np.unique(np.column_stack([reports.level, reports.report[:, places]]), axis=0))
+    columns = (reports.report[:, place].tolist() for place in places)
+    rows = len(set(zip(reports.level.tolist(), *columns, strict=True)))
     if cells > MOST_CELLS or cells * rows > MOST_WORK:
         raise ParameterError(
             f"the predictors have {cells:,} combinations of masked answers and {rows:,} rows of "
@@ -228,8 +228,10 @@ def _of_shown_levels(fitted: Regression, reports: SurveyReports) -> Regression:
     The terms of levels are against the first level, so that they all go where that one is small.
     """
     levels = list(reports.codebook.levels)
-    count = np.bincount(np.repeat(reports.level, reports.people), minlength=len(levels))
-    present = [place for place in range(len(levels)) if count[place]]
+    count: Counter[int] = Counter()
+    for place, people in zip(reports.level.tolist(), reports.people.tolist(), strict=True):
+        count[place] += people
+    present = sorted(count)
     small = {f"{_LEVEL}{levels[one]}]" for one in present if count[one] < FEWEST_AT_LEVEL}
     if f"{_LEVEL}{levels[present[0]]}]" in small:
         small = {f"{_LEVEL}{levels[one]}]" for one in present}
