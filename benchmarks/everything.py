@@ -17,7 +17,11 @@ from pathlib import Path
 from page import write_page
 
 HERE = Path(__file__).parent
-NO_BENCHMARKS = {"card", "everything", "page", "crowd_kit_peer", "vdaf_reference_peer"}
+#: Modules that benchmarks share, and programs that they call; none measures by itself.
+NO_BENCHMARKS = {
+    *("card", "everything", "page", "release_crowds"),
+    *("crowd_kit_peer", "vdaf_reference_peer"),
+}
 
 
 def benchmarks() -> list[str]:
