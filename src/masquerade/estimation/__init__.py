@@ -51,8 +51,9 @@ if TYPE_CHECKING:
         share_plausibility,
     )
     from masquerade.estimation.quantiles import Quantile, quantile
-    from masquerade.estimation.reports import Counts, Numbers, Reports, Sums, Table
+    from masquerade.estimation.reports import Counts, Numbers, Reports, Table
     from masquerade.estimation.shares import Shares, estimate_shares
+    from masquerade.estimation.sums import Sums
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 

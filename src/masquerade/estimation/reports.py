@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -172,7 +172,7 @@ class Counts:
         """Return the worths of reports for figures of the answers."""
         worth = (scores - self.other * scores.sum(axis=-1, keepdims=True)) / self.signal
         count = np.broadcast_to(self.count, worth.shape)
-        return self._finite(count, worth, _variance(self.held, scores))
+        return self._finite(count, worth, variance_of(self.held, scores))
 
     def shares(self) -> Worths:
         """Return the worths of reports for the share of each answer."""
@@ -251,7 +251,7 @@ class Table:
         flat = worth.reshape(scores.shape)
         count = np.broadcast_to(self.count.ravel(), flat.shape)
         zero = np.zeros(len(flat))
-        return Worths(count, flat, None, zero, zero, _variance(self.held, scores))
+        return Worths(count, flat, None, zero, zero, variance_of(self.held, scores))
 
     @property
     def held(self) -> Floats:
@@ -352,86 +352,6 @@ class Numbers:
         raise ParameterError("numbers with noise have a mean, and no shares.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Noisy counts of the answers of a known number of people, from two parties.
-
-    Attributes
-    ----------
-    sums : float array, shape (n_symbols,)
-    variance : float
-        Of the noise of each count.
-    people : int
-        How many are in the sums.
-    unasked : float
-        (N - n) / (N - 1) of a population of N; 1 where it is large.
-    """
-
-    sums: Floats
-    variance: float
-    people: int
-    unasked: float = 1.0
-    held: Floats = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        sums = self.sums
-        # The nearest counts that could be: noise on empty options is no spread of answers.
-        object.__setattr__(self, "held", on_simplex(sums, float(self.people)))
-
-    @classmethod
-    def of(
-        cls, sums: ArrayLike, *, variance: float, people: int, population: int | None = None
-    ) -> Sums:
-        """Return the sums of some people, of a population of known size or of a large one.
-
-        Examples
-        --------
-        >>> Sums.of([41, 63], variance=9, people=100).shares().mean.round(2).tolist()
-        [0.39, 0.61]
-        """
-        unasked = 1.0
-        if population is not None:
-            unasked = max(population - people, 0) / max(population - 1, 1)
-        return cls(np.asarray(sums, dtype=np.float64), float(variance), people, unasked)
-
-    @property
-    def n(self) -> float:
-        """Number of people."""
-        return float(self.people)
-
-    @property
-    def symbols(self) -> int:
-        """Number of possible answers."""
-        return len(self.sums)
-
-    def tiled(self, times: int) -> Sums:
-        """Return the reports themselves, which serve a batch of any size."""
-        del times
-        return self
-
-    def worths(self, scores: Floats) -> Worths:
-        """Return the worths of reports for figures of the answers."""
-        n = float(self.people)
-        middle = scores.mean(axis=-1)
-        # The sums are known to add to n but for noise: scores around their mean carry the least.
-        away = scores - middle[:, None]
-        value = away @ self.sums / n + middle
-        count = np.broadcast_to(self.held, scores.shape)
-        shift = value - scores @ self.held / n
-        noise = self.variance * (away**2).sum(axis=-1) / n**2
-        people = _variance(self.held / n, scores)
-        worths = Worths(count, scores, None, noise, shift, people)
-        return worths.of_population(self.unasked) if self.unasked < 1 else worths
-
-    def shares(self) -> Worths:
-        """Return the worths of reports for the share of each answer."""
-        one = self.worths(np.eye(self.symbols))
-        n = float(self.people)
-        count = np.stack([self.held, n - self.held], axis=-1)
-        pairs = replace(one, count=count, worth=np.broadcast_to([1.0, 0.0], count.shape), half=HALF)
-        return pairs.of_population(self.unasked) if self.unasked < 1 else pairs
-
-
 def counts_by_label(
     counts: Any, mechanism: CategoricalMechanism | None, options: Sequence[Any] | None
 ) -> np.ndarray[Any, np.dtype[Any]]:
@@ -468,7 +388,8 @@ def counts_by_label(
     return found
 
 
-def _variance(held: Floats, scores: Floats) -> Floats:
+def variance_of(held: Floats, scores: Floats) -> Floats:
+    """Return the variance of scores by the shares of their answers."""
     mean = scores @ held
     variance: Floats = (scores**2) @ held - mean**2
     return np.maximum(variance, 0.0)

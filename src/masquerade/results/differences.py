@@ -23,6 +23,7 @@ from masquerade.estimation import (
     ratios,
 )
 from masquerade.estimation import difference as difference_of
+from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import in_range
 from masquerade.lazy import suggestion
@@ -38,7 +39,6 @@ from masquerade.results.question_reports import (
 )
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
-from masquerade.results.sum_reports import SummedPeople
 from masquerade.results.typed_result import SurveyResult
 from masquerade.surveys import Question
 from masquerade.surveys.kinds import kinds

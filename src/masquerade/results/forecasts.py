@@ -26,11 +26,12 @@ from masquerade.estimation.expected import (
     shares_around,
 )
 from masquerade.estimation.figures import CONFIDENCE
+from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.results.question_reports import BOUNDS, QuestionReports
-from masquerade.results.sum_reports import SummedPeople, summed_reports
+from masquerade.results.sum_reports import summed_reports
 from masquerade.surveys import Question
 from masquerade.surveys.question_encoding import Counts as CountedAnswers
 from masquerade.surveys.question_encoding import NoisySums, Total

@@ -14,96 +14,16 @@ from masquerade.estimation import (
     Estimate,
     Figures,
     Plausibility,
-    Sums,
     Test,
     first_options,
     ratios,
 )
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.estimation.reports import Worths
-from masquerade.exact.arrays import Floats, on_simplex
+from masquerade.estimation.sums import SummedPeople, TickSums
+from masquerade.exact.arrays import Floats
 from masquerade.results.question_reports import AnswerReports, NumberReports, QuestionReports
 from masquerade.surveys.question_encoding import Counts, NoisySums, QuestionEncoding, Total
-
-
-@dataclass(frozen=True, slots=True)
-class SummedPeople:
-    """The people with answers in sums.
-
-    Attributes
-    ----------
-    count : int
-    population : int or None
-        How many people could have answered, where the result is about them alone.
-    """
-
-    count: int
-    population: int | None = None
-
-    @property
-    def unasked(self) -> float:
-        """Factor by which sampling variances shrink: (N - n) / (N - 1)."""
-        if self.population is None:
-            return 1.0
-        return max(self.population - self.count, 0) / max(self.population - 1, 1)
-
-    def sums(self, values: Sequence[float] | Floats, variance: float) -> Sums:
-        """Return sums that add to the number of people, but for noise."""
-        return Sums(np.asarray(values, dtype=np.float64), variance, self.count, self.unasked)
-
-
-@dataclass(frozen=True, eq=False)
-class TickSums:
-    """Noisy counts of those who tick an option, of the others who answered, and of the rest.
-
-    Attributes
-    ----------
-    ticked, answered : float
-        Noisy counts; all who tick have answered.
-    noise : (float, float)
-        Variances of the two; the second is 0 where everybody answered.
-    people : SummedPeople
-    """
-
-    ticked: float
-    answered: float
-    noise: tuple[float, float]
-    people: SummedPeople
-
-    @property
-    def n(self) -> float:
-        """Number of people."""
-        return float(self.people.count)
-
-    @property
-    def symbols(self) -> int:
-        """Ticked, not ticked, not answered."""
-        return 3
-
-    @cached_property
-    def _sums(self) -> Floats:
-        return np.array([self.ticked, self.answered - self.ticked, self.n - self.answered])
-
-    def worths(self, scores: Floats) -> Worths:
-        """Return the worths of reports for figures of the answers."""
-        n, held = self.n, on_simplex(self._sums, self.n)
-        # scores @ sums is linear in the two noisy counts.
-        rates = np.stack([scores[:, 0] - scores[:, 1], scores[:, 1] - scores[:, 2]], axis=-1)
-        noise = rates**2 @ np.array(self.noise) / n**2
-        shift = scores @ (self._sums - held) / n
-        mean = scores @ held / n
-        people = np.maximum(scores**2 @ held / n - mean**2, 0.0)
-        count = np.broadcast_to(held, scores.shape)
-        worths = Worths(count, scores, None, noise, shift, people)
-        return worths.of_population(self.people.unasked) if self.people.unasked < 1 else worths
-
-    def shares(self) -> Worths:
-        """Return the worths of reports for the share of each answer."""
-        return self.worths(np.eye(3))
-
-    def tiled(self, times: int) -> TickSums:
-        """Return the sums themselves, which serve any batch."""
-        return self
 
 
 @dataclass(frozen=True, eq=False)

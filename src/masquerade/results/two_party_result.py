@@ -11,6 +11,7 @@ from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.estimation import Crowd, Quantile, quantile, shown_shares
+from masquerade.estimation.sums import SummedPeople
 from masquerade.exact import Micro
 from masquerade.results.forecasts import answering_share, forecast, split_people_for
 from masquerade.results.labels import labelling_items
@@ -23,7 +24,7 @@ from masquerade.results.question_figures import (
 )
 from masquerade.results.question_reports import QuestionReports
 from masquerade.results.question_result import CONFIDENCE, Setting, question_result
-from masquerade.results.sum_reports import SummedPeople, summed_reports
+from masquerade.results.sum_reports import summed_reports
 from masquerade.results.typed_result import (
     AddedNoise,
     BlockNoise,
