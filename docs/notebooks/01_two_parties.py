@@ -12,7 +12,8 @@ with the truth. You need ``pip install 'masquerade[parties,plots]'``.
 import numpy as np
 
 from masquerade import plots
-from masquerade.aggregate import Design, GivenSeeds, SumNoise, prio3_survey, verification_key
+from masquerade.aggregate import GivenSeeds, SumNoise, prio3_survey, verification_key
+from masquerade.results import estimate_sums
 from masquerade.surveys import Choice, Encoding, Rating
 
 rng = np.random.default_rng(5)
@@ -73,7 +74,7 @@ leader, helper = zip(*map(check, reports), strict=True)
 noise = SumNoise.of_rho(encoding.blocks, "0.5")
 shown = [noise.simulate(vdaf.aggregate(shares), rng) for shares in (leader, helper)]
 sums = vdaf.unshard(shown, count=len(reports))
-mood, stay = encoding.estimates(sums, noise=noise, design=Design(count=len(reports)))
+mood, stay = estimate_sums(encoding, sums, noise=noise, people=len(reports))
 
 options = ["1", "2", "3", "4", "5"]
 true = [sum(str(person["mood"]) == option for person in people) / 300 for option in options]

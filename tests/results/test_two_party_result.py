@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from scipy.special import ndtr
 
-from masquerade.aggregate.estimates import top_probability
-from masquerade.aggregate.score_intervals import Design
 from masquerade.results import SurveyResult, methods_text, result_table, split_result
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Rating
@@ -137,20 +133,6 @@ def test_only_a_labelling_task_has_labels() -> None:
     assert result_of()["labels"] == []
     poll = split_survey(Choice("a", "Where shall we meet?", ("here", "there"), allow_skip=True))
     assert split_result(poll, [[3, 2, 1]], token="5a", count=6, refused=0).to_json()["labels"] == []
-
-
-@pytest.mark.parametrize("counts", [(210, 190), (203, 197), (190, 210)])
-@pytest.mark.parametrize("population", [None, 500, 400])
-def test_how_often_an_answer_comes_first(counts: tuple[int, int], population: int | None) -> None:
-    """Of two answers it is the normal distribution's, of people and of noise together."""
-    design = Design(400, population=population)
-    first, second = counts
-    people = 4 * first * second / 400 * design.sampling_factor
-    expected = ndtr((first - second) / math.sqrt(people + 2 * 25.0))
-    found = top_probability(counts, variance=25.0, design=design)
-    assert found.sum() == pytest.approx(1)
-    # 4,000 draws: five standard errors, and half a person for whole numbers
-    assert found[0] == pytest.approx(expected, abs=0.04)
 
 
 def test_methods_name_the_second_party() -> None:

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from tools.kinds import FOLDER, REGISTRY, registry
 
-from masquerade.aggregate import Design, SumNoise, prio3_survey
+from masquerade.aggregate import SumNoise, prio3_survey
 from masquerade.errors import MasqueradeError, MissingValue, ParameterError, UnknownLabel
 from masquerade.mechanisms import LEVELS, level_named, mask_response
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.mechanisms.registry import parse_mask
+from masquerade.results import estimate_sums
 from masquerade.surveys import Codebook, Encoding, Question, question_from_json
 from masquerade.surveys.builder_form import FormField
 from masquerade.surveys.kinds import kinds
@@ -245,7 +246,7 @@ def test_two_parties_take_every_answer(question: Question, summed: bool) -> None
         measured = encoding.measurement({question.id: given})
         sums = circuit.decode(circuit.truncate(circuit.encode(measured)), 1)
         noise = SumNoise.of_rho(encoding.blocks, "0.5")
-        [found] = encoding.estimates(sums, noise=noise, design=Design(count=1))
+        [found] = estimate_sums(encoding, sums, noise=noise, people=1)
         assert found.symbols == part.symbols
 
 

@@ -3,7 +3,7 @@
 On the device a response becomes one vector of small whole numbers (`Encoding`), which `Prio3`
 splits into two shares with a proof that it is well-formed. Each party checks every share with the
 other's help, adds up the shares that hold, and adds noise (`SumNoise`) before it shows its sum. Put
-together the noisy sums give shares and means (`estimates`). Nobody sees a response.
+together the noisy sums give shares and means (`results.estimate_sums`). Nobody sees a response.
 """
 
 from __future__ import annotations
@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
     from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
     from masquerade.aggregate.dap import BatchTally, verification_key
-    from masquerade.aggregate.estimates import (
-        Quantile,
-        bit_estimates,
-        mean_estimate,
-        mean_of_sum,
-        quantile_estimate,
-        share_estimates,
-    )
     from masquerade.aggregate.field import FIELD_64, FIELD_128, Field
     from masquerade.aggregate.noise import SumNoise
     from masquerade.aggregate.prio3 import (
@@ -38,7 +30,6 @@ if TYPE_CHECKING:
         prio3_sum_vec,
         prio3_sum_vec_with_multiproof,
     )
-    from masquerade.aggregate.score_intervals import Design, SumEstimate
     from masquerade.aggregate.survey_circuit import (
         Block,
         One,
@@ -59,7 +50,6 @@ __all__ = [
     "Block",
     "Circuit",
     "Count",
-    "Design",
     "Field",
     "Gadget",
     "GivenSeeds",
@@ -70,12 +60,10 @@ __all__ = [
     "ParallelSum",
     "PolyEval",
     "Prio3",
-    "Quantile",
     "SimulatedSplitReport",
     "Some",
     "SplitReport",
     "Sum",
-    "SumEstimate",
     "SumNoise",
     "SumVec",
     "SurveyCircuit",
@@ -83,9 +71,6 @@ __all__ = [
     "VerifyState",
     "Whole",
     "best_chunk",
-    "bit_estimates",
-    "mean_estimate",
-    "mean_of_sum",
     "prio3_count",
     "prio3_histogram",
     "prio3_multihot_count_vec",
@@ -93,7 +78,5 @@ __all__ = [
     "prio3_sum_vec",
     "prio3_sum_vec_with_multiproof",
     "prio3_survey",
-    "quantile_estimate",
-    "share_estimates",
     "verification_key",
 ]

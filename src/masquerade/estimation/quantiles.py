@@ -13,6 +13,8 @@ from masquerade.answers.result import Result
 from masquerade.estimation.figures import CONFIDENCE, Crowd, check_confidence, cut_of
 from masquerade.exact.arrays import Floats
 
+_NOBODY = 1e-12  # of all: what rounding leaves of none
+
 
 @dataclass(frozen=True, slots=True)
 class Quantile(Result):
@@ -76,7 +78,7 @@ def quantile(
     ranges = len(ends)
     answered = (np.arange(crowd.symbols) < ranges).astype(np.float64)
     base = float(crowd.figures(answered).value[0])
-    if base <= 0:
+    if base <= _NOBODY:
         return Quantile(share, math.nan, ends[0][0], ends[-1][1])
     place = np.arange(crowd.symbols)
     # below[at]: 1 for answers up to range `at`, less their share of those who answered

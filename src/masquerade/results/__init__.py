@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from masquerade.results.reports import SurveyReports
     from masquerade.results.result import result_bytes, survey_result
     from masquerade.results.result_rows import result_table
+    from masquerade.results.sum_reports import QuestionSums, estimate_sums
     from masquerade.results.two_party_result import split_codebook, split_result
     from masquerade.results.typed_result import SurveyResult
     from masquerade.surveys.codebook import Codebook
@@ -48,6 +49,7 @@ __all__ = [
     "GroupComparison",
     "Outlook",
     "QuestionResult",
+    "QuestionSums",
     "ReportCounts",
     "SurveyReports",
     "SurveyResult",
@@ -55,6 +57,7 @@ __all__ = [
     "bibliography",
     "cross_table",
     "difference",
+    "estimate_sums",
     "feature_weights",
     "group_comparisons",
     "group_difference",

@@ -1,4 +1,4 @@
-"""Noisy sums of two parties as reports to a question."""
+"""Noisy sums of two parties as reports to each question, and the results of all of them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,34 @@ from functools import cached_property
 
 import numpy as np
 
+from masquerade.aggregate.noise import SumNoise
+from masquerade.errors import ParameterError
 from masquerade.estimation import (
     Ahead,
     Crowd,
     Estimate,
     Figures,
     Plausibility,
+    Quantile,
     Test,
     first_options,
+    quantile,
     ratios,
+    shown_shares,
 )
-from masquerade.estimation.figures import CONFIDENCE
+from masquerade.estimation.figures import CONFIDENCE, check_confidence
 from masquerade.estimation.reports import Worths
 from masquerade.estimation.sums import SummedPeople, TickSums
 from masquerade.exact.arrays import Floats
 from masquerade.results.question_reports import AnswerReports, NumberReports, QuestionReports
-from masquerade.surveys.question_encoding import Counts, NoisySums, QuestionEncoding, Total
+from masquerade.surveys.question_encoding import (
+    QUARTERS,
+    Counts,
+    NoisySums,
+    QuestionEncoding,
+    Total,
+)
+from masquerade.surveys.two_party_encoding import Encoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,3 +196,150 @@ def summed_reports(
         low, high = encoding.ends[0][0], encoding.ends[-1][1]
     reported = np.asarray(sums.values, dtype=np.float64) / people.count
     return AnswerReports(crowd, reported, encoding.answers, scores_of, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSums:
+    """A question's result from noisy sums.
+
+    Attributes
+    ----------
+    question : str
+        Its id; of a cross table, both with " x " between.
+    symbols : tuple of str
+        What could be sent, in order; empty where only a sum was asked for.
+    shares : tuple of Estimate
+        Of each symbol among all responses.
+    answered : tuple of Estimate
+        Of each label among those who answered; the same where everybody had to.
+    mean : Estimate or None
+        Of a rating or a number, among those who answered. Where several numbers share a bin, each
+        counts as the bin's middle.
+    quartiles : tuple of Quantile or None
+        First quartile, median and third quartile of a rating or a number, among those who answered.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import SumNoise
+    >>> from masquerade.surveys import Choice, Encoding
+    >>> encoding = Encoding((Choice("ill", "Have you worked while ill?", ("Yes", "No")),))
+    >>> noise = SumNoise.of_rho(encoding.blocks, "0.5")
+    >>> found = estimate_sums(encoding, [[60, 40]], noise=noise, people=100)[0]
+    >>> found.symbols, [share.value for share in found.shares]
+    (('Yes', 'No'), [0.6, 0.4])
+    """
+
+    question: str
+    symbols: tuple[str, ...]
+    shares: tuple[Estimate, ...]
+    answered: tuple[Estimate, ...]
+    mean: Estimate | None
+    quartiles: tuple[Quantile, ...] | None = None
+
+
+def question_reports(
+    encoding: Encoding,
+    question: str,
+    sums: Sequence[Sequence[int]],
+    *,
+    noise: SumNoise,
+    people: SummedPeople,
+) -> QuestionReports:
+    """Return the sums of one question of a survey, from those of all its blocks."""
+    noisy = [
+        NoisySums(block, float(noise.published_variance(place))) for place, block in enumerate(sums)
+    ]
+    first = len(encoding.questions) + len(encoding.cross)
+    states = dict(zip(encoding.states, noisy[first:], strict=True))
+    own = noisy[list(encoding.parts).index(question)]
+    return summed_reports(encoding.of(question), own, states.get(question), people)
+
+
+def table_crowd(
+    encoding: Encoding,
+    place: int,
+    sums: Sequence[Sequence[int]],
+    *,
+    noise: SumNoise,
+    people: SummedPeople,
+) -> tuple[Crowd, tuple[str, ...]]:
+    """Return the people of a cross table that was counted as such, and the labels of its cells."""
+    first, second = encoding.cross[place]
+    block = len(encoding.questions) + place
+    crowd = Crowd.of([people.sums(sums[block], float(noise.published_variance(block)))])
+    cells = (f"{x} x {y}" for x in encoding.symbols(first) for y in encoding.symbols(second))
+    return crowd, tuple(cells)
+
+
+def quartiles_of(
+    encoding: QuestionEncoding, reports: QuestionReports, confidence: float = CONFIDENCE
+) -> tuple[Quantile, ...] | None:
+    """Return the quartiles of a rating or a number, among those who answered."""
+    ends = encoding.ends if isinstance(encoding, Counts) else None
+    if ends is None:
+        return None
+    return tuple(
+        quantile(reports.crowd, ends, float(share), confidence=confidence) for share in QUARTERS
+    )
+
+
+def estimate_sums(
+    encoding: Encoding,
+    sums: Sequence[Sequence[int]],
+    *,
+    noise: SumNoise,
+    people: int,
+    population: int | None = None,
+    confidence: float = CONFIDENCE,
+) -> list[QuestionSums]:
+    """Return the results of all questions of a survey between two parties, then of its tables.
+
+    Parameters
+    ----------
+    encoding : Encoding
+    sums : sequence
+        What `Prio3.unshard` returns, with noise.
+    noise : SumNoise
+        Of one party; both have added it.
+    people : int
+        Responses added up, at least 1.
+    population : int, optional
+        How many people could have answered, where the result is about them alone: sampling errors
+        are then smaller, and 0 if all answered.
+    confidence : float
+        Of each interval.
+
+    Raises
+    ------
+    ParameterError
+        The noise is for other blocks, nobody answered, or more people answered than there are.
+    """
+    if noise.blocks != encoding.blocks:
+        raise ParameterError("the noise is for other blocks; expected this encoding's.")
+    if people < 1:
+        raise ParameterError(f"people is {people}, expected at least 1.")
+    if population is not None and population < people:
+        raise ParameterError(
+            f"population is {population}, expected at least the {people} who answered."
+        )
+    check_confidence(confidence)
+    counted, found = SummedPeople(people, population), []
+    for name, part in encoding.parts.items():
+        reports = question_reports(encoding, name, sums, noise=noise, people=counted)
+        shares = reports.shares(confidence)
+        mean = reports.mean_figures()
+        found.append(
+            QuestionSums(
+                name,
+                part.symbols,
+                shares,
+                reports.answered(confidence) or shares,
+                None if mean is None else mean.estimates(confidence)[0],
+                quartiles_of(part, reports, confidence),
+            )
+        )
+    for place, pair in enumerate(encoding.cross):
+        crowd, cells = table_crowd(encoding, place, sums, noise=noise, people=counted)
+        shares = shown_shares(crowd.shares().estimates(confidence))
+        found.append(QuestionSums(" x ".join(pair), cells, shares, shares, None))
+    return found

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES
-from masquerade.estimation import Crowd, Quantile, quantile, shown_shares
+from masquerade.estimation import Quantile, shown_shares
 from masquerade.estimation.sums import SummedPeople
 from masquerade.exact import Micro
 from masquerade.results.forecasts import answering_share, forecast, split_people_for
@@ -24,7 +24,7 @@ from masquerade.results.question_figures import (
 )
 from masquerade.results.question_reports import QuestionReports
 from masquerade.results.question_result import CONFIDENCE, Setting, question_result
-from masquerade.results.sum_reports import summed_reports
+from masquerade.results.sum_reports import quartiles_of, question_reports, table_crowd
 from masquerade.results.typed_result import (
     AddedNoise,
     BlockNoise,
@@ -38,7 +38,6 @@ from masquerade.results.typed_result import (
     SurveyResult,
 )
 from masquerade.surveys.codebook import LABEL_TEMPLATE
-from masquerade.surveys.question_encoding import QUARTERS, Counts, NoisySums
 from masquerade.surveys.survey import RESPONDENT, Survey
 
 CODEBOOK_FORMAT, CODEBOOK_VERSION = "masquerade-sums", 1
@@ -86,7 +85,7 @@ def split_result(
     minimum = survey.two_parties.minimum if survey.two_parties else 0
     people = SummedPeople(count, population)
     places = range(len(survey.questions)) if count else ()
-    tables = enumerate(survey.encoding.cross, start=len(survey.questions)) if count else ()
+    tables = range(len(survey.encoding.cross)) if count else ()
     inputs = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
     return SurveyResult(
         survey=token,
@@ -138,7 +137,7 @@ def split_result(
             _question(survey, place, sums, people, (known or {}).get(survey.questions[place].id))
             for place in places
         ),
-        cross_tables=tuple(_table(survey, place, sums[place], people) for place, _ in tables),
+        cross_tables=tuple(_table(survey, place, sums, people) for place in tables),
         labels=_labels(survey, sums, people) if count and survey.template == LABEL_TEMPLATE else (),
         ranking=(),
     )
@@ -207,14 +206,10 @@ def _symbols(survey: Survey, place: int) -> list[str]:
 def _reports(
     survey: Survey, place: int, sums: Sequence[Sequence[int]], people: SummedPeople
 ) -> QuestionReports:
-    encoding = survey.encoding
-    question, variances = survey.questions[place].id, survey.split_noise.variances
-    blocks = [
-        NoisySums(one, float(2 * variance)) for one, variance in zip(sums, variances, strict=True)
-    ]
-    first = len(survey.questions) + len(encoding.cross)
-    states = dict(zip(encoding.states, blocks[first:], strict=True))
-    return summed_reports(encoding.of(question), blocks[place], states.get(question), people)
+    question = survey.questions[place].id
+    return question_reports(
+        survey.encoding, question, sums, noise=survey.split_noise, people=people
+    )
 
 
 def _question(
@@ -238,25 +233,20 @@ def _question(
         needed={TWO_PARTIES: needed},
         known=known,
     )
-    quartiles = None
-    ends = encoding.ends if isinstance(encoding, Counts) else None
-    if ends is not None:
-        quartiles = tuple(
-            _quartile(quantile(reports.crowd, ends, float(share))) for share in QUARTERS
-        )
+    found = quartiles_of(encoding, reports)
+    quartiles = None if found is None else tuple(map(_quartile, found))
     return question_result(question, reports, encoding.symbols, setting, quartiles=quartiles)
 
 
-def _table(survey: Survey, place: int, sums: Sequence[int], people: SummedPeople) -> CountedTable:
+def _table(
+    survey: Survey, place: int, sums: Sequence[Sequence[int]], people: SummedPeople
+) -> CountedTable:
     """Return a table that was counted as such, with noise of its own."""
-    first, second = survey.encoding.cross[place - len(survey.questions)]
-    variance = float(2 * survey.split_noise.variances[place])
-    crowd = Crowd.of([people.sums(sums, variance)])
-    names = survey.encoding.symbols
-    labels = [f"{x} x {y}" for x in names(first) for y in names(second)]
+    noise = survey.split_noise
+    crowd, labels = table_crowd(survey.encoding, place, sums, noise=noise, people=people)
     shares = shown_shares(crowd.shares().estimates(CONFIDENCE))
     return CountedTable(
-        (first, second),
+        survey.encoding.cross[place],
         tuple(
             CrossCell(label, Figure.of(share, people.count))
             for label, share in zip(labels, shares, strict=True)

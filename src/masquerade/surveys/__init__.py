@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from masquerade.surveys.kinds.rating import Rating
     from masquerade.surveys.kinds.several import SeveralOf
     from masquerade.surveys.question import Question
-    from masquerade.surveys.question_encoding import QuestionSums
     from masquerade.surveys.two_party_encoding import Encoding
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -36,7 +35,6 @@ __all__ = [
     "Number",
     "PairVote",
     "Question",
-    "QuestionSums",
     "Rating",
     "SeveralOf",
     "ShowIf",

@@ -1,4 +1,4 @@
-"""Encodings of one question for two parties: its block of the vector, and results of its sums."""
+"""Encodings of one question for two parties: its block of the vector, and its symbols."""
 
 from __future__ import annotations
 
@@ -10,62 +10,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-from masquerade.aggregate.estimates import (
-    Quantile,
-    bit_estimates,
-    mean_estimate,
-    mean_of_sum,
-    quantile_estimate,
-    share_estimates,
-)
-from masquerade.aggregate.score_intervals import Design, SumEstimate
 from masquerade.aggregate.survey_circuit import Block, One, Some, Whole
 from masquerade.mechanisms import Lattice
 
-#: Shares of people below each of a question's `QuestionSums.quartiles`.
+#: Shares of people below each of a question's quartiles.
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 ANSWERED = "answered"
 #: What noise of so much is on.
 ON_COUNTS = "people on each count"
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSums:
-    """A question's result from noisy sums.
-
-    Attributes
-    ----------
-    question : str
-        Its id; of a cross table, both with " x " between.
-    symbols : tuple of str
-        What could be sent, in order; empty where only a sum was asked for.
-    shares : tuple of SumEstimate
-        Of each symbol among all responses.
-    answered : tuple of SumEstimate
-        Of each label among those who answered; the same where everybody had to.
-    mean : SumEstimate or None
-        Of a rating or a number, among those who answered. Where several numbers share a bin, each
-        counts as the bin's middle.
-    quartiles : tuple of Quantile or None
-        First quartile, median and third quartile of a rating or a number, among those who answered.
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import Design, SumNoise
-    >>> from masquerade.surveys import Choice, Encoding
-    >>> encoding = Encoding((Choice("ill", "Have you worked while ill?", ("Yes", "No")),))
-    >>> noise = SumNoise.of_rho(encoding.blocks, "0.5")
-    >>> found = encoding.estimates([[60, 40]], noise=noise, design=Design(count=100))[0]
-    >>> found.symbols, [share.value for share in found.shares]
-    (('Yes', 'No'), [0.6, 0.4])
-    """
-
-    question: str
-    symbols: tuple[str, ...]
-    shares: tuple[SumEstimate, ...]
-    answered: tuple[SumEstimate, ...]
-    mean: SumEstimate | None
-    quartiles: tuple[Quantile, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +82,6 @@ class QuestionEncoding(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
-        """Return the question's result from its sums, and from those of its states."""
-
-    @abstractmethod
     def in_words(self) -> str:
         """Return the sums in words."""
 
@@ -181,22 +129,6 @@ class Counts(QuestionEncoding):
             return answer
         # Bin i holds the points from floor(i n / b) to below floor((i + 1) n / b).
         return ((answer + 1) * len(self.labels) - 1) // self.points
-
-    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
-        """Return shares, and of scores the mean and the quartiles."""
-        counts, variance = sums.values, sums.variance
-        among = [place < self.answers for place in range(len(self.symbols))]
-        shares = tuple(share_estimates(counts, variance=variance, design=design))
-        answered = tuple(share_estimates(counts, variance=variance, design=design, among=among))
-        if self.scores is None or self.ends is None:
-            return QuestionSums(self.question, self.symbols, shares, answered, None)
-        padded = [*self.scores, *[0.0] * len(self.without)]
-        mean = mean_estimate(counts, padded, variance=variance, design=design, among=among)
-        quartiles = tuple(
-            quantile_estimate(counts, list(self.ends), part, variance=variance, design=design)
-            for part in map(float, QUARTERS)
-        )
-        return QuestionSums(self.question, self.symbols, shares, answered, mean, quartiles)
 
     def in_words(self) -> str:
         """Return the counts in words."""
@@ -247,18 +179,6 @@ class Ticks(QuestionEncoding):
         """Return 0 for an answer, else the place of the reason."""
         return 0 if code < self.answers else 1 + code - self.answers
 
-    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
-        """Return the share of each option, and of each reason not to answer."""
-        every = bit_estimates(sums.values, variance=sums.variance, design=design)
-        answered = every
-        if state is not None:
-            among = (state.values[0], state.variance)
-            answered = bit_estimates(
-                sums.values, variance=sums.variance, design=design, among=among
-            )
-            every += share_estimates(state.values, variance=state.variance, design=design)[1:]
-        return QuestionSums(self.question, self.symbols, tuple(every), tuple(answered), None)
-
     def in_words(self) -> str:
         """Return the counts in words."""
         return "how many tick each answer"
@@ -287,18 +207,6 @@ class Total(QuestionEncoding):
     def answers(self) -> int:
         """Number of points."""
         return self.lattice.points
-
-    def estimates(self, sums: NoisySums, state: NoisySums | None, design: Design) -> QuestionSums:
-        """Return the mean."""
-        mean = mean_of_sum(
-            sums.values[0],
-            low=float(self.lattice.low),
-            step=float(self.lattice.step),
-            largest=self.lattice.points - 1,
-            variance=sums.variance,
-            design=design,
-        )
-        return QuestionSums(self.question, (), (), (), mean)
 
     def in_words(self) -> str:
         """Return the sum in words."""

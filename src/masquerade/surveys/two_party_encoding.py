@@ -1,20 +1,17 @@
-"""From a survey's questions to the blocks of one vector, and from noisy sums back to results."""
+"""From a survey's questions to the blocks of one vector."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from masquerade.aggregate.estimates import share_estimates
-from masquerade.aggregate.noise import SumNoise
-from masquerade.aggregate.score_intervals import Design
 from masquerade.aggregate.survey_circuit import Block, One
 from masquerade.errors import ParameterError
 from masquerade.surveys.conditions import Conditions, check_conditions, visibility
 from masquerade.surveys.question import NOT_SAID, Question
-from masquerade.surveys.question_encoding import NoisySums, QuestionEncoding, QuestionSums
+from masquerade.surveys.question_encoding import QuestionEncoding
 
 MOST_BINS = 64
 MOST_CELLS = 256
@@ -161,39 +158,6 @@ class Encoding:
                 f"question {question.id!r} has no answer, and none may be left out."
             )
         return part.code_without(NOT_SAID)
-
-    def estimates(
-        self, sums: Sequence[Sequence[int]], *, noise: SumNoise, design: Design
-    ) -> list[QuestionSums]:
-        """Return the results of all questions, then of all cross tables.
-
-        Parameters
-        ----------
-        sums : sequence
-            What `Prio3.unshard` returns, with noise.
-        noise : SumNoise
-            Of one party; both have added it.
-        design : Design
-            How many responses, and what is known besides.
-        """
-        if noise.blocks != self.blocks:
-            raise ParameterError("the noise is for other blocks; expected this encoding's.")
-        noisy = [
-            NoisySums(counts, float(noise.published_variance(place)))
-            for place, counts in enumerate(sums)
-        ]
-        rest = len(self.questions)
-        last = rest + len(self.cross)
-        states = dict(zip(self.states, noisy[last:], strict=True))
-        results = [
-            part.estimates(counts, states.get(name), design)
-            for (name, part), counts in zip(self.parts.items(), noisy, strict=False)
-        ]
-        for (a, b), counts in zip(self.cross, noisy[rest:last], strict=True):
-            cells = tuple(f"{x} x {y}" for x in self.symbols(a) for y in self.symbols(b))
-            shares = tuple(share_estimates(counts.values, variance=counts.variance, design=design))
-            results.append(QuestionSums(f"{a} x {b}", cells, shares, shares, None))
-        return results
 
     def question(self, name: str) -> Question:
         """Return the question of this id."""
