@@ -516,7 +516,8 @@ ROWS = (
 #: Public names that print no figure of people of their own.
 NO_FIGURE = {
     "results": {
-        *("REPORT_FORMATS", "Codebook", "FeatureWeight", "SurveyReports", "bibliography"),
+        *("REPORT_FORMATS", "Codebook", "FeatureWeight", "ReportCounts", "SurveyReports"),
+        "bibliography",
         *("feature_weights", "methods_text", "notebook", "numeric_claims", "numeric_domain"),
         *("read_codebook", "read_reports", "split_codebook", "write_reports"),
     },

@@ -15,7 +15,7 @@ from masquerade.estimation.sides import HALF
 from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 
-_NOTHING_LEFT = 1e-9  # of a variance: the figure is known
+_NOTHING_LEFT = 1e-7  # of a variance: the figure is known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
