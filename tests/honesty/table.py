@@ -329,7 +329,7 @@ ROWS = (
         (
             *("analysis.regress", "analysis.Regression", "analysis.Term", "analysis.Effects"),
             *("analysis.Naive", "analysis.Predictions", "analysis.Ratio"),
-            "analysis.survey_regression",
+            *("analysis.survey_regression", "analysis.survey_relation"),
         ),
         regressions.coefficients,
         promised=0.92,
@@ -530,5 +530,5 @@ NO_FIGURE = {
         *("Aim", "Domain", "Errors", "GroupedClaims", "Neighbours", "ReleaseParameters"),
         *("errors_of", "guarantee_json", "guarantee_sentence"),
     },
-    "analysis": {"FitOptions"},
+    "analysis": {"FitOptions", "answer_scores", "survey_variable"},
 }
