@@ -196,3 +196,46 @@ def test_two_groups_need_two_chances() -> None:
             groups="group",
             chances={1: 0.5, 3: 0.2},
         )
+
+
+@pytest.mark.parametrize("missing", ["drop", "keep"])
+@pytest.mark.parametrize(
+    ("design", "chances"),
+    [("unrelated-question", {1: 0.75, 2: 0.25}), ("cheating-detection", {1: 0.3, 2: 0.7})],
+)
+def test_two_groups_without_some_reports(
+    missing: Any, design: Any, chances: dict[int, float]
+) -> None:
+    """Missing reports are left out, or kept as unknown: both give what the others say."""
+    group = np.repeat([1, 1, 2, 2], [651, 349, 566, 434])
+    said = np.repeat([0, 1, 0, 1], [651, 349, 566, 434])
+    there = np.arange(2000) % 10 > 0
+    holes = [int(one) if known else None for one, known in zip(said, there, strict=True)]
+    found = two_groups(
+        {"said": holes, "group": group},
+        "said ~ 1",
+        design=design,
+        groups="group",
+        chances=chances,
+        fitting=FitOptions(missing=missing, intervals=False),
+    )
+    whole = two_groups(
+        {"said": said[there], "group": group[there]},
+        "said ~ 1",
+        design=design,
+        groups="group",
+        chances=chances,
+        fitting=FitOptions(intervals=False),
+    )
+    assert found.share == pytest.approx(whole.share, abs=1e-6)
+    assert found.other_error == pytest.approx(whole.other_error, rel=1e-4)
+
+
+def test_a_mask_never_needs_fewer_people_than_none() -> None:
+    """Against a share of 0 too, where one clear yes says all; and where the share is 1."""
+    for share in (0.05, 0.3, 0.9, 1.0):
+        plan = share_sample(FORCED, share=share)
+        assert plan.people > plan.clear >= 1
+        assert 0 <= plan.information < 1
+    proof = share_sample("mangat:p=0.6", share=0.3)
+    assert proof.people >= proof.clear

@@ -36,6 +36,19 @@ def test_least_squares_of_a_noisy_table() -> None:
     assert term.mechanism_error == pytest.approx(0.078065, abs=1e-6)
 
 
+def test_a_slope_that_is_told_from_0_has_a_sentence() -> None:
+    """Relations between two parties are said in words, whatever numbers the scores are."""
+    assert PAIRS.least_squares("column", ["row"]).sentence().startswith("People with more row have")
+    scores = {"row": (0, 1, 2), "column": (0, 1000, 2000)}
+    found = PairTables(150, 9.0, scores, {("row", "column"): COUNTS}).least_squares(
+        "column", ["row"]
+    )
+    assert found.term("row").shown == pytest.approx(645.054, abs=1e-3)
+    assert found.term("row").said
+    fit = log_linear([[600, 250], [300, 450]], [[0], [1]], variance=9)
+    assert [one.said for one in fit.terms] == [False, True]
+
+
 def test_a_logistic_of_a_declared_table() -> None:
     """Coefficients, and both parts of their errors."""
     fit = log_linear([[60, 25], [30, 45]], [[0], [1]], variance=9)

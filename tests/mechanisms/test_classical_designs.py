@@ -145,3 +145,14 @@ def test_the_worth_of_reports_is_unbiased(text: str) -> None:
     np.testing.assert_allclose(
         found.channel().matrix() @ found.worth(), np.eye(found.options), atol=1e-12
     )
+
+
+def test_a_design_of_very_many_options_draws_by_its_table() -> None:
+    """Edges are running sums: with 1,024 options, the last one is the truth or its forced chance."""
+    found = design("forced-response:options=1024,each=1/2048")
+    answers = np.full(4000, 1023, dtype=np.int32)
+    reports = found.mask(answers, answers, SimulatedCoins(np.random.default_rng(5)))
+    # 4,000 draws of chance 1/2 + 1/2048: 6 standard deviations are 190; beyond is below 1e-8.
+    assert abs(int((reports == 1023).sum()) - 2002) < 190
+    assert reports.min() >= 0
+    assert reports.max() == 1023

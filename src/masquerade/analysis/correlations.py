@@ -12,14 +12,13 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from masquerade.analysis.design import Masks
-from masquerade.analysis.likelihood import Seen
 from masquerade.analysis.variables import Variable, missing_rows, numbers_of, read_masked
 from masquerade.analysis.worth import worth_of
 from masquerade.answers import Frame, to_arrow
 from masquerade.answers.frames import missing_column, plain_column
 from masquerade.answers.result import Result
 from masquerade.errors import EmptyTable
-from masquerade.exact.arrays import Codes, Floats
+from masquerade.exact.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +58,34 @@ def correlate(first: Variable, second: Variable, *, confidence: float = 0.95) ->
     interval is of all rho with |mean t| <= z sd(t) / sqrt n, t = (v1 - m1)(v2 - m2) -
     rho sqrt(A1 A2) / 2 (q1 / A1 + q2 / A2): a quadratic in rho.
     """
-    people = len(first.report)
+    return _correlated(_Scores.of(first), _Scores.of(second), confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """Unbiased scores of people, of their squares, and the reports taken for answers."""
+
+    worth: Floats
+    square: Floats
+    naive: Floats | None
+
+    @classmethod
+    def of(cls, variable: Variable) -> _Scores:
+        worth, square = worth_of(variable)
+        known = (variable.report >= 0).all()
+        return cls(worth, square, np.array(variable.scores)[variable.report] if known else None)
+
+
+def _correlated(first: _Scores, second: _Scores, confidence: float) -> Correlation:
+    people = len(first.worth)
     spreads, centred = [], []
     for one in (first, second):
-        v, u = worth_of(one)
+        v, u = one.worth, one.square
         centred.append(v - v.mean())
         spreads.append(u - 2 * v.mean() * v + v.mean() ** 2)
-    scored = [np.array(one.scores)[one.report] for one in (first, second)]
+    scored = [one.naive for one in (first, second) if one.naive is not None]
     naive: float | None = None
-    if all(np.ptp(one) > 0 for one in scored):
+    if len(scored) == 2 and all(np.ptp(one) > 0 for one in scored):
         naive = float(np.corrcoef(scored[0], scored[1])[0, 1])
     a1, a2 = (float(one.mean()) for one in spreads)
     if people < 2 or not (a1 > 0 and a2 > 0):
@@ -90,7 +108,7 @@ def _between(product: Floats, scale: Floats, cut: float) -> tuple[float, float]:
         return -1.0, 1.0
     root = math.sqrt(max(c1 * c1 - 4 * c2 * c0, 0.0))
     low, high = (-c1 - root) / (2 * c2), (-c1 + root) / (2 * c2)
-    return max(low, -1.0), min(high, 1.0)
+    return min(max(low, -1.0), 1.0), max(min(high, 1.0), -1.0)
 
 
 def correlation(
@@ -122,20 +140,11 @@ def correlation(
     if len(table) < 2:
         raise EmptyTable("fewer than 2 people have both values; a correlation needs more.")
 
-    def read(name: str) -> Variable:
+    def read(name: str) -> _Scores:
         if name in masks:
             known = (options or {}).get(name)
-            return read_masked(table, name, masks[name], options=known, levels=levels)
+            return _Scores.of(read_masked(table, name, masks[name], options=known, levels=levels))
         values = numbers_of(plain_column(table, name), name)
-        return in_clear(name, values)
+        return _Scores(values, values**2, values)
 
-    return correlate(read(first), read(second), confidence=confidence)
-
-
-def in_clear(name: str, values: Floats) -> Variable:
-    """Return numbers in clear as a variable: its reports are its answers."""
-    known, code = np.unique(values, return_inverse=True)
-    table = np.vstack([np.eye(len(known)), np.ones(len(known))])
-    report: Codes = code.astype(np.int32)
-    labels = tuple(f"{one:g}" for one in known)
-    return Variable(name, labels, tuple(known.tolist()), Seen(table, report), report)
+    return _correlated(read(first), read(second), confidence)

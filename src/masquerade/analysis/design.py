@@ -120,9 +120,11 @@ def read_design(
     formula = Formula.of(text, columns=table.column_names, masked=mechanisms)
     weights, clusters = people
     needed = [*formula.columns_used(table), *filter(None, people)]
+    if fitting.levels is not None and any(isinstance(one, Mapping) for one in mechanisms.values()):
+        needed.append(fitting.levels)
     hidden = list(formula.masked)
     (hidden if formula.outcome in mechanisms else needed).append(formula.outcome)
-    table = _without_missing(table, needed, hidden, fitting.missing)
+    table = without_missing(table, needed, hidden, fitting.missing)
 
     def masked(name: str) -> Variable:
         return read_masked(
@@ -153,7 +155,7 @@ def _is_number(table: pa.Table, name: str, model: str) -> bool:
     if model != "auto":
         return model == "linear"
     column = plain_column(table, name)
-    values = set(column.drop_null().to_pylist()) if len(column) < 1 << 17 else {0, 1, 2}
+    values = set(column.drop_null().unique().to_pylist())
     if is_number(column.type):
         return not values <= {0, 1}
     try:
@@ -163,9 +165,10 @@ def _is_number(table: pa.Table, name: str, model: str) -> bool:
     return not numbers <= {0.0, 1.0}
 
 
-def _without_missing(
+def without_missing(
     table: pa.Table, needed: Sequence[str], hidden: Sequence[str], missing: str
 ) -> pa.Table:
+    """Return the rows that are kept: with a value in all columns `needed`, and perhaps `hidden`."""
     for name in (*needed, *hidden):
         if name not in table.column_names:
             raise missing_column(name, list(table.column_names))

@@ -19,6 +19,8 @@ from masquerade.exact.arrays import Codes, Floats
 
 #: People who are worked on at once: their tables fit the cache.
 CHUNK = 4000
+#: Numbers in a table of theirs.
+MOST_NUMBERS = 1 << 22
 #: Cells above which a model is refused, for the cost grows with their number.
 MOST_CELLS = 256
 
@@ -197,8 +199,11 @@ class Model:
         return out
 
     def _parts(self) -> Iterator[slice]:
-        for first in range(0, self.people, self.chunk):
-            yield slice(first, min(first + self.chunk, self.people))
+        # Fewer people where each has a large table of second derivatives.
+        each = self.outcome.predictors**2 * len(self.places)
+        step = max(min(self.chunk, MOST_NUMBERS // each), 1)
+        for first in range(0, self.people, step):
+            yield slice(first, min(first + step, self.people))
 
     def value(self, theta: Floats) -> float:
         """Return the log-likelihood."""

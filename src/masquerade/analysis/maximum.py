@@ -133,6 +133,7 @@ def maximise(
         Not reached in so many steps.
     """
     free = np.eye(len(theta)) if held is None else null_space(np.atleast_2d(held))
+    start = theta
     value, gradient, information = objective.slopes(theta)
     for steps in range(_STEPS):
         if math.isinf(value):
@@ -157,7 +158,7 @@ def maximise(
                 return Optimum(theta, value, gradient, information, steps)
             break
         theta = moved
-        if float(np.abs(theta / objective.unit).max()) > 1e4:
+        if float(np.abs((theta - start) / objective.unit).max()) > 1e4:
             break
         value, gradient, information = ahead
     raise NoOptimum(

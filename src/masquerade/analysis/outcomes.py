@@ -68,6 +68,11 @@ class Outcome(ABC):
     def information(self, eta: Floats) -> Floats:
         """Return the information on the predictors of an answer that is seen in clear."""
 
+    def unit(self, seen: Floats, weight: Floats) -> float:
+        """Return the size of a step of 1 in scaled units: of log-odds, 1."""
+        del seen, weight
+        return 1.0
+
     def basis(self, columns: int, slopes: int) -> Floats:
         """Return the matrix from parameters to the coefficients of all predictors.
 
@@ -239,6 +244,10 @@ class Linear(Outcome):
     def predictors(self) -> int:
         """The mean, and the logarithm of sigma."""
         return 2
+
+    def unit(self, seen: Floats, weight: Floats) -> float:
+        """Return the standard deviation, so that it is of no matter in what numbers are counted."""
+        return math.exp(float(self.starts(seen, weight)[1]))
 
     def basis(self, columns: int, slopes: int) -> Floats:
         """Sigma has a constant alone."""

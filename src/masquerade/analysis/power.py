@@ -74,6 +74,8 @@ def _error(channel: Channel, share: float) -> float:
     no, yes = channel.table.T
     chance = no + (yes - no) * share
     there = chance > 0
+    if (yes != no)[~there].any():
+        return 0.0  # one report of a kind that cannot be tells the share from this one
     return 1 / math.sqrt(float(((yes - no)[there] ** 2 / chance[there]).sum()))
 
 
@@ -91,6 +93,8 @@ class _Test:
         """Return P(the test rejects)."""
         root = math.sqrt(people)
         z = float(ndtri(1 - self.level / self.sides)) * self.null_error / root
+        if not self.error:
+            return float(abs(self.difference) > z)
         error = self.error / root
         found = float(ndtr((abs(self.difference) - z) / error))
         if self.sides == 2:
@@ -101,7 +105,7 @@ class _Test:
         """Return ((z se0 + z_power se1) / d)^2, rounded up."""
         z = float(ndtri(1 - self.level / self.sides))
         root = (z * self.null_error + float(ndtri(power)) * self.error) / abs(self.difference)
-        return math.ceil(root**2 - 1e-9)
+        return max(math.ceil(root**2 - 1e-9), 1)
 
 
 def _share_test(
@@ -166,7 +170,8 @@ def share_sample(
     test = _share_test(channel, share, against, groups, level, sides)
     people = test.people(power)
     clear = _share_test(_CLEAR, share, against, groups, level, sides).people(power)
-    kept = (_error(_CLEAR, share) / _error(channel, share)) ** 2
+    through = _error(channel, share)
+    kept = (_error(_CLEAR, share) / through) ** 2 if through else 1.0
     return SamplePlan(people, clear, test.power(people), kept)
 
 

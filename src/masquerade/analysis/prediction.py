@@ -15,7 +15,7 @@ from masquerade.analysis.maximum import Objective
 from masquerade.answers import to_arrow
 from masquerade.answers.frames import plain_column
 from masquerade.answers.result import Result
-from masquerade.errors import ParameterError, UnknownLabel
+from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Fitted:
     objective: Objective
     theta: Floats
     covariance: Floats
+    clear: Floats  # of the people of the fit, [person, column]
     center: Floats
     names: tuple[str, ...]
     answers: tuple[str, ...]
@@ -97,15 +98,19 @@ class Fitted:
         """Return the probability of each answer for each row; see `Regression.predict`."""
         model = self.objective.model
         place: Codes | None = None
-        if data is None:
-            columns = model.columns
-        else:
+        clear = self.clear
+        if data is not None:
             if self.encoder is None:
                 raise ParameterError("this fit has no formula, so that it reads no table.")
             table = to_arrow(data)
-            clear = self.encoder(table).values - self.center
-            columns = np.column_stack([np.ones(len(table)), clear])
+            clear = self.encoder(table).values
+            if (missing := np.isnan(clear).any(axis=1)).any():
+                raise MissingValue(
+                    f"row {int(missing.argmax()) + 1}: a value of a column of the formula is "
+                    "missing; leave the row out, or give the value."
+                )
             place = self._cells(table)
+        columns = np.column_stack([np.ones(len(clear)), clear - self.center])
         labels = self._labels
 
         def of(theta: Floats) -> Floats:
@@ -227,7 +232,9 @@ class Fitted:
         parts = []
         for place in range(len(self.theta)):
             step = np.zeros_like(self.theta)
-            step[place] = _STEP * max(1.0, abs(self.theta[place]))
+            # in scaled units: a step of 1e-5 in the coefficient of an income is no small one
+            unit = self.objective.unit[place]
+            step[place] = _STEP * max(unit, abs(self.theta[place]))
             difference = of(self.theta + step) - of(self.theta - step)
             parts.append(difference / (2 * step[place]))
         return np.array(parts)

@@ -117,7 +117,7 @@ def fit_design(
             optimum = maximise(prepared.objective, higher.theta)
     else:
         raise InputError("the likelihood has several optima, and the best was not found.")
-    value = prepared.objective.model.value(optimum.theta)
+    value = prepared.objective.model.value(optimum.theta) * prepared.mean_weight
     return Regression(
         formula=design.formula,
         model=named,

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
-from masquerade.analysis.design import Design, FitOptions, read_design
+from masquerade.analysis.design import Design, FitOptions, read_design, without_missing
+from masquerade.analysis.formula import Formula
 from masquerade.analysis.likelihood import Seen
 from masquerade.analysis.outcomes import Density, Linear, Logistic
 from masquerade.analysis.result import Regression
@@ -169,7 +170,12 @@ def two_groups(
     fitting = replace(fitting or FitOptions(), levels=None)
     one_of(design, "design", OTHERS)
     table = to_arrow(data)
+    if groups not in table.column_names:
+        raise missing_column(groups, list(table.column_names))
     outcome = formula.partition("~")[0].strip()
+    parsed = Formula.of(formula, columns=table.column_names, masked=(outcome,))
+    needed = [*parsed.columns_used(table), groups]
+    table = without_missing(table, needed, [outcome], fitting.missing)
     group = _groups(table, groups, chances)
     read = read_design(
         table, formula, {outcome: "warner:p=1"}, {}, fitting, "logistic", (None, None)
@@ -181,7 +187,8 @@ def two_groups(
     for chance in chances.values():
         c = _coefficients(design, chance)
         rows += [(-1.0, 1.0, *c), (1.0, 0.0, *c)]
-    seen = Seen(np.array(rows), (2 * group + report).astype(np.int32))
+    rows.append((0.0, 1.0, 0.0, 0.0, 0.0, 0.0))  # no report: sure whatever the answer is
+    seen = Seen(np.array(rows), _row_of(group, report, len(rows)))
     return _fitted(replace(read, outcome=_seen_as(read.outcome, seen)), design, fitting)
 
 
@@ -223,8 +230,9 @@ def _cheating(
         said = 0.0 if chance is None else chance
         # [report 0, report 1] of honest no, yes, cheater
         rows += [(1 - said, 0.0, 1.0), (said, 1.0, 0.0)]
+    rows.append((1.0, 1.0, 1.0))  # no report
     names = ("honest no", "yes", "cheater")
-    seen = Seen(np.array(rows), (2 * group + report).astype(np.int32))
+    seen = Seen(np.array(rows), _row_of(group, report, len(rows)))
     outcome = Variable(read.outcome.name, names, None, seen, np.full_like(report, -1), ("cards",))
     fit = fit_design(replace(read, outcome=outcome), model="multinomial", fitting=fitting)
     share, share_error = fit._whole.average(1)
@@ -235,9 +243,12 @@ def _cheating(
     )
 
 
+def _row_of(group: Any, report: Any, rows: int) -> Any:
+    """Return the row of each person's group and report; the last where there is no report."""
+    return np.where(report < 0, rows - 1, 2 * group + report).astype(np.int32)
+
+
 def _groups(table: pa.Table, name: str, chances: Mapping[Any, float | None]) -> Any:
-    if name not in table.column_names:
-        raise missing_column(name, list(table.column_names))
     for key, chance in chances.items():
         if chance is not None:
             in_range(chance, f"chances[{key!r}]", low=0, high=1)

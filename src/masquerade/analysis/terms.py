@@ -53,14 +53,17 @@ class Prepared:
     robust: bool
     cluster: Codes | None
     weight_count: int
+    mean_weight: float
 
     @classmethod
     def of(cls, design: Design, outcome: Outcome, fitting: FitOptions) -> Prepared:
         """Return the model of the variables of a design."""
         weight = np.ones(design.people) if design.weight is None else design.weight
+        mean_weight = float(weight.mean())
+        weight = weight / mean_weight  # so that half a person weighs as half of one of them
         center = weight @ design.clear.values / weight.sum()
         columns = np.column_stack([np.ones(design.people), design.clear.values - center])
-        scale = _scales(design.clear, weight)
+        scale = scales(design.clear, weight)
         codings = [one.coding() for one in design.masked]
         cells = math.prod(len(one.options) for one in design.masked)
         if cells > MOST_CELLS:
@@ -83,15 +86,17 @@ class Prepared:
             model = collapsed(model)
         units = np.concatenate([[1.0], scale, *[one.half for one in codings]])
         middles = np.concatenate([center, *[one.middle for one in codings]])
-        objective = Objective(model, *_penalty(model, units, scale, fitting.penalty))
+        step = outcome.unit(design.outcome.seen.rows(slice(None)), weight)
+        objective = Objective(model, *_penalty(model, units, scale, fitting.penalty, step))
         names = (*design.clear.names, *(name for one in codings for name in one.names))
         return cls(
             objective,
-            tuple(_rows(model, names, units, middles, design)),
+            tuple(_rows(model, names, units / step, middles, design)),
             center,
             robust,
             design.cluster,
             design.people,
+            mean_weight,
         )
 
     def terms(self, optimum: Optimum, fitting: FitOptions) -> tuple[Term, ...]:
@@ -175,10 +180,12 @@ class Prepared:
 
     def fitted(self, optimum: Optimum, design: Design) -> Fitted:
         """Return the part that predictions need."""
+        inverse = np.asarray(np.linalg.inv(optimum.information), dtype=np.float64)
         return Fitted(
             self.objective,
             optimum.theta,
-            np.asarray(np.linalg.inv(optimum.information), dtype=np.float64),
+            self._errors(optimum, inverse)[0],
+            design.clear.values,
             self.center,
             design.clear.names,
             design.outcome.options,
@@ -237,8 +244,23 @@ def _rejected(
     return told
 
 
-def _penalty(model: Model, units: Floats, scale: Floats, amount: float) -> tuple[Penalty, Floats]:
-    """Return the penalty, and the unit of each parameter."""
+def told_from_zero(terms: Sequence[Term], reference: Reference) -> tuple[Term, ...]:
+    """Return terms with normal errors, those marked that Holm's order tells from 0."""
+    found = list(terms)
+    for place, cut in _rejected(terms, {}, reference):
+        one = terms[place]
+        assert one.estimate is not None
+        assert one.error is not None
+        reach = math.sqrt(cut) * one.error
+        low, high = one.estimate - reach, one.estimate + reach
+        found[place] = replace(one, said=True, said_low=low, said_high=high)
+    return tuple(found)
+
+
+def _penalty(
+    model: Model, units: Floats, scale: Floats, amount: float, step: float
+) -> tuple[Penalty, Floats]:
+    """Return the penalty, and the unit of each parameter; `step` is that of the outcome."""
     first = model.outcome_size
     cells = model.constants.shape[1]
     # of the coefficients of all predictors, then of the parameters that they are made of
@@ -251,7 +273,9 @@ def _penalty(model: Model, units: Floats, scale: Floats, amount: float) -> tuple
     if not model.outcome.log_odds:
         penalised[:first] = 0.0
     penalised[first : first + cells] = 0.0
-    return Penalty(amount, penalised, slice(first, first + cells)), 1 / whole
+    unit = 1 / whole
+    unit[: first - (model.outcome.extra is not None)] *= step
+    return Penalty(amount, penalised, slice(first, first + cells)), unit
 
 
 def _rows(
@@ -308,7 +332,7 @@ def binary_columns(design: Design) -> set[int]:
     return found
 
 
-def _scales(clear: ClearColumns, weight: Floats) -> Floats:
+def scales(clear: ClearColumns, weight: Floats) -> Floats:
     """Return 1 for columns of 0 and 1, 2 standard deviations for other numbers."""
     out = np.ones(clear.values.shape[1])
     for place, name in enumerate(clear.names):

@@ -16,7 +16,9 @@ from scipy.special import ndtr, ndtri
 
 from masquerade.aggregate.noise import SumNoise
 from masquerade.analysis.correlations import Correlation
+from masquerade.analysis.profile import Reference
 from masquerade.analysis.result import Regression, Term
+from masquerade.analysis.terms import told_from_zero
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.surveys.two_party_encoding import Encoding
@@ -120,8 +122,8 @@ class PairTables:
         value = min(max(r, -1.0), 1.0)
         return Correlation(
             value,
-            max(r - reach, -1.0),
-            min(r + reach, 1.0),
+            min(max(r - reach, -1.0), 1.0),
+            max(min(r + reach, 1.0), -1.0),
             None,
             n,
             math.sqrt(sampling),
@@ -172,7 +174,9 @@ class PairTables:
             model="linear",
             outcome=outcome,
             answers=(),
-            terms=_terms(names, beta, sampling, noise, confidence),
+            terms=_terms(
+                names, beta, sampling, noise, confidence, units=self._units(outcome, names)
+            ),
             naive=(),
             log_likelihood=-0.5 * n * (math.log(2 * math.pi * max(residual, 1e-12)) + 1),
             parameters=len(names) + 2,
@@ -182,6 +186,14 @@ class PairTables:
             penalty=0.0,
             notes=("from tables of two parties: errors hold sampling and the parties' noise",),
         )
+
+    def _units(self, outcome: str, names: Sequence[str]) -> list[float]:
+        """Return a step of 1 in scaled units of each coefficient."""
+        half = float(np.ptp(self.scores[outcome])) / 2
+        return [
+            half / float(np.ptp(self.scores[name])) * min(len(self.scores[name]) - 1, 2)
+            for name in names
+        ]
 
     def _noise(
         self, outcome: str, names: list[str], d: dict[str, Floats], inverse: Floats, beta: Floats
@@ -412,6 +424,7 @@ def _terms(
     confidence: float,
     *,
     answers: Sequence[str | None] | None = None,
+    units: Sequence[float] | None = None,
 ) -> tuple[Term, ...]:
     z = float(ndtri(0.5 + confidence / 2))
     found = []
@@ -429,8 +442,9 @@ def _terms(
                 (value / error) ** 2,
                 float(2 * ndtr(-abs(value) / error)),
                 slope=name != "(constant)",
+                unit=1.0 if units is None else units[place],
                 sampling_error=math.sqrt(float(sampling[place, place])),
                 mechanism_error=math.sqrt(float(noise[place, place])),
             )
         )
-    return tuple(found)
+    return told_from_zero(found, Reference())

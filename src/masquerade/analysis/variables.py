@@ -166,7 +166,8 @@ def read_masked(
     null = any(one.null for one in channels.values() if one is not None)
     answers = next(iter(sizes))[1]
     reports = max(size[0] for size in sizes)
-    report, labels = _codes(name, column, reports - null, options if answers == reports else None)
+    given_options = options if answers == reports else None
+    report, labels = _codes(name, column, reports - null, given_options, ordered=answers < reports)
     if answers == reports:
         return of_codes(name, report, channels, group, labels + ([NO_ANSWER] if null else []))
     named = [str(one) for one in options] if options is not None else ["0", "1"]
@@ -236,21 +237,28 @@ class ClearColumns:
     values: Floats  # [person, column]
 
 
-def encode(table: pa.Table, name: str, *, levels: Sequence[Any] | None = None) -> ClearColumns:
-    """Return a clear column: a number as it is, labels as 0 and 1 against the first."""
+def encode(table: pa.Table, name: str, *, levels: Sequence[Any] | None) -> ClearColumns:
+    """Return a clear column: labels as 0 and 1 against the first; without levels, its numbers."""
     column = _column(table, name)
     kind = column.type
     if pa.types.is_boolean(kind):
         return ClearColumns((name,), column.cast(pa.float64()).to_numpy(False)[:, None])
-    if levels is None and (is_number(kind) or _reads_as_numbers(column)):
+    if levels is None:
         return ClearColumns((name,), numbers_of(column, name)[:, None])
-    labels = list(levels) if levels is not None else sorted(set(column.to_pylist()), key=_order)
+    labels = list(levels)
     if len(labels) > _MOST_OPTIONS:
         raise InputError(
             f"column {name!r} has {len(labels)} different texts; a column of categories has at "
             f"most {_MOST_OPTIONS}. Join rare ones, or leave it out."
         )
-    code = pc.index_in(column, pa.array(labels, column.type)).to_numpy(False)
+    found = pc.index_in(column, pa.array(labels, column.type))
+    if found.null_count:
+        row = pc.index(pc.is_null(found), True).as_py()
+        raise UnknownLabel(
+            f"column {name!r}, row {row + 1}: {column[row].as_py()!r} is none of the labels of the "
+            f"fit, {labels[:10]}."
+        )
+    code = found.to_numpy(False)
     return ClearColumns(
         tuple(f"{name}[{label}]" for label in labels[1:]),
         (code[:, None] == np.arange(1, len(labels))).astype(np.float64),
@@ -336,14 +344,17 @@ def _groups(table: pa.Table, name: str, keys: list[Any], levels: str | None) -> 
 
 
 def _codes(
-    name: str, column: pa.Array, count: int, options: Sequence[Any] | None
+    name: str, column: pa.Array, count: int, options: Sequence[Any] | None, *, ordered: bool
 ) -> tuple[Codes, list[str]]:
-    """Return codes of reports, -1 where none is, and the options."""
+    """Return codes of reports, -1 where none is, and the options.
+
+    `ordered`: whether reports are numbers of cards and the like, which nobody can list.
+    """
     texts = column.cast(pa.string()) if not pa.types.is_boolean(column.type) else column
     if pa.types.is_boolean(column.type):
         texts = pc.if_else(column, "1", "0")
     if options is None:
-        listed = _guessed(name, texts, column.type, count)
+        listed = _guessed(name, texts, column.type, count, ordered=ordered)
     else:
         listed = [str(one) for one in options]
         if len(listed) != count or len(set(listed)) != count:
@@ -365,10 +376,14 @@ def _codes(
     return found, listed
 
 
-def _guessed(name: str, texts: pa.Array, kind: pa.DataType, count: int) -> list[str]:
+def _guessed(
+    name: str, texts: pa.Array, kind: pa.DataType, count: int, *, ordered: bool
+) -> list[str]:
     """Return the options in the order of codes, where the column leaves no doubt of it."""
     there = set(texts.drop_null().to_pylist())
     zero = [str(one) for one in range(count)]
+    if not ordered and count > 2 and there and there <= set(zero[1:]):
+        return _doubt(name, there)  # from 0, or from 1 where nobody reported the last
     if there <= set(zero):
         return zero
     if pa.types.is_integer(kind) or all(_is_whole(one) for one in there):

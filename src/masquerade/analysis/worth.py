@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from masquerade.analysis.design import Design, FitOptions
+from masquerade.analysis.profile import Reference
 from masquerade.analysis.result import Naive, Regression, Term
-from masquerade.analysis.terms import binary_columns
+from masquerade.analysis.terms import binary_columns, scales, told_from_zero
 from masquerade.analysis.variables import Variable
-from masquerade.errors import ParameterError
+from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
+
+#: Share of the outcome's spread below which a residual is rounding.
+_EXACT = 1e-20
 
 
 def worth_of(variable: Variable) -> tuple[Floats, Floats]:
@@ -68,6 +71,12 @@ def worth_regression(design: Design, fitting: FitOptions) -> Regression:
     values = worth_of(design.outcome)[0]
     x = np.column_stack([np.ones(design.people), design.clear.values])
     weight = np.ones(design.people) if design.weight is None else design.weight
+    columns = np.concatenate([[1.0], scales(design.clear, weight)])
+    if np.linalg.matrix_rank((x - np.append(0.0, x[:, 1:].mean(axis=0))) / columns) < x.shape[1]:
+        raise InputError(
+            f"the columns {list(design.clear.names)} say the same of these {design.people} people; "
+            "leave one out, or ask more people."
+        )
     bread = np.linalg.inv((x * weight[:, None]).T @ x)
     beta = bread @ (x.T @ (weight * values))
     rows = x * (weight * (values - x @ beta))[:, None]
@@ -76,10 +85,17 @@ def worth_regression(design: Design, fitting: FitOptions) -> Regression:
         sums = np.zeros((int(design.cluster.max()) + 1, x.shape[1]))
         np.add.at(sums, design.cluster, rows)
         rows, correction = sums, len(sums) / max(len(sums) - 1, 1)
+    reference = Reference(len(rows) if design.cluster is not None else len(rows) - x.shape[1] + 1)
+    residual = values - x @ beta
+    spread = float(weight @ residual**2 / weight.sum())
+    half = float(np.ptp(np.array(design.outcome.scores))) / 2
+    if not spread > _EXACT * half**2:
+        raise InputError(
+            f"{design.outcome.name} follows from the columns without any error, so that there is "
+            "no error to state; use model='ordered', or ask more people."
+        )
     variance = correction * bread @ (rows.T @ rows) @ bread
-    reports = np.array(design.outcome.scores)[design.outcome.report]
-    naive = bread @ (x.T @ (weight * reports))
-    z = float(ndtri(0.5 + fitting.confidence / 2))
+    z = math.sqrt(reference.cut(fitting.confidence))
     terms, names = [], ("(constant)", *design.clear.names)
     binary = binary_columns(design)
     for place, name in enumerate(names):
@@ -94,22 +110,19 @@ def worth_regression(design: Design, fitting: FitOptions) -> Regression:
                 value - z * error,
                 value + z * error,
                 (value / error) ** 2,
-                float(2 * ndtr(-abs(value / error))),
+                reference.probability((value / error) ** 2),
                 slope=place > 0,
+                unit=half / float(columns[place]),
                 binary=place - 1 in binary,
             )
         )
-    residual = values - x @ beta
-    spread = float(weight @ residual**2 / weight.sum())
     return Regression(
         formula=design.formula,
         model="linear",
         outcome=design.outcome.name,
         answers=(),
-        terms=tuple(terms),
-        naive=tuple(
-            Naive(name, None, float(one)) for name, one in zip(names[1:], naive[1:], strict=True)
-        ),
+        terms=told_from_zero(terms, reference),
+        naive=_naive(design.outcome, bread @ (x * weight[:, None]).T, names),
         log_likelihood=-0.5 * design.people * (math.log(2 * math.pi * spread) + 1),
         parameters=x.shape[1] + 1,
         people=design.people,
@@ -118,3 +131,12 @@ def worth_regression(design: Design, fitting: FitOptions) -> Regression:
         penalty=0.0,
         notes=("least squares of the unbiased worth of each report, with robust errors",),
     )
+
+
+def _naive(outcome: Variable, solver: Floats, names: tuple[str, ...]) -> tuple[Naive, ...]:
+    """Return the slopes of reports taken for answers; none where a report is no answer."""
+    if (outcome.report < 0).any():
+        return ()
+    slopes = solver @ np.array(outcome.scores)[outcome.report]
+    found = zip(names[1:], slopes[1:], strict=True)
+    return tuple(Naive(name, None, float(one)) for name, one in found)

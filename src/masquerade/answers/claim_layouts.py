@@ -187,12 +187,13 @@ class ClaimColumns:
             for name in others
         ]
         labels = set().union(*entries)
-        small = 1 < len(labels) <= min(_MOST_WIDE_LABELS, table.num_rows)
+        if not 1 < len(labels) <= min(_MOST_WIDE_LABELS, table.num_rows):
+            return None  # before columns of any content are compared in twos
         # Annotators give the same labels; columns of other content have none in common.
         shared = all(
             one & other for one in entries for other in entries if min(len(one), len(other)) > 1
         )
-        return tasks[0] if small and shared and all(entries) else None
+        return tasks[0] if shared and all(entries) else None
 
     def _converted_wide(self, task: str, table: pa.Table, called: str) -> pa.Table:
         wide = ClaimColumns(layout="wide", task=task)

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -140,12 +141,14 @@ class ClassicalDesign(DeviceMechanism):
         """Return a report for each answer, by one uniform whole number each."""
         total = self._total
         words = uniform_below(source, total, len(answers))
-        edges = [
-            [int(sum(row[: place + 1]) * total) for place in range(len(row) - 1)]
-            for row in self._table
-        ]
-        limits = np.array(edges, dtype=np.uint64)[np.asarray(answers)]
-        reports: Codes = (words[:, None] >= limits).sum(axis=1).astype(np.int32)
+        answers = np.asarray(answers)
+        reports: Codes = np.empty(len(answers), dtype=np.int32)
+        for answer in np.unique(answers).tolist():
+            # Exact: whole numbers of the total, the last edge left out.
+            edges = accumulate(int(p * total) for p in self._table[answer][:-1])
+            limits = np.array(list(edges), dtype=np.uint64)
+            rows = answers == answer
+            reports[rows] = np.searchsorted(limits, words[rows], side="right")
         return reports
 
     def check(self, claims: Claims) -> None:

@@ -78,4 +78,5 @@ def _packed(numbers: Integers) -> Integers:
     if not numbers.size:
         return numbers.astype(np.int8)
     kind = np.result_type(np.min_scalar_type(numbers.min()), np.min_scalar_type(numbers.max()))
-    return numbers.astype(np.int64 if kind.kind not in "iu" else kind)
+    # Joined with numbers below 0, uint64 would become float64.
+    return numbers.astype(kind if kind.kind in "iu" and kind != np.uint64 else np.int64)
