@@ -148,7 +148,7 @@ def test_the_worth_of_reports_is_unbiased(text: str) -> None:
 
 
 def test_a_design_of_very_many_options_draws_by_its_table() -> None:
-    """Edges are running sums: with 1,024 options, the last one is the truth or its forced chance."""
+    """Edges are running sums: of 1,024 options the last is the truth, or forced."""
     found = design("forced-response:options=1024,each=1/2048")
     answers = np.full(4000, 1023, dtype=np.int32)
     reports = found.mask(answers, answers, SimulatedCoins(np.random.default_rng(5)))

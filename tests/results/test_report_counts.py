@@ -123,3 +123,11 @@ def test_what_cannot_be_is_refused(level: str, text: str, what: str) -> None:
     counts.add([("p", level, text)])
     with pytest.raises(SchemaError, match=what):
         counts.reports()
+
+
+def test_parts_of_any_size_join_as_whole_numbers() -> None:
+    """Large numbers in one part and numbers below 0 in another do not become floats."""
+    parts = [np.array([2**33]), np.array([-5]), np.array([2**62 + 1]), np.array([], dtype=np.int64)]
+    joined = np.concatenate([module._packed(part) for part in parts])
+    assert joined.tolist() == [2**33, -5, 2**62 + 1]
+    assert joined.dtype == np.int64
