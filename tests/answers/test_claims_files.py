@@ -74,7 +74,7 @@ def test_line_breaks_in_fields_do_not_split_a_long_file(tmp_path: Path) -> None:
             r"column 'label', row 2: b'\\xe9' is not UTF-8",
         ),
         (b"task,worker,lab\x8dl\na,x,1\n", UnreadableFile, "cannot be read"),
-        ("", UnreadableFile, "cannot be read"),
+        ("", UnreadableFile, "cannot be read: it is empty; expected a first row"),
         ("task,worker,label\n", EmptyTable, "no rows"),
         ("task,worker,label\na,x,1\nb,,2\n", MissingValue, "column 'worker', row 2"),
         ("task,worker,label\na,x,1\nb,y,\n", MissingValue, "column 'label', row 2"),

@@ -53,6 +53,8 @@ def test_a_table_for_people(run: Run, survey_file: Path) -> None:
     out = run("regress", survey_file, "said ~ female", "--mechanism", FORCED).out
     assert out.startswith("People with female = 1")
     assert "naive" in out
+    assert "< 0.0001" in out
+    assert "0.0000" not in out  # no p-value is zero
     clustered = run(
         "regress", survey_file, "said ~ female", "--mechanism", FORCED, "--cluster", "village"
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from masquerade.cli.terminal import p_value
 from masquerade.results import (
     Codebook,
     SurveyReports,
@@ -19,7 +20,7 @@ from masquerade.results import (
     survey_result,
     write_reports,
 )
-from masquerade.surveys import Choice, Comparison, Rating
+from masquerade.surveys import Choice, Comparison, PairVote, Rating
 from masquerade.surveys.survey import Survey
 
 Run = Callable[..., Any]
@@ -87,6 +88,38 @@ def test_people_get_tables(run: Run, files: Path) -> None:
     assert found.code == 0
     for text in ("[bold]Work[/bold]: 120 people", "Which [red]one?", "mean", "ranking"):
         assert text in found.out
+
+
+def test_people_get_the_leaderboard_of_a_list(run: Run, tmp_path: Path) -> None:
+    """60 people who prefer the earlier item: each item has its ranks; no level is said to be used.
+
+    One person at level low is too few to be counted apart.
+    """
+    vote = PairVote("v", "Which [red]item?", ("A", "B", "C"), votes=3)
+    survey = Survey.at_levels(title="T", questions=(vote,), levels=("high", "low"))
+    book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    # (a n + b) k + report, with report 0 for the first item
+    kept = json.dumps([(0 * 3 + 1) * 2, (0 * 3 + 2) * 2, (1 * 3 + 2) * 2])
+    rows = [(f"{number:04x}", "low" if number == 0 else "high", kept) for number in range(60)]
+    path = tmp_path / "reports.parquet"
+    path.write_bytes(b"".join(write_reports(book, [rows], kind="parquet")))
+    found = run("results", path)
+    assert found.code == 0
+    assert "Leaderboard: Which [red]item? (180 votes)" in found.out
+    assert "may be ranked" in found.out
+    assert "not counted at low" in found.out
+    assert "some at" not in found.out
+
+
+def test_p_values_are_never_zero() -> None:
+    """A p-value that its digits cannot show is stated by its bound."""
+    assert [p_value(one, 3) for one in (0.0, 0.00099, 0.001, 0.0234, 1.0)] == [
+        "< 0.001",
+        "< 0.001",
+        "= 0.001",
+        "= 0.023",
+        "= 1.000",
+    ]
 
 
 def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:

@@ -50,6 +50,10 @@ def read_csv(source: Source, called: str | Path) -> pa.Table:
         The message names the row, and what is wrong with it.
     """
     start = _content(source, 2)
+    if not start:
+        raise UnreadableFile(
+            f"{called} cannot be read: it is empty; expected a first row with the names of columns."
+        )
     if start in _UTF16:
         source = _decoded_source(source, called, "utf-16", "UTF-16")
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson, choice
-from masquerade.cli.terminal import show_rows
+from masquerade.cli.terminal import p_value, show_rows
 
 if TYPE_CHECKING:
     from masquerade.analysis import FitOptions, Regression
@@ -231,9 +231,13 @@ def _print(fit: Regression, *, as_json: bool) -> None:
     for one in fit.terms:
         name = one.name if one.answer is None else f"{one.name}, {one.answer}"
         naive = fit.naive_of(one)
-        p = "" if one.probability is None or not one.slope else f"{one.probability:.4f}"
+        p = (
+            ""
+            if one.probability is None or not one.slope
+            else p_value(one.probability, 4).removeprefix("= ")
+        )
         numbers = (one.shown, one.low, one.high)
-        rows.append((name, *map(_number, numbers), p, "" if naive is None else f"{naive:.3f}"))
+        rows.append((name, *map(_number, numbers), p, "" if naive is None else _number(naive)))
     show_rows(console, heads, rows, lines=False)
     unit = "units of the outcome" if fit.model == "linear" else "log-odds"
     console.print(
@@ -249,4 +253,4 @@ def _print(fit: Regression, *, as_json: bool) -> None:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else f"{value:z.3f}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from masquerade.cli.options import AsJson, choice
+from masquerade.cli.terminal import p_value, show_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         SurveyReports,
         SurveyResult,
     )
+    from masquerade.results.typed_result import RankedItem
 
 _MEAN = "mean"
 
@@ -170,7 +172,7 @@ def _print_differences(console: Console, rows: Sequence[Difference]) -> None:
         sure = "differ" if row.probability < 1 - row.confidence else "may be alike"
         console.print(
             f"{_plain(name)}: {_plain(row.first_group)} minus {_plain(row.second_group)} between "
-            f"{low} and {high}; they {sure} (p = {row.probability:.3f})"
+            f"{low} and {high}; they {sure} (p {p_value(row.probability, 3)})"
         )
 
 
@@ -209,7 +211,11 @@ def _show(result: SurveyResult) -> None:
     from rich.table import Table
 
     console = Console()
-    levels = ", ".join(f"{_counted(one.responses)} at {one.name}" for one in result.levels)
+    # A level without a number may have nobody: small counts are kept back.
+    levels = ", ".join(
+        f"{'not counted' if one.responses is None else one.responses} at {one.name}"
+        for one in result.levels
+    )
     console.print(f"[bold]{_plain(result.title)}[/bold]: {result.responses} people ({levels})")
     console.print(f"estimator {result.estimator}; intervals of {result.confidence:.0%}")
     for question in result.questions:
@@ -229,7 +235,7 @@ def _show(result: SurveyResult) -> None:
         if test is not None and test.differ:
             console.print(
                 "[bold red]People at different levels answer differently[/bold red] "
-                f"(p = {test.probability:.3f}): compare the levels."
+                f"(p {p_value(test.probability, 3)}): compare the levels."
             )
     labels = [(one.item, str(one.label)) for one in result.labels]
     ranking = [(one.item, f"{one.strength:.3f}") for one in result.ranking]
@@ -239,10 +245,19 @@ def _show(result: SurveyResult) -> None:
             for row in rows:
                 view.add_row(*map(_plain, row))
             console.print(view)
+    for board in result.leaderboards or ():
+        console.print(f"[bold]Leaderboard[/bold]: {_plain(board.text)} ({board.votes} votes)")
+        ranks = [(one.item, _ranks(one)) for one in board.items]
+        show_rows(console, ("item", "may be ranked"), ranks, lines=False)
+        for note in board.notes:
+            console.print(f"note: {_plain(note)}")
 
 
-def _counted(people: int | None) -> str:
-    return "some" if people is None else str(people)
+def _ranks(one: RankedItem) -> str:
+    if not one.placed:
+        return f"not placed: {one.note}"
+    same = one.rank_low == one.rank_high
+    return str(one.rank_low) if same else f"{one.rank_low} to {one.rank_high}"
 
 
 def _rows(question: QuestionResult) -> Iterator[tuple[str, ...]]:

@@ -242,3 +242,9 @@ def show_rows(
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row))
     console.print(table)
+
+
+def p_value(value: float, digits: int) -> str:
+    """Return a p-value with a sign, such as ``= 0.031``; it is never 0, so ``< 0.001`` at most."""
+    least = 10.0**-digits
+    return f"< {least:.{digits}f}" if value < least else f"= {value:.{digits}f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -69,7 +70,7 @@ def test_every_layout_is_read(site: Site, ending: str) -> None:
         ("votes.csv", "model_a,model_b,winner\nx,y,nobody\n", "row 1"),
         ("votes.csv", "model_a,model_b,winner\nx,x,tie\n", "row 1"),
         ("votes.csv", "a,b\n1,2\n", "model_a"),
-        ("votes.csv", "", ""),
+        ("mine.csv", "", "mine.csv cannot be read: it is empty"),
         ("votes.parquet", "not parquet", ""),
         ("votes.json", "[{", ""),
         ("votes.csv.gz", "x", "ends in none of"),
@@ -82,6 +83,7 @@ def test_a_wrong_file_is_refused_in_words(site: Site, name: str, content: str, s
     assert page.status_code in (400, 422), page.text
     assert 'role="alert"' in page.text
     assert said in page.text
+    assert tempfile.gettempdir() not in page.text  # no path of the server
     assert 'name="file"' in page.text
 
 

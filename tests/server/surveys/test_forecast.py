@@ -26,7 +26,7 @@ from masquerade.server.surveys.forecast import (
     share_of_cap,
 )
 from masquerade.server.surveys.templates import TEMPLATES
-from masquerade.surveys import Choice, Number, Question, Rating
+from masquerade.surveys import Choice, Number, PairVote, Question, Rating
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
@@ -80,6 +80,17 @@ def test_the_result_has_the_intervals_that_were_forecast() -> None:
         found.append([(high - low) / 2 for low, high in ends])
     expected = [one["margin"] for one in margins(definition, PEOPLE)]
     assert np.median(found, axis=0).tolist() == pytest.approx(expected, rel=0.1)
+
+
+def test_further_votes_are_no_questions_of_the_document() -> None:
+    """After a list of five votes, the next question has its own margin, in its place."""
+    vote = PairVote("v", "Which?", ("A", "B", "C", "D"), votes=5)
+    levels = tuple(PEOPLE)
+    both = Survey.at_levels(title="T", questions=(vote, QUESTIONS[2]), levels=levels)
+    alone = Survey.at_levels(title="T", questions=(QUESTIONS[2],), levels=levels)
+    found = margins(both, PEOPLE)
+    assert [one["id"] for one in found] == ["v", "n"]
+    assert found[1] == margins(alone, PEOPLE)[0]
 
 
 def made_up(definition: Survey, rng: np.random.Generator) -> tuple[list[str], list[str], list[str]]:

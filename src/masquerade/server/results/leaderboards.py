@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from masquerade.errors import ParameterError
+from masquerade.errors import ParameterError, UnreadableFile
 from masquerade.server.results.figures import Axis, Row
 
 if TYPE_CHECKING:
@@ -118,7 +118,11 @@ def leaderboard_of_file(
         path.write_bytes(content)
         if ending == ".parquet":
             _require_few(_rows_of(path), MOST_VOTES, "votes")
-        table = Battles.read(path, voter=voter or None)
+        try:
+            table = Battles.read(path, voter=voter or None)
+        except UnreadableFile as error:
+            # The surveyor knows the file by the name that it had.
+            raise UnreadableFile(str(error).replace(str(path), name)) from error
     _require_few(len(table), MOST_VOTES, "votes")
     _require_few(len(table.items), MOST_ITEMS, "items")
     return Leaderboard.fit(table, ties=ties)

@@ -145,11 +145,16 @@ def error_by_cost(
 
 
 def margins(survey: Survey, people: Mapping[str, int]) -> list[Margin]:
-    """Return half the interval that each question's headline will have."""
+    """Return half the interval that each question's headline will have.
+
+    Further votes on a list are no questions of the document, and have none.
+    """
     from masquerade.results.forecasts import forecast as expected
 
     found = []
     for place, question in enumerate(survey.questions):
+        if question.takes_pair and not question.votes_asked:
+            continue
         one = expected(survey, place, people)
         found.append(_margin(question, one.kind, one.margin))
     return found
