@@ -32,7 +32,16 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # Their commands need a server, a second machine, or an hour.
 NOT_RUN = {
-    *("accounts", "agreement", "client", "desk", "helper", "install", "operations"),
+    *(
+        "accounts",
+        "agreement",
+        "client",
+        "data-protection",
+        "desk",
+        "helper",
+        "install",
+        "operations",
+    ),
     *("reproduce", "scale", "surveys"),
 }
 PAGES = [

@@ -519,7 +519,7 @@ NO_FIGURE = {
         *("REPORT_FORMATS", "Codebook", "FeatureWeight", "ReportCounts", "SurveyReports"),
         "bibliography",
         *("feature_weights", "methods_text", "notebook", "numeric_claims", "numeric_domain"),
-        *("read_codebook", "read_reports", "split_codebook", "write_reports"),
+        *("ReportCounts", "read_codebook", "read_reports", "split_codebook", "write_reports"),
     },
     "selection": {
         *("POLICIES", "LevelOffer", "Pool", "Selection", "next_wave", "predicted_error"),

@@ -42,7 +42,7 @@ def test_spaces_order_and_a_false_null_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "mechanism '' is unknown; expected one of bitwise-response, discrete-gaussian, "),
+        ("", "mechanism '' is unknown; expected one of bitwise-response, crosswise, custom, "),
         ("coin:options=2", "mechanism 'coin' is unknown"),
         ("Two-Layer:options=2,low=0,high=1", "mechanism 'Two-Layer' is unknown"),
         ("two-layer:options", "'options' in 'two-layer:options' is not key=value"),

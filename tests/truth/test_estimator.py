@@ -348,12 +348,3 @@ def test_a_label_called_task_keeps_its_column() -> None:
     assert shares.loc["b", "task"] == 1
     as_dict = MajorityVote().fit_predict_proba({name: frame[name].to_list() for name in frame})
     assert len(as_dict) == 3
-
-
-def test_tables_beyond_memory_are_refused_before_they_are_made() -> None:
-    """100,000 tasks with 20,000 labels are an error with what to do, and no `MemoryError`."""
-    task = np.repeat(np.arange(100_000), 3)
-    label = np.arange(len(task)) % 20_000
-    claims = Claims.from_frame({"task": task, "worker": np.arange(len(task)) % 50, "label": label})
-    with pytest.raises(ParameterError, match=r"100,000 tasks times 20,000 options .* 16 GB"):
-        MajorityVote().fit(claims)

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import Connection, insert, text, update
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.server.devices import Phone
+from tests.server.running import run
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services, Settings
@@ -174,7 +175,7 @@ def test_the_oldest_wait_is_that_of_whoever_came_first() -> None:
     """Of those who wait for a turn; turns that nobody leaves count too."""
     moment = [0.0]
 
-    async def run() -> list[tuple[int, float]]:
+    async def use() -> list[tuple[int, float]]:
         queue = WriteQueue(slots=1, patience=PATIENCE_SECONDS, now=lambda: moment[0])
         assert await queue.enter()
         seen = [(queue.waiting, queue.oldest_wait())]
@@ -191,7 +192,7 @@ def test_the_oldest_wait_is_that_of_whoever_came_first() -> None:
         return seen
 
     # The turn has been taken since 0.
-    assert asyncio.run(run()) == [(0, 0.0), (2, 7.0), (0, 0.0)]
+    assert run(use()) == [(0, 0.0), (2, 7.0), (0, 0.0)]
 
 
 def test_alert_rules_name_what_is_there() -> None:

@@ -28,15 +28,15 @@ PEOPLE = 5
 #: Writes of a leader, in the order of a survey: proposed, looked at, opened, answered, taken back,
 #: closed, frozen, a job stored, its answer and its sum, all sums with noise, the result.
 LEADER = (
-    *("Proposals._keep", "Proposals._keep_approval", "Drafts.open"),
-    *("Participations._accept", "Participations.withdraw", "Lifecycle._end"),
-    *("LeaderSteps._freeze", "LeaderJobs._next_job", "LeaderJobs._store"),
-    *("LeaderSteps._total", "LeaderSteps._collect"),
+    *("Proposals._store", "Proposals._approve", "Drafts._open"),
+    *("Participations._accept", "Participations.withdraw", "Lifecycle._end_with_messages"),
+    *("LeaderSteps._freeze", "LeaderJobs._keep", "LeaderJobs._store"),
+    *("LeaderSteps._total", "LeaderSteps._keep_sums"),
 )
 #: Writes of a helper: proposed, decided, told what was taken back, a job, the sum.
 HELPER = (
-    *("HelperTasks.propose", "HelperTasks.decide", "HelperAggregation.withdraw"),
-    *("HelperAggregation.check", "HelperAggregation._collect"),
+    *("HelperTasks._keep", "HelperTasks.decide", "HelperAggregation.withdraw"),
+    *("HelperAggregation._keep", "HelperAggregation._collect"),
 )
 #: Steps of the survey after which a helper is killed from outside.
 STEPS = ("proposed", "approved", "opened", "answered", "withdrawn", "closed")
@@ -176,12 +176,12 @@ def test_both_are_killed_in_the_middle_of_a_survey(tmp_path: Path) -> None:
         running(
             tmp_path,
             "leader",
-            ["Proposals._keep:before", "Participations._accept:after", "LeaderJobs._store:before"],
+            ["Proposals._store:before", "Participations._accept:after", "LeaderJobs._store:before"],
         ) as leader,
         running(
             tmp_path,
             "helper",
-            ["HelperTasks.decide:after", "HelperAggregation.check:after"],
+            ["HelperTasks.decide:after", "HelperAggregation._keep:after"],
         ) as helper,
     ):
         assert is_whole(survey_between(leader, helper))
@@ -242,7 +242,7 @@ def test_a_leader_is_killed_at_every_point(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_a_helper_is_killed_at_every_point(tmp_path: Path) -> None:
     """Before and after each of its writes, two jobs among them, and between all steps."""
-    traps = around(*HELPER[:3], *["HelperAggregation.check"] * 3, HELPER[-1])
+    traps = around(*HELPER[:3], *["HelperAggregation._keep"] * 3, HELPER[-1])
     with (
         running(tmp_path, "leader") as leader,
         running(tmp_path, "helper", traps) as helper,
