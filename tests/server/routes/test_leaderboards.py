@@ -87,6 +87,13 @@ def test_a_wrong_file_is_refused_in_words(site: Site, name: str, content: str, s
     assert 'name="file"' in page.text
 
 
+def test_one_vote_is_one_vote(site: Site) -> None:
+    """A table of one row has one vote of one voter."""
+    one = "model_a,model_b,winner,voter\nx,y,model_a,v\n"
+    page = site.owner.post("/leaderboard", files={"file": ("votes.csv", one)})
+    assert "1 vote, 0 of them ties, of 1 voter;" in page.text
+
+
 def test_no_file_and_a_wrong_model_are_refused(site: Site) -> None:
     """A form without a file, and one with an unknown model of ties, are refused in words."""
     assert "no file was chosen" in site.owner.post("/leaderboard", data={"ties": "auto"}).text
