@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from masquerade.analysis import FitOptions, Regression, correlation, regress
+from masquerade.analysis.formula import Formula
 from masquerade.analysis.likelihood import MOST_NUMBERS, Model, Seen
 from masquerade.analysis.outcomes import Multinomial
 from masquerade.errors import InputError, MissingValue, ParameterError, UnknownLabel
@@ -218,3 +219,12 @@ def test_people_are_worked_on_in_parts_whose_tables_are_small() -> None:
     parts = list(model._parts())
     assert all((part.stop - part.start) * 59**2 * 200 <= MOST_NUMBERS for part in parts)
     assert [n for part in parts for n in range(part.start, part.stop)] == list(range(60))
+
+
+def test_a_number_in_a_term_is_no_missing_constant() -> None:
+    """Years above 18 are a term; a model without a constant is refused."""
+    found = Formula.of("said ~ {age - 18} + sex", columns=("said", "age", "sex"), masked=("said",))
+    assert found.clear == ("{age - 18}", "sex")
+    for text in ("said ~ age - 1", "said ~ age-1 + {sex}", "said ~ 0 + age"):
+        with pytest.raises(ParameterError, match="leaves out the constant"):
+            Formula.of(text, columns=("said", "age", "sex"), masked=("said",))

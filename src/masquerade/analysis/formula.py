@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -53,7 +54,9 @@ class Formula:
                 "columns.",
                 field="formula",
             )
-        if "0" in terms or "-1" in right.replace(" ", ""):
+        # in brackets, as in {age - 18}, it is a number like any other
+        outside = re.sub(r"[{(\[].*[})\]]", "", right.replace(" ", ""))
+        if "0" in terms or re.search(r"-1(?!\d)", outside):
             raise ParameterError(
                 f"{text!r} leaves out the constant; every model here has one.", field="formula"
             )
