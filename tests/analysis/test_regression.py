@@ -225,6 +225,6 @@ def test_a_number_in_a_term_is_no_missing_constant() -> None:
     """Years above 18 are a term; a model without a constant is refused."""
     found = Formula.of("said ~ {age - 18} + sex", columns=("said", "age", "sex"), masked=("said",))
     assert found.clear == ("{age - 18}", "sex")
-    for text in ("said ~ age - 1", "said ~ age-1 + {sex}", "said ~ 0 + age"):
+    for text in ("said ~ age - 1", "said ~ {age} - 1 + {sex}", "said ~ 0 + age"):
         with pytest.raises(ParameterError, match="leaves out the constant"):
             Formula.of(text, columns=("said", "age", "sex"), masked=("said",))

@@ -55,7 +55,9 @@ class Formula:
                 field="formula",
             )
         # in brackets, as in {age - 18}, it is a number like any other
-        outside = re.sub(r"[{(\[].*[})\]]", "", right.replace(" ", ""))
+        outside = right.replace(" ", "")
+        while (shorter := re.sub(r"[{(\[][^{}()\[\]]*[})\]]", "", outside)) != outside:
+            outside = shorter
         if "0" in terms or re.search(r"-1(?!\d)", outside):
             raise ParameterError(
                 f"{text!r} leaves out the constant; every model here has one.", field="formula"

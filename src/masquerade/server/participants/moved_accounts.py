@@ -3,8 +3,8 @@
 An account's names are made of the secret that it began with, and are left as they are: reports that
 were published or taken away have them. What is kept of a move is the former secret, locked by the
 new one, which is not kept; and that the former one has moved. Neither leads to a name of the
-account, nor to the other. A secret of before opens nothing any more; one of an earlier address does,
-as the same server may answer there.
+account, nor to the other. A secret of before opens nothing any more; one of an earlier address
+does, as the same server may answer there.
 """
 
 from __future__ import annotations
