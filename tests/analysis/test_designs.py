@@ -16,6 +16,8 @@ from masquerade.analysis import (
     share_power,
     share_sample,
     shares,
+    two_group_power,
+    two_group_sample,
     two_groups,
 )
 from masquerade.errors import ParameterError, UnknownLabel
@@ -99,6 +101,46 @@ def test_a_difference_in_odds_needs_the_information_that_is_left() -> None:
         share_sample("randomized-response:options=3,epsilon=1", share=0.3)
 
 
+def test_a_second_unknown_costs_power() -> None:
+    """With q estimated the power is .649298, and a plan has the power that was asked for."""
+    asked: Any = {"chances": (0.75, 0.25), "share": 0.3, "against": 0.2, "other": 0.3}
+    found = two_group_power("unrelated-question", 500, level=0.025, sides=1, **asked)
+    assert found == pytest.approx(0.649298, abs=1e-6)
+    # the far tail of a test with two sides adds 3e-5
+    assert two_group_power("unrelated-question", 500, **asked) - found < 4e-5
+    plan = two_group_sample("unrelated-question", **asked)
+    assert plan.power >= 0.8
+    assert two_group_power("unrelated-question", plan.people - 2, **asked) < 0.8
+
+
+@pytest.mark.parametrize(
+    ("design", "chances", "groups", "share", "other", "error"),
+    [
+        ("unrelated-question", (0.75, 0.25), 1000, 0.3065, 0.4765, 0.023929),
+        ("stochastic-lie-detector", (0.2, 0.8), 1000, 0.268333, 0.818634, 0.032873),
+        ("cheating-detection", (0.25, 0.75), 1000, 0.2775, 0.1685, 0.024491),
+    ],
+)
+def test_errors_of_planning_are_those_of_the_fit(
+    design: Any, chances: Any, groups: int, share: float, other: float, error: float
+) -> None:
+    """A difference of z golden errors is found in half of surveys, by a test with one side."""
+    z, larger = 1.6448536269514722, 1000  # so many people that share and hypothesis are close
+    against = share - z * error / larger
+    people = 2 * groups * larger**2
+    asked: Any = {"chances": chances, "share": share, "other": other, "against": against}
+    assert two_group_power(design, people, sides=1, **asked) == pytest.approx(0.5, abs=1e-3)
+
+
+def test_planning_refuses_groups_that_are_alike() -> None:
+    """Groups with one chance tell only one unknown; impossible shares are named."""
+    asked: Any = {"share": 0.3, "against": 0.2, "other": 0.3}
+    with pytest.raises(ParameterError, match="whose chances differ"):
+        two_group_power("unrelated-question", 500, chances=(0.5, 0.5), **asked)
+    with pytest.raises(ParameterError, match="expected above 0 and below 1"):
+        two_group_power("unrelated-question", 500, chances=(1, 0.5), share=0.3, other=0.3)
+
+
 def reports(first: tuple[int, int], second: tuple[int, int]) -> dict[str, Any]:
     """Return the people of two groups by their counts of reports 0 and 1."""
     times = [*first, *second]
@@ -151,14 +193,19 @@ def test_a_cheating_detection() -> None:
     assert found.regression.naive == ()
 
 
-def test_a_real_survey_with_people_asked_directly() -> None:
-    """1,621 people on a ban of minarets; RRlog stops within 1e-5 of it."""
+def minarets() -> dict[str, Any]:
+    """Return 1,621 people on a ban of minarets; skipped where their answers are not there."""
     named = os.environ.get("MASQUERADE_DATA")
     path = Path(named or "") / "minarets_rr" / "survey.csv"
     if not named or not path.is_file():
         pytest.skip("name the folder of the real data sets in MASQUERADE_DATA")
     table = pa_csv.read_csv(path).to_pandas()
-    data = {name: table[name].to_numpy() for name in table.columns}
+    return {name: table[name].to_numpy() for name in table.columns}
+
+
+def test_a_real_survey_with_people_asked_directly() -> None:
+    """Coefficients of a real survey, and honesty; RRlog stops within 1e-5 of it."""
+    data = minarets()
     for name in ("age", "left_right"):
         data[name] = data[name] - data[name].mean()
     found = two_groups(
@@ -175,6 +222,25 @@ def test_a_real_survey_with_people_asked_directly() -> None:
     assert found.log_likelihood == pytest.approx(-1089.198094, abs=1e-6)
     slope = found.regression.term("left_right")
     assert (slope.low, slope.high) == pytest.approx((0.293216, 0.499217), abs=1e-5)
+
+
+def test_a_real_survey_of_two_groups_alone() -> None:
+    """Share and honesty of a real survey without columns, and their errors."""
+    data = minarets()
+    asked = data["condition"] != 0
+    found = two_groups(
+        {name: values[asked] for name, values in data.items()},
+        "reported ~ 1",
+        design="stochastic-lie-detector",
+        groups="condition",
+        chances={1: 2 / 12, 2: 10 / 12},
+        fitting=PLAIN,
+    )
+    assert found.regression.people == 1256
+    assert (found.share, found.other) == pytest.approx((0.870695, 0.635806), abs=1e-6)
+    # RRuni divides by n - 1 in each of two groups of nearly the same size
+    errors = np.array([found.share_error, found.other_error]) * np.sqrt(1256 / 1254)
+    assert errors == pytest.approx([0.041118, 0.017344], abs=1e-6)
 
 
 def test_two_groups_need_two_chances() -> None:

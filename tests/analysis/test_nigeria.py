@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.csv as pa_csv
 import pytest
 
-from masquerade.analysis import FitOptions, regress
+from masquerade.analysis import FitOptions, correlation, regress
 
 MASKS = {"reported": "forced-response:no=1/6,yes=1/6"}
 COLUMNS = "assets + married + age + age2 + education + female"
@@ -112,3 +112,12 @@ def test_a_number_by_a_masked_predictor(survey: dict[str, Any]) -> None:
     assert values["female"] == pytest.approx(-0.35557, abs=3e-5)
     assert np.exp(values["log(sigma)"] or 0) == pytest.approx(1.80629, abs=1e-5)
     assert fit.log_likelihood == pytest.approx(-6425.514596, abs=1.5e-6)
+
+
+def test_correlations_of_a_masked_answer(survey: dict[str, Any]) -> None:
+    """Correlations of the masked answer with education and civic work, within their intervals."""
+    for column, value in (("education", 0.02778239), ("civic", 0.06299687)):
+        found = correlation(survey, "reported", column, mechanisms=MASKS)
+        assert found.value == pytest.approx(value, abs=1e-8)
+        assert found.low < value < found.high
+        assert found.people == 2423

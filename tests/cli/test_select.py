@@ -151,10 +151,24 @@ def test_plan_compares_groups_and_counts_invitations(run: Run) -> None:
     assert result["invite"] == -(-result["participants"] * 10 // 4)
 
 
+def test_plan_finds_a_difference_in_odds(run: Run) -> None:
+    """`--odds` says how many people find a relation, masked and in clear."""
+    spec = "randomized-response:options=2,epsilon=1"
+    asked = ("--odds", 2, "--share", 0.3, "--response-rate", 0.5)
+    result = run("plan", spec, *asked, "--json").json
+    assert (result["participants"], result["participants_in_clear"]) == (1608, 304)
+    assert result["invite"] == 3216
+    assert 0.8 <= result["power"] < 0.81
+    assert "times as many" in run("plan", spec, *asked).out
+    assert "--odds assumes" in run("plan", spec, "--odds", 2, "--population", 500).err
+    assert "no difference" in run("plan", spec, "--odds", 1).err
+
+
 def test_plan_takes_one_question_at_a_time(run: Run) -> None:
-    """Both `--margin` and `--people`, or none, is a fault of usage that names the three."""
+    """Both `--margin` and `--people`, or none, is a fault of usage that names all four."""
     spec = "randomized-response:options=2,epsilon=1"
     for more in ([], ["--margin", "0.05", "--people", "400"]):
         done = run("plan", spec, *more)
         assert done.code == 2
         assert "--compare" in done.err
+        assert "--odds" in done.err

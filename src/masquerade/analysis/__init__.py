@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from masquerade.analysis.correlations import Correlation, correlation
     from masquerade.analysis.design import FitOptions
     from masquerade.analysis.design_shares import DesignShares, shares
-    from masquerade.analysis.power import SamplePlan, odds_sample, share_power, share_sample
+    from masquerade.analysis.power import (
+        SamplePlan,
+        odds_sample,
+        share_power,
+        share_sample,
+        two_group_power,
+        two_group_sample,
+    )
     from masquerade.analysis.prediction import Effects, Predictions
     from masquerade.analysis.regression import regress
     from masquerade.analysis.result import Naive, Ratio, Regression, Term
@@ -61,5 +68,7 @@ __all__ = [
     "survey_regression",
     "survey_relation",
     "survey_variable",
+    "two_group_power",
+    "two_group_sample",
     "two_groups",
 ]

@@ -9,14 +9,16 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
+from masquerade.analysis.second_unknown import OTHERS, DesignName, coefficients
 from masquerade.analysis.variables import Channel
 from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
-from masquerade.exact.number import in_range, whole
+from masquerade.exact.number import in_range, one_of, whole
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import mechanism_of
 
 Sides = Literal[1, 2]
+_SINGULAR = 1e-12  # determinant of an information below which it tells only one unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,111 @@ def odds_sample(
     people = masked.people(power)
     kept = (clear.error / masked.error) ** 2
     return SamplePlan(people, clear.people(power), masked.power(people), kept)
+
+
+def two_group_power(
+    design: DesignName,
+    people: int,
+    *,
+    chances: tuple[float, float],
+    share: float,
+    other: float,
+    against: float = 0.0,
+    level: float = 0.05,
+    sides: Sides = 2,
+) -> float:
+    """Return the power of a test of a share whose design has a second unknown.
+
+    Parameters
+    ----------
+    people : int
+        In both groups together, which are of the same size.
+    chances : (float, float)
+        Of the groups, as in `two_groups`.
+    other : float
+        The second unknown. It is estimated too, which costs power: taken for known, the power of
+        the example would be 0.824.
+
+    Examples
+    --------
+    >>> asked = {"chances": (0.75, 0.25), "share": 0.3, "against": 0.2, "other": 0.3}
+    >>> round(two_group_power("unrelated-question", 500, **asked), 3)
+    0.649
+    """
+    test = _two_group_test(design, chances, (share, against), other, level, sides)
+    return test.power(whole(people, "people", low=2))
+
+
+def two_group_sample(
+    design: DesignName,
+    *,
+    chances: tuple[float, float],
+    share: float,
+    other: float,
+    against: float = 0.0,
+    power: float = 0.8,
+    level: float = 0.05,
+) -> SamplePlan:
+    """Return how many people a design with a second unknown needs, in both groups together.
+
+    The test has two sides; parameters are those of `two_group_power`.
+
+    Examples
+    --------
+    >>> asked = {"chances": (0.75, 0.25), "share": 0.3, "against": 0.2, "other": 0.3}
+    >>> two_group_sample("unrelated-question", **asked).people
+    733
+    """
+    in_range(power, "power", above=0, below=1)
+    test = _two_group_test(design, chances, (share, against), other, level, 2)
+    clear = _share_test(_CLEAR, share, against, 1, level, 2)
+    people = test.people(power)
+    kept = (clear.error / test.error) ** 2
+    return SamplePlan(people, clear.people(power), test.power(people), kept)
+
+
+def _two_group_test(
+    design: DesignName,
+    chances: tuple[float, float],
+    shares: tuple[float, float],
+    other: float,
+    level: float,
+    sides: Sides,
+) -> _Test:
+    one_of(design, "design", OTHERS)
+    share, against = shares
+    _check(share, against, level)
+    in_range(other, "other", above=0, below=1)
+    for place, chance in enumerate(chances):
+        in_range(chance, f"chances[{place}]", low=0, high=1)
+    null, error = (_two_group_error(design, chances, one, other) for one in (against, share))
+    return _Test(share - against, null, error, level, sides)
+
+
+def _two_group_error(
+    design: DesignName, chances: tuple[float, float], share: float, other: float
+) -> float:
+    """Return the error of a share by one report: from the information on both unknowns."""
+    information = np.zeros((2, 2))
+    for chance in chances:
+        c0, c1, c2, c3 = coefficients(design, chance)
+        yes = c0 + c1 * share + c2 * other + c3 * share * other
+        if not 0 < yes < 1:
+            raise ParameterError(
+                f"with a share of {share:g}, {other:g} as the second unknown and the chance "
+                f"{chance:g}, reports of 1 come with the chance {yes:g}; expected above 0 and "
+                "below 1. Give other shares.",
+                field="other",
+            )
+        slope = np.array([c1 + c3 * other, c2 + c3 * share])
+        information += np.outer(slope, slope) / (yes * (1 - yes)) / len(chances)
+    if not np.linalg.det(information) > _SINGULAR:
+        raise ParameterError(
+            f"the chances {chances} do not tell the share from the second unknown; give groups "
+            "whose chances differ.",
+            field="chances",
+        )
+    return math.sqrt(float(np.linalg.inv(information)[0, 0]))
 
 
 def _check(share: float, against: float, level: float) -> None:

@@ -185,18 +185,21 @@ def two_groups(
         return _cheating(read, report, group, list(chances.values()), fitting)
     rows = []
     for chance in chances.values():
-        c = _coefficients(design, chance)
+        c = coefficients(design, chance)
         rows += [(-1.0, 1.0, *c), (1.0, 0.0, *c)]
     rows.append((0.0, 1.0, 0.0, 0.0, 0.0, 0.0))  # no report: sure whatever the answer is
     seen = Seen(np.array(rows), _row_of(group, report, len(rows)))
     return _fitted(replace(read, outcome=_seen_as(read.outcome, seen)), design, fitting)
 
 
-def _coefficients(design: str, chance: float | None) -> tuple[float, float, float, float]:
+def coefficients(design: str, chance: float | None) -> tuple[float, float, float, float]:
+    """Return c of P(report 1) = c0 + c1 pi + c2 theta + c3 pi theta in a group of a design."""
     if chance is None:
         return (0.0, 1.0, 0.0, 0.0)
     if design == "unrelated-question":
         return (0.0, chance, 1 - chance, 0.0)
+    if design == "cheating-detection":  # pi + p beta, beta = 1 - pi - theta
+        return (chance, 1 - chance, -chance, 0.0)
     return (1 - chance, -(1 - chance), 0.0, 1.0)
 
 

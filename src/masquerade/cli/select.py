@@ -226,6 +226,20 @@ ResponseRateOption = Annotated[
         "also says how many people to invite."
     ),
 ]
+OddsOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Plan a relation: how many people in all find that the odds of yes are so many times "
+        "as high in one group as in the other? The share of yes in the other is --share."
+    ),
+]
+ExposedOption = Annotated[
+    float,
+    typer.Option(
+        help="Share of people in the group with the other odds, above 0 and below 1. Only with "
+        "--odds."
+    ),
+]
 
 
 def plan(
@@ -239,20 +253,28 @@ def plan(
     spread: SpreadOption = None,
     population: PopulationOption = None,
     response_rate: ResponseRateOption = None,
+    odds: OddsOption = None,
+    exposed: ExposedOption = 0.5,
     json: AsJson = False,
 ) -> None:
     """Say how many participants a result needs, or how precise it is with a given number of them.
 
-    The noise of the privacy mechanism is included. Give exactly one of --margin, --people and
-    --compare.
+    The noise of the privacy mechanism is included. Give exactly one of --margin, --people,
+    --compare and --odds.
 
     Example: masquerade plan randomized-response:options=2,epsilon=1 --margin 0.05
     """
     from masquerade.selection import parse_plan, participants_needed, precision_of
     from masquerade.selection.planning import plan_remarks
 
-    _require_one(margin, people, compare, population)
+    _require_one(margin, people, compare, odds, population)
     _require_rate(response_rate)
+    if odds is not None:
+        result = _plan_odds(spec, odds, share=share, exposed=exposed, power=power)
+        if response_rate is not None:
+            result["invite"] = math.ceil(result["participants"] / response_rate)
+        show(result, as_json=json, title="Plan")
+        return
     if spec.strip().partition(":")[0] == "battle-scores":
         _plan_leaderboard(spec, margin, people, confidence, json)
         return
@@ -311,16 +333,45 @@ def _require_rate(response_rate: float | None) -> None:
 
 
 def _require_one(
-    margin: float | None, people: int | None, compare: float | None, population: int | None
+    margin: float | None,
+    people: int | None,
+    compare: float | None,
+    odds: float | None,
+    population: int | None,
 ) -> None:
-    if [margin, people, compare].count(None) != 2:
+    if [margin, people, compare, odds].count(None) != 3:
         raise typer.BadParameter(
             "Expected exactly one of --margin (how many people are needed for this "
-            "margin?), --people (what is the margin with this many people?) and --compare "
-            "(how many people in each of two groups?)."
+            "margin?), --people (what is the margin with this many people?), --compare "
+            "(how many people in each of two groups?) and --odds (how many to find that one group "
+            "says yes more often?)."
         )
-    if compare is not None and population is not None:
-        raise typer.BadParameter("--compare assumes large populations; leave out --population.")
+    if population is not None and people is None and margin is None:
+        name = "--compare" if odds is None else "--odds"
+        raise typer.BadParameter(f"{name} assumes large populations; leave out --population.")
+
+
+def _plan_odds(
+    spec: str, odds: float, *, share: float, exposed: float, power: float
+) -> dict[str, Any]:
+    """Return how many people find a difference in odds, their answer masked."""
+    from masquerade.analysis import odds_sample
+    from masquerade.mechanisms import parse_mechanism
+
+    mechanism = parse_mechanism(spec)
+    ask_back(mechanism.guarantee())
+    found = odds_sample(mechanism, odds=odds, share=share, exposed=exposed, power=power)
+    return {
+        "participants": found.people,
+        "participants_in_clear": found.clear,
+        "odds": odds,
+        "share": share,
+        "exposed": exposed,
+        "power": found.power,
+        "information_kept": found.information,
+        "mechanism": str(mechanism),
+        "statement": found.statement,
+    }
 
 
 def _plan_leaderboard(
