@@ -270,10 +270,8 @@ def plan(
     _require_one(margin, people, compare, odds, population)
     _require_rate(response_rate)
     if odds is not None:
-        result = _plan_odds(spec, odds, share=share, exposed=exposed, power=power)
-        if response_rate is not None:
-            result["invite"] = math.ceil(result["participants"] / response_rate)
-        show(result, as_json=json, title="Plan")
+        groups = {"odds": odds, "share": share, "exposed": exposed, "power": power}
+        _plan_odds(spec, groups, response_rate, json)
         return
     if spec.strip().partition(":")[0] == "battle-scores":
         _plan_leaderboard(spec, margin, people, confidence, json)
@@ -281,13 +279,9 @@ def plan(
     planned = parse_plan(spec)
     ask_back(planned.guarantee())
     precision = precision_of(planned, share=share, spread=spread)
-    of_group, participants = {}, people or 0
-    if compare is not None:
-        participants = precision.participants_of_each_group(
-            compare, confidence=confidence, power=power
-        )
-        of_group = {"compare": compare, "power": power, "participants_each_group": participants}
-    elif margin is not None:
+    of_group = _each_group(precision, compare, confidence, power)
+    participants = of_group.get("participants_each_group", people or 0)
+    if margin is not None:
         asked = {"confidence": confidence, "share": share}
         participants = participants_needed(
             planned, margin=margin, spread=spread, population=population, **asked
@@ -305,10 +299,24 @@ def plan(
         "confidence": confidence,
         **_protection(planned),
         "remarks": plan_remarks(participants),
+        **_invite(in_all_groups, response_rate),
     }
-    if response_rate is not None:
-        result["invite"] = math.ceil(in_all_groups / response_rate)
     show(result, as_json=json, title="Plan")
+
+
+def _invite(participants: int, response_rate: float | None) -> dict[str, int]:
+    """Return how many people to invite, where the share of those who answer is known."""
+    return {} if response_rate is None else {"invite": math.ceil(participants / response_rate)}
+
+
+def _each_group(
+    precision: Any, compare: float | None, confidence: float, power: float
+) -> dict[str, Any]:
+    """Return how many people each of two groups needs, where they are compared."""
+    if compare is None:
+        return {}
+    people = precision.participants_of_each_group(compare, confidence=confidence, power=power)
+    return {"compare": compare, "power": power, "participants_each_group": people}
 
 
 def _protection(planned: Any) -> dict[str, object]:
@@ -351,27 +359,25 @@ def _require_one(
         raise typer.BadParameter(f"{name} assumes large populations; leave out --population.")
 
 
-def _plan_odds(
-    spec: str, odds: float, *, share: float, exposed: float, power: float
-) -> dict[str, Any]:
-    """Return how many people find a difference in odds, their answer masked."""
+def _plan_odds(spec: str, asked: dict[str, float], response_rate: float | None, json: bool) -> None:
+    """Print how many people find a difference in odds, their answer masked."""
     from masquerade.analysis import odds_sample
     from masquerade.mechanisms import parse_mechanism
 
     mechanism = parse_mechanism(spec)
     ask_back(mechanism.guarantee())
-    found = odds_sample(mechanism, odds=odds, share=share, exposed=exposed, power=power)
-    return {
+    found = odds_sample(mechanism, **asked)
+    result = {
         "participants": found.people,
         "participants_in_clear": found.clear,
-        "odds": odds,
-        "share": share,
-        "exposed": exposed,
+        **asked,
         "power": found.power,
         "information_kept": found.information,
         "mechanism": str(mechanism),
         "statement": found.statement,
+        **_invite(found.people, response_rate),
     }
+    show(result, as_json=json, title="Plan")
 
 
 def _plan_leaderboard(

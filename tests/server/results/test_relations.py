@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -13,14 +13,18 @@ from tests.server.devices import Device
 from tests.server.results.reading import read_page
 from tests.surveys.small_surveys import define
 
-from masquerade.analysis import survey_relation
+from masquerade.analysis import declared_pairs, survey_relation
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Services
+from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.results import relations
-from masquerade.server.results.relations import relatable, relation_view
+from masquerade.server.results.relations import Relations, relatable, relation_view
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Number, Question, Rating, SeveralOf
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
+from masquerade.surveys.survey import Survey
+from masquerade.surveys.two_parties import TwoParties
 
 if TYPE_CHECKING:
     from tests.server.conftest import Site
@@ -183,3 +187,71 @@ def test_relations_are_for_those_who_may_see_results(site: Site) -> None:
     assert [site.visitor.get(path, params=asked).status_code for path in paths] == [401, 401]
     site.services.surveys.publish(survey)
     assert [site.visitor.get(path, params=asked).status_code for path in paths] == [401, 401]
+
+
+def two_party_survey() -> SurveyRecord:
+    """Return a closed survey between two parties that declared one pair of its four questions."""
+    asked = (
+        Rating("stress", "How stressful?", 1, 3),
+        Choice("ill", "Worked while ill?", ("No", "Yes")),
+        Rating("sleep", "How well do you sleep?", 1, 3),
+        Choice("food", "What do you eat?", ("A", "B", "C")),
+    )
+    terms = TwoParties.of(
+        helper="https://helper.example.org",
+        operator="The other office",
+        fingerprint="0" * 32,
+        rho="0.5",
+        cross=(("stress", "ill"), ("sleep", "food"), ("sleep", "stress")),
+    )
+    level = OfferedLevel("two-parties", ())
+    survey = Survey("Work", "", "pick", asked, (level,), two_parties=terms)
+    return SurveyRecord(
+        "0123456789abcdef",
+        survey,
+        survey.content_hash(),
+        "closed",
+        "2026-03-14",
+        "2026-03-15",
+        0,
+        None,
+    )
+
+
+class Sums:
+    """The sums of two parties, as a collected survey has them."""
+
+    def sums(self, _: str) -> tuple[list[list[int]], int, int]:
+        """Return sums of 300 people, stress and ill together."""
+        table = [80, 20, 50, 50, 20, 80]
+        other = [34, 33, 33, 33, 34, 33, 33, 33, 34]
+        return (
+            [[100, 100, 100], [150, 150], [100, 100, 100], [100, 100, 100], table, other, other],
+            300,
+            0,
+        )
+
+
+def test_two_parties_relate_what_was_declared(sqlite_services: Services) -> None:
+    """Least squares of the declared pair, with both errors; another pair is named."""
+    record = two_party_survey()
+    flights = SingleFlight(sqlite_services.engine, sqlite_services.transactions)
+    related = Relations(sqlite_services.results, flights, cast("Any", Sums()))
+    assert [one.id for one in relatable(record.survey)] == ["stress", "ill", "sleep"]
+    found = related.found(record, "ill", ["stress"])
+    [term] = found["terms"]
+    pairs = declared_pairs(
+        record.survey.encoding, Sums().sums("")[0], noise=record.survey.split_noise, people=300
+    )
+    assert term["estimate"] == pairs.least_squares("ill", ["stress"]).terms[0].estimate
+    assert term["estimate"] == pytest.approx(0.3)
+    assert min(term["sampling_error"], term["mechanism_error"]) > 0
+    assert found["sentence"].startswith(
+        "People with more “How stressful?” have more “Worked while ill?” Yes: by 0.3, between "
+    )
+    [row] = relation_view(found).rows
+    assert row.text == "0.30"
+    turned = related.found(record, "stress", ["ill"])
+    assert turned["sentence"].startswith("People with “Worked while ill?” Yes have more “How ")
+    with pytest.raises(ParameterError, match="the pair ill with sleep was not declared"):
+        related.text(record, "ill", ["sleep"])

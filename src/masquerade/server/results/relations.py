@@ -124,7 +124,7 @@ class Relations:
 
         sums, count, _ = self._aggregation.sums(record.token)
         pairs = declared_pairs(survey.encoding, sums, noise=survey.split_noise, people=count)
-        return _named(pairs.least_squares(outcome, predictors), survey)
+        return _named(pairs.least_squares(outcome, predictors), survey, _second_labels(survey))
 
 
 def relatable(survey: Survey) -> list[Question]:
@@ -249,8 +249,21 @@ def _of_shown_levels(fitted: Regression, reports: SurveyReports) -> Regression:
     )
 
 
-def _named(fitted: Regression, survey: Survey) -> Regression:
-    """Return a relation that names questions by their texts."""
+def _second_labels(survey: Survey) -> dict[str, str]:
+    """Return of each question of two labels the one that counts as 1 between two parties."""
+    parts = survey.encoding.parts
+    labels = {one: survey.encoding.symbols(one) for one in parts if parts[one].crossable}
+    return {
+        one: found[1]
+        for one, found in labels.items()
+        if len(found) == 2 and getattr(parts[one], "scores", None) is None
+    }
+
+
+def _named(
+    fitted: Regression, survey: Survey, labels: Mapping[str, str] | None = None
+) -> Regression:
+    """Return a relation that names questions by their texts, and some by a label of theirs."""
     from masquerade.results.methods import quoted
 
     # A bracket stands before an option, and nowhere else in the name of a term.
@@ -259,7 +272,11 @@ def _named(fitted: Regression, survey: Survey) -> Regression:
         for one in survey.questions
     }
 
+    known = labels or {}
+
     def named(name: str) -> str:
+        if name in known:
+            return f"{texts[name]}[{known[name]}]"
         for id_, text in texts.items():
             if name == id_ or name.startswith(f"{id_}["):
                 return text + name[len(id_) :]
@@ -267,7 +284,7 @@ def _named(fitted: Regression, survey: Survey) -> Regression:
 
     return replace(
         fitted,
-        outcome=texts[fitted.outcome],
+        outcome=" ".join([texts[fitted.outcome], *filter(None, [known.get(fitted.outcome)])]),
         terms=tuple(replace(one, name=named(one.name)) for one in fitted.terms),
         naive=tuple(replace(one, name=named(one.name)) for one in fitted.naive),
     )
