@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from masquerade import plots
 from masquerade.accounting import pure_loss, trade_off_curve
+from masquerade.analysis import regress
 from masquerade.errors import ParameterError, SchemaError
 from masquerade.exact import Micro
 from masquerade.plots import COLOURS, THEMES
@@ -150,3 +152,18 @@ def test_a_column_that_is_missing_is_named() -> None:
         plots.estimates({"name": ["a"]})
     with pytest.raises(ParameterError, match="expected one of"):
         plots.shares(pa.table(DRAWN["shares"][1]), theme="darkk")
+
+
+def test_coefficients_are_drawn_as_they_are_printed() -> None:
+    """A coefficient whose interval is too wide has no point, and one of which nothing is known."""
+    people = {"ill": [0, 1] * 30, "stress": [0, 0, 1, 1] * 15}
+    fit = regress(people, "ill ~ stress", mechanisms={"ill": "warner:p=0.8"})
+    axes = fit.plot()
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["(constant)", "stress"]
+    assert axes.get_xlabel() == "value, with its interval"
+    wide = replace(fit.terms[1], high=None)
+    unknown = replace(fit.terms[0], estimate=None, low=None, high=None)
+    table = replace(fit, terms=(unknown, wide)).to_arrow()
+    assert table["value"].to_pylist() == [None, None]
+    assert table["p"].type == table["value"].type == pa.float64()
+    assert replace(fit, terms=(unknown, wide)).plot().get_xlabel() == "value, with its interval"

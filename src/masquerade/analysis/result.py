@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 #: Widths of an interval in scaled log-odds above which no point is printed, and nothing is told.
 NO_POINT, NOTHING = 3.0, 6.0
 _FEWEST = 20
+# Typed, as a column of which nothing is known has none; what is drawn stands first.
+_NUMBERS = ("value", "estimate", "error", "low", "high", "p")
+_COLUMNS = pa.schema(
+    [
+        ("name", pa.string()),
+        *((name, pa.float64()) for name in _NUMBERS),
+        ("masked", pa.bool_()),
+        ("naive", pa.float64()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -309,7 +319,7 @@ class Regression(Result):
 
     def to_arrow(self) -> pa.Table:
         """Return a row for each term, with the coefficient of the fit without masks."""
-        return pa.Table.from_pylist(list(self._rows()))
+        return pa.Table.from_pylist(list(self._rows()), schema=_COLUMNS)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for one in self.terms:
