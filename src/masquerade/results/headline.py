@@ -81,7 +81,7 @@ def sentence(question: QuestionResult, *, digits: int | None = None) -> str:
         return f"Fewer than {FEWEST_FOR_HEADLINE} people: too few for a headline"
     if found.kind == SEVERAL:
         *first, last = found.options
-        return f"{', '.join(first)} or {last} is ahead; which, these answers do not tell"
+        return f"{', '.join(first)} and {last} cannot be told apart at the top"
     if found.kind == LEVEL:
         return "No option is clearly ahead"
     if found.low is None or found.high is None:

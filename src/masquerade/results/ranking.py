@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,15 +18,20 @@ from masquerade.results.typed_result import ItemStrength
 
 FIRST, SECOND, TIE = 1.0, 0.0, 0.5  # what a choice counts for the first item of a pair
 
+#: Standard error of a pair's share from which on its interval is as wide as the range.
+_SAYS_NOTHING = 0.25
+
 
 def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
     """Return the items that pairwise questions compare, each with its strength, best first.
 
     For each pair the share who prefer the first is estimated over all levels, a tie counts half,
     who did not answer is left out; `rank_pairs` makes one scale of the shares. Groups of items that
-    no pair links are ranked each by itself.
+    no pair links are ranked each by itself. A pair whose share may be anything is left out: 20
+    people through strong masks (epsilon .7) make no ranking, as their intervals would hold in 88 of
+    100 where items are far apart.
     """
-    pairs = [pair for pair in _pairs(reports) if math.isfinite(pair.share.value)]
+    pairs = [pair for pair in _pairs(reports) if pair.share.standard_error < _SAYS_NOTHING]
     if not pairs:
         return ()
     share = np.array([min(max(pair.share.value, 0.0), 1.0) for pair in pairs])
@@ -100,10 +104,16 @@ def _influence(
 def _covariance(pairs: Sequence[_Pair]) -> Floats:
     """Return the covariance of the pairs' shares, which the same people answer.
 
-    Variances are those of the shares' own intervals, so none is 0; correlations are the reports'.
+    Errors are those of the shares' own intervals, so none is 0, or of the unbiased shares where
+    the range cuts the intervals; correlations are the reports'.
     """
     reach = 2 * float(ndtri(0.5 + CONFIDENCE / 2))
-    error = np.array([(pair.share.high - pair.share.low) / reach for pair in pairs])
+    error = np.array(
+        [
+            max((pair.share.high - pair.share.low) / reach, pair.share.standard_error)
+            for pair in pairs
+        ]
+    )
     away = np.stack([pair.influence for pair in pairs])
     # Summed in one order whatever the number of threads, so that it is the same everywhere.
     product = np.einsum("ip,jp,p->ij", away, away, pairs[0].people)

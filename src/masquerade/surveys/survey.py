@@ -42,7 +42,7 @@ MOST_QUESTIONS = 200
 TOPICS = ("everyday", "personal", "sensitive")
 BEFORE_SEND, AFTER_SEND = REVEALS = "before_send", "after_send"
 RESPONDENT, IVW, EB = "respondent", "ivw", "eb"
-#: Everybody counts once; weights by precision; levels drawn towards each other (the default).
+#: People at one level differ from everybody by any; not at all; by at most 15 points (default).
 ESTIMATORS = (RESPONDENT, IVW, EB)
 DEFAULT_ESTIMATOR = EB
 #: Trust: answers are masked on the person's own device, and nobody else has to be trusted.
@@ -65,7 +65,7 @@ class Survey:
     # sent (``"after_send"``).
     reveal: str = BEFORE_SEND
     conditions: Conditions = ()  # when each question is shown; empty where all always are
-    # One of `ESTIMATORS`: whose figures stand first in the result, decided before anybody answers.
+    # One of `ESTIMATORS`: how far levels may differ in the result, decided before anybody answers.
     estimator: str = DEFAULT_ESTIMATOR
     # On which terms two parties add up the answers; None where they are masked on the device.
     two_parties: TwoParties | None = None

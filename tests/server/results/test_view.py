@@ -86,7 +86,7 @@ def test_what_makes_it_unsure_is_that_of_the_estimate(sqlite_services: Services)
 def test_pairs_asked_in_the_same_words_can_be_told_apart(sqlite_services: Services) -> None:
     """At a glance a pair is named by its items."""
     pairs = (Comparison("p", "Which?", "X", "Y"), Comparison("q", "Which?", "Y", "Z"))
-    view, result = shown(sqlite_services, *pairs)
+    view, result = shown(sqlite_services, *pairs, people=60)
     assert [one.short for one in view.questions] == ["Which? X / Y", "Which? Y / Z"]
     [group] = view.ranking
     assert [row.label for row in group.rows] == [row["item"] for row in result["ranking"]]

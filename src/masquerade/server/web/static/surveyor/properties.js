@@ -41,15 +41,15 @@ export function surveyFields(document, faults, set) {
         (name) => set("reveal", name || null),
       ),
       selectField(
-        "Headline estimate",
+        "How far may people at one level differ from everybody?",
         document.estimator,
         [
-          ["eb", "levels drawn towards each other (default)"],
-          ["respondent", "everybody counts once"],
-          ["ivw", "by precision: only if level and opinion have nothing to do with each other"],
+          ["eb", "by at most 15 points of 100 (default)"],
+          ["respondent", "by any"],
+          ["ivw", "not at all: only if level and opinion have nothing to do with each other"],
         ],
         (name) => set("estimator", name),
-        { hint: "All three are computed. Which one stands first is fixed now, before anybody answers." },
+        { hint: "Results allow for this, with wider intervals. It is fixed now, before anybody answers." },
       ),
       selectField(
         "Masks of ratings",
