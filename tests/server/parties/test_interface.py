@@ -109,6 +109,9 @@ def test_from_the_draft_to_the_page_of_results(
         assert codebook["sums"][0]["symbols"] == ["soup", "salad"]
         assert owner.get(f"{place}/reports.csv").status_code == 409
         assert owner.get(f"{place}/cross-table?first=lunch&second=mood").status_code == 409
+        related = owner.get(f"/surveys/{token}/relations", headers={"Accept": "text/html"})
+        assert '<option value="lunch"' in related.text
+        assert '<option value="mood"' in related.text
         page = owner.get(f"/surveys/{token}", headers={"Accept": "text/html"})
         assert page.status_code == 200
         assert "split into two shares" in page.text
