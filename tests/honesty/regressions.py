@@ -15,6 +15,7 @@ from masquerade.analysis import (
     regress,
     share_sample,
     shares,
+    two_group_sample,
     two_groups,
 )
 from masquerade.analysis.design import read_design
@@ -301,4 +302,22 @@ def planned_samples(runs: int, seed: int) -> dict[str, float]:
         share = (rng.binomial(plan.people, said) / plan.people - 1 / 6) * 1.5
         null = 1.5 * np.sqrt((1 / 6 + 2 / 3 * 0.2) * (5 / 6 - 2 / 3 * 0.2) / plan.people)
         missed += int(abs(share - 0.2) < 1.959964 * null)
-    return {f"{text}, {plan.people}": missed / (20 * runs)}
+    return {
+        f"{text}, {plan.people}": missed / (20 * runs),
+        "unrelated question of unknown share": _planned_groups(20 * runs, rng),
+    }
+
+
+def _planned_groups(runs: int, rng: np.random.Generator) -> float:
+    """Return how often the planned people of two groups miss a share of .3 against .2."""
+    plan = two_group_sample(
+        "unrelated-question", chances=(0.75, 0.25), share=0.3, against=0.2, other=0.3
+    )
+    n = plan.people / 2
+    chance = np.array([[0.75, 0.25], [0.25, 0.75]])  # of the question, and of the other one
+    back = np.linalg.inv(chance)
+    said = rng.binomial(round(n), chance @ [0.3, 0.3], (runs, 2)) / round(n)
+    found = said @ back.T
+    null = np.column_stack([np.full(runs, 0.2), found[:, 1]]) @ chance.T
+    error = np.sqrt(null * (1 - null) / n @ back[0] ** 2)
+    return float((np.abs(found[:, 0] - 0.2) < 1.959964 * error).mean())

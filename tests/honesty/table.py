@@ -390,10 +390,10 @@ ROWS = (
     Row(
         "people of a plan for a share or for odds",
         "the difference is missed in at most 1 of 5 surveys, as planned",
-        "a forced response",
+        "a forced response; an unrelated question of unknown share",
         (
             *("analysis.SamplePlan", "analysis.share_sample", "analysis.share_power"),
-            "analysis.odds_sample",
+            *("analysis.odds_sample", "analysis.two_group_sample", "analysis.two_group_power"),
         ),
         regressions.planned_samples,
         promised=0.21,
