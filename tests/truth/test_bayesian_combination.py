@@ -11,11 +11,18 @@ from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import RandomizedResponse, TwoLayer
 from masquerade.simulate import crowd
-from masquerade.truth import BayesianCombination, MajorityVote, OneCoin, Subtypes, accuracy
+from masquerade.truth import (
+    Auto,
+    BayesianCombination,
+    MajorityVote,
+    OneCoin,
+    Subtypes,
+    accuracy,
+)
 from masquerade.truth import bayesian_combination as module
 
 
-def _codes(fit: BayesianCombination) -> set[str]:
+def _codes(fit: BayesianCombination | Auto) -> set[str]:
     return {remark.code for remark in fit.remarks_}
 
 
@@ -112,6 +119,20 @@ def test_too_many_options_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = BayesianCombination().fit(claims)
     assert "MANY_OPTIONS" in _codes(fit)
     assert fit.labels_.tolist() == OneCoin().fit(claims).labels_.tolist()
+
+
+def test_confusions_are_not_learnt_from_fewer_claims_than_they_have_pairs() -> None:
+    """60 options and 600 claims are one coin's, with the remark; 5 options are not."""
+    for options, many in ((60, True), (5, False)):
+        task = np.repeat(np.arange(200), 3)
+        label = task % options
+        claims = Claims.from_frame(
+            {"task": task, "worker": np.arange(600) % 7, "label": [f"l{one}" for one in label]}
+        )
+        for method in (BayesianCombination(), Auto()):
+            fit = method.fit(claims)
+            assert ("MANY_OPTIONS" in _codes(fit)) == many
+            assert fit.truths_["label"].to_pylist() == [f"l{one % options}" for one in range(200)]
 
 
 def test_trust_of_zero_judges_workers_by_votes() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from masquerade.errors import NotFitted
 from masquerade.exact.arrays import Floats
-from masquerade.truth.bayesian_combination import BayesianCombination
+from masquerade.truth.bayesian_combination import BayesianCombination, too_many_options
 from masquerade.truth.block_solution import BlockSolution
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.confusions import Prediction
@@ -163,7 +163,8 @@ class Auto(CategoricalEstimator):
         first = BayesianCombination(discount=discount, ties=self.ties, seed=self.seed)
         s = crowd.n_options
         # Two subtypes of each truth: a worker has 2 s rows of s labels.
-        if s == 1 or 2 * len(crowd.answers) * s**2 > _MOST_CELLS:
+        many = 2 * len(crowd.answers) * s**2 > _MOST_CELLS or too_many_options(crowd)
+        if s == 1 or many:
             return (first,)
         subtypes = Subtypes(discount=discount, ties=self.ties, seed=self.seed)
         # With two options the errors of a coin are all the errors there are.

@@ -28,6 +28,7 @@ from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_iteration, check_positive, check_proper_share
 from masquerade.truth.expectation_maximization import (
     ClaimBlocks,
+    Crowd,
     Parameters,
     Posterior,
     SufficientStatistics,
@@ -50,7 +51,13 @@ from masquerade.truth.worker_prior import WorkerPrior, log_evidence_without_trut
 Shrink = Literal["crowd", "one-coin"]
 
 _MOST_CELLS = 40_000_000  # workers times options squared
+_MANY_OPTIONS = 50  # from which on confusions need a claim for each pair of options
 _CLEAR = 2.0  # standard deviations of agreement beyond chance
+
+
+def too_many_options(crowd: Crowd) -> bool:
+    """Return whether there are more pairs of options than claims to learn confusions from."""
+    return crowd.n_options > _MANY_OPTIONS and crowd.n_options**2 > int(crowd.answers.sum())
 
 
 @dataclass(eq=False, kw_only=True)
@@ -193,8 +200,8 @@ class BayesianCombination(CategoricalEstimator):
         """Fit all levels of trust; return a remark where `OneCoin` has to do instead."""
         crowd = claims.crowd
         n, s = len(crowd.answers), crowd.n_options
-        if n * s**2 > _MOST_CELLS:
-            note = "one-coin inference was used: confusions of this many options do not fit"
+        if n * s**2 > _MOST_CELLS or too_many_options(crowd):
+            note = "one-coin inference was used: there are too many options to learn confusions"
             return Remark("MANY_OPTIONS", note)
         # Highest trust first: reliability and shares of truths are taken from there.
         discount = self._discount(claims)
