@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,7 +67,30 @@ def test_prop_both_rooms_keep_their_share(micro: int, delta: Fraction) -> None:
 
 @given(st.integers(1, 40 * MICRO), st.integers(1, 40 * MICRO))
 def test_prop_a_lower_cap_has_no_more_room(one: int, other: int) -> None:
-    """At the order of the higher cap, nothing fits the lower one that does not fit the higher."""
+    """Where both have one order, nothing fits the lower cap that does not fit the higher one."""
     low, high = (room_of(Micro(m), MILLIONTH) for m in sorted((one, other)))
     assert low.clock <= high.clock
     assert low.divergence * high.order <= high.divergence * low.order or low.order > high.order
+
+
+def test_exact_shares_of_changed_caps_add_to_what_is_said() -> None:
+    """Caps changed because of reports cost 3 times the largest delta at most, 2 times to 1 %."""
+    orders = np.array(ORDERS, dtype=float)
+    excess = np.log1p(1 / (orders - 1))
+    t = np.arange(0.0, 60, 0.01)  # ln (1 / delta)
+    most = {1.0: 0.0, 0.01: 0.0}
+    for epsilon in np.geomspace(1e-3, 700, 120):
+        rooms = epsilon + excess + (np.log(0.4 * orders) - t[:, None]) / (orders - 1)
+        best = np.where(rooms.max(axis=1) > 0, (rooms / orders).argmax(axis=1), -1)
+        starts = np.array([t[best == place].min() for place in np.unique(best[best >= 0])])
+        for first in starts:  # just above its delta the order before counts too
+            total = 0.6 + 0.4 * (1 + np.exp(first - starts[starts >= first]).sum())
+            for delta in most:
+                if np.exp(-first) <= delta:
+                    most[delta] = max(most[delta], total)
+    assert 2 < most[1.0] < 3
+    assert 1.3 < most[0.01] < 2
+    # the orders are those of the rooms, and a lower cap can have more room than a higher one
+    low, high = (room_of(Micro(m), MILLIONTH) for m in (13_160_000, 13_170_000))
+    assert (low.order, high.order) == (4, 3)
+    assert low.divergence > high.divergence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +29,7 @@ from masquerade.mechanisms import (
     DiscreteGaussian,
     RandomizedResponse,
     TwoLayer,
+    parse_mechanism,
 )
 
 
@@ -186,3 +188,15 @@ def test_exact_who_stops_when_it_suits_exceeds_the_bound_no_more_often_than_said
         return stopped
 
     assert passed(adaptive=True) <= 1e-6 < passed(adaptive=False)
+
+
+def test_nothing_is_said_of_amounts_that_are_no_promise() -> None:
+    """A design that nobody checks takes all bounds from the answers beside it."""
+    together = compose([parse_mechanism("warner:p=0.8"), DiscreteGaussian(1, 5, sigma=3)])
+    assert together.status == "none"
+    words = explain(together)
+    assert words.one_answer.endswith("may tell it for certain after seeing what you send.")
+    assert words.all_answers.endswith("may tell it for certain after seeing what you send.")
+    assumed = replace(together, status="assumed", rho_event=None, rho_user=None)
+    with pytest.raises(NoGuarantee, match="bounds no belief"):
+        explain(assumed)

@@ -149,12 +149,23 @@ test("an amount without a limit fits no cap", () => {
 
 test("of two caps the lower one holds; what is no cap is none", () => {
   const own = { epsilon: 10000000, clear: 3 };
-  assert.deepEqual(lowerCaps(own, { epsilon: 3, clear: 1 }), { epsilon: 3000000, clear: 1 });
+  const lower = { epsilon: 3000000, clear: 1, own: 10000000 };
+  assert.deepEqual(lowerCaps(own, { epsilon: 3, clear: 1 }), lower);
   assert.deepEqual(lowerCaps(own, { epsilon: 1e9, clear: 200 }), own);
   for (const said of [null, undefined, {}, { epsilon: "inf", clear: null }, { epsilon: NaN },
     { epsilon: -1, clear: -5 }, { epsilon: Infinity }, { epsilon: [] }]) {
     assert.deepEqual(lowerCaps(own, said), own);
   }
+});
+
+test("a server that names a lower cap does not make this device admit more", () => {
+  // the order of 13.16 has more room than that of 13.17, for divergences that grow little
+  const own = { epsilon: 13170000, clear: 0 };
+  const caps = lowerCaps(own, { epsilon: 13.16 });
+  const charge = pure(20000000, 8000000);
+  assert.ok(admits([], charge, { epsilon: 13160000, clear: 0 }));
+  assert.ok(!admits([], charge, own));
+  assert.ok(!admits([], charge, caps));
 });
 
 test("what is left is shown rounded down, what is spent rounded up", () => {

@@ -20,7 +20,7 @@ from masquerade.accounting.composition import TWO_PARTIES, Spent, spent
 from masquerade.accounting.trade_off import largest_power
 from masquerade.answers.result import Result
 from masquerade.errors import NoGuarantee
-from masquerade.exact import MICRO, Guarantee, Micro
+from masquerade.exact import INFINITE_LOSS, MICRO, Guarantee, Micro
 from masquerade.exact.loss import RARE, Loss, no_loss, pure_loss, rho_loss, tail
 from masquerade.exact.number import in_range
 from masquerade.mechanisms import (
@@ -230,18 +230,22 @@ def explain(guarantee: Guarantee, *, after: str = AFTER) -> Explanation:
 def losses_of_guarantee(guarantee: Guarantee) -> tuple[Loss, Loss]:
     """Return the losses of one changed answer and of all answers that a guarantee is known by.
 
+    Where nothing is promised, nothing bounds them, whatever its amounts are.
+
     Raises
     ------
     NoGuarantee
         It is an epsilon at a delta alone, which bounds no belief.
     """
+    if guarantee.status == "none":
+        return pure_loss(INFINITE_LOSS), pure_loss(INFINITE_LOSS)
     if guarantee.loss_event is not None and guarantee.loss_user is not None:
         return guarantee.loss_event, guarantee.loss_user
     if guarantee.rho_event is not None and guarantee.rho_user is not None:
         amounts = (guarantee.rho_event, guarantee.rho_user)
         event, user = (rho_loss(Fraction(int(rho.micro), MICRO)) for rho in amounts)
         return event, user
-    if guarantee.delta and guarantee.status == "proven":
+    if guarantee.delta:
         raise NoGuarantee(
             "an epsilon at a delta bounds no belief: nothing is said of what is sent with the "
             "chance delta. State the noise, or a pure epsilon."
@@ -472,9 +476,9 @@ def _cap_in_words(balance: Balance, together: Loss) -> str:
     bound = f"epsilon = {caps.epsilon} at delta = {float(caps.delta):g}"
     if balance.within_caps and caps.rule == RULE:
         return (
-            f"Whatever was and will be chosen on the way, your cap holds: {bound}. If you lowered "
-            "it, the first cap is what is proven for everything, and the lower one stops what "
-            "follows."
+            f"Whatever was and will be chosen on the way, your cap holds: {bound}. If you changed "
+            "it, what is proven for everything is the largest epsilon that it had, at three times "
+            "the largest delta, and a lower one stops what follows."
         )
     least = least_cap(together, caps.delta)
     if least <= caps.epsilon:

@@ -57,7 +57,10 @@ function conditions({ pure, orders, clock }, { epsilon }) {
 /** Return whether a charge fits into the cap beside those there are. */
 export function admits(charges, charge, caps) {
   const total = spentOf([...charges, charge]);
-  const within = conditions(total, caps).some(([used, most]) => used <= most);
+  // A lower cap may count another order, so that it is not always the stricter one.
+  const within = [caps.epsilon, caps.own ?? caps.epsilon].every((epsilon) =>
+    conditions(total, { epsilon }).some(([used, most]) => used <= most),
+  );
   return within && total.clear <= caps.clear;
 }
 
@@ -66,14 +69,15 @@ export function admits(charges, charge, caps) {
  *
  * @param {{epsilon: number, clear: number}} own in millionths, and a count
  * @param {object|null} theirs as the server wrote them, believed only where they are lower
+ * @returns {{epsilon: number, clear: number, own?: number}} with the device's own epsilon where it
+ *   is larger: `admits` asks for both
  */
 export function lowerCaps(own, theirs) {
   const lower = (mine, said, unit) =>
     Number.isFinite(said) && said >= 0 ? Math.min(mine, Math.floor(said * unit + 1e-6)) : mine;
-  return {
-    epsilon: lower(own.epsilon, theirs?.epsilon, 1e6),
-    clear: lower(own.clear, theirs?.clear, 1),
-  };
+  const epsilon = lower(own.epsilon, theirs?.epsilon, 1e6);
+  const clear = lower(own.clear, theirs?.clear, 1);
+  return { epsilon, clear, ...(epsilon < own.epsilon && { own: own.epsilon }) };
 }
 
 /** Return the epsilon of all that is masked, in millionths, at the delta of this app. */
