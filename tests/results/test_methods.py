@@ -26,9 +26,9 @@ def found(*questions: Any, people: int = 60, **asked: Any) -> dict[str, Any]:
 
 def test_what_was_done_is_named() -> None:
     """People, questions, title, promise, estimator, version and both hashes are in the text."""
-    result = found(CHOICE, NUMBER, PAIR, levels=ALL_LEVELS, title="Work & “rest”")
+    result = found(CHOICE, NUMBER, PAIR, people=1000, levels=ALL_LEVELS, title="Work & “rest”")
     text = methods_text(SurveyResult.of(result))
-    assert text.startswith("60 people answered a survey of 3 questions (“Work & “rest””).")
+    assert text.startswith("1,000 people answered a survey of 3 questions (“Work & “rest””).")
     for name in ("Warner, 1965", "Canonne", "Owen", "Bradley", "fixed before"):
         assert name in text
     assert result["hash"][:16] in text

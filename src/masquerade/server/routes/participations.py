@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Request
 from pydantic import FailFast, Field
+from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from masquerade.errors import InvalidReport
@@ -364,9 +365,11 @@ def respond(
         level=sent.level,
         survey_hash=sent.survey_hash,
     )
+    answer = _sent(done, new)
     if new:
-        services.pair_plans.arrived(done.survey)
-    return _sent(done, new)
+        # Afterwards: a plan takes time, and what it runs into is not this person's.
+        answer.background = BackgroundTask(services.pair_plans.arrived, done.survey)
+    return answer
 
 
 @routes.put(
