@@ -134,3 +134,9 @@ test("what is written from left to right stands apart in a language from right t
   }
   setLanguage("en");
 });
+
+test("what was spent is said to be of surveys that were fixed beforehand", () => {
+  const [english, arabic] = LANGUAGES.map(({ ledger }) => ledger.statement("5", "0.000001", 0));
+  assert.match(english, /as if all surveys had been fixed beforehand/);
+  assert.match(arabic, /محددة مسبقًا/);
+});
