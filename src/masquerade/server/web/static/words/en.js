@@ -299,7 +299,7 @@ export const ENGLISH = {
   },
   ledger: {
     title: "Your privacy",
-    statement: (epsilon, delta, clear) => `For the answers you protected, what anyone else can learn about them from everything this app has ever sent is limited by ε = ${epsilon}, δ = ${delta}. Where δ is above 0, that is as if all surveys had been fixed beforehand. It does not cover answers you sent in clear (${clear}), nor the fact that you took part.`,
+    statement: (epsilon, delta, clear) => `For the answers you protected, what anyone else can learn about them from everything this app has ever sent is limited by ε = ${epsilon}, δ = ${delta}. It does not cover answers you sent in clear (${clear}), nor the fact that you took part.`,
     bothParties: (count) => plural(count, { one: `${number(count)} response lies with two parties, in halves. The amount holds as long as one of the two is honest: should both put their halves together, they can read its answers.`, other: `${number(count)} responses lie with two parties, in halves. The amount holds as long as one of the two is honest: should both put their halves together, they can read these answers.` }),
     kept: "Kept by your device and by the server. Each counts by itself, and the lower cap holds. What you see here is counted by this device; your browser keeps one such list for each site.",
     timeline: "Counted by this device",
@@ -357,7 +357,7 @@ export const ENGLISH = {
     language: "Language",
     cap: "Your cap on this device",
     capText: "This device adds up what your masked answers tell, by itself, and begins no survey that would take you beyond this ε, whatever the server says or forgets. The lower of this cap and the server's holds.",
-    capMeans: (factor) => `Under this cap, everything this device ever sends makes any guess about your answers ${times(factor)} as likely, in odds. The chance that it shows more than that is at most 1 in 1,000,000.`,
+    capMeans: (factor) => `Under this cap, if it is never changed, everything this device ever sends makes any guess about your answers ${times(factor)} as likely, in odds. The chance that it shows more than that is at most 1 in 1,000,000.`,
     capLabel: "Most ε in all",
     clearLabel: "Most answers without a mask",
     clearText: "Answers without a mask are known to whoever sees them. No ε bounds them.",
