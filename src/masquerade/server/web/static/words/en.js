@@ -299,7 +299,7 @@ export const ENGLISH = {
   },
   ledger: {
     title: "Your privacy",
-    statement: (epsilon, delta, clear) => `For the answers you protected, what anyone else can learn about them from everything this app has ever sent is limited by ε = ${epsilon}, δ = ${delta}. It does not cover answers you sent in clear (${clear}), nor the fact that you took part.`,
+    statement: (epsilon, delta, clear) => `For the answers you protected, what anyone else can learn about them from everything this app has ever sent is limited by ε = ${epsilon}, δ = ${delta}. Where δ is above 0, that is as if all surveys had been fixed beforehand. It does not cover answers you sent in clear (${clear}), nor the fact that you took part.`,
     bothParties: (count) => plural(count, { one: `${number(count)} response lies with two parties, in halves. The amount holds as long as one of the two is honest: should both put their halves together, they can read its answers.`, other: `${number(count)} responses lie with two parties, in halves. The amount holds as long as one of the two is honest: should both put their halves together, they can read these answers.` }),
     kept: "Kept by your device and by the server. Each counts by itself, and the lower cap holds. What you see here is counted by this device; your browser keeps one such list for each site.",
     timeline: "Counted by this device",
