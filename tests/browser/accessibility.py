@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from playwright.sync_api import Error
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -36,8 +38,20 @@ def faults(
 ) -> dict[str, Any]:
     """Return what is wrong with a surveyor's page in some windows.
 
-    Unless `whole`, axe-core looks at nothing but colours in every window after the first.
+    Unless `whole`, axe-core looks at nothing but colours in every window after the first. A page
+    that went on by itself meanwhile, to what it waited for, is looked at anew.
     """
+    try:
+        return _faults(page, name, windows, whole)
+    except Error as error:
+        if "context was destroyed" not in str(error):
+            raise
+        return _faults(page, name, windows, whole)
+
+
+def _faults(
+    page: Page, name: str, windows: Sequence[tuple[int, Scheme]], whole: bool
+) -> dict[str, Any]:
     page.wait_for_load_state("load")
     found: dict[str, Any] = {}
     page.evaluate(AXE)
