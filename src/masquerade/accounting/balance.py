@@ -174,7 +174,7 @@ def after(balance: Balance, entry: Entry, *, reserved: bool) -> Balance:
 
 
 def _sums(balance: Balance) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return what is spent and what is reserved, amount by amount: they stand in turns."""
+    """Return the amounts spent and reserved, one of each in turns."""
     numbers = cast("tuple[int, ...]", balance[4:])
     return numbers[::2], numbers[1::2]
 

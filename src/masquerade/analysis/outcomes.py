@@ -246,7 +246,7 @@ class Linear(Outcome):
         return 2
 
     def unit(self, seen: Floats, weight: Floats) -> float:
-        """Return the standard deviation, so that it is of no matter in what numbers are counted."""
+        """Return the standard deviation: the unit of the numbers then changes no test."""
         return math.exp(float(self.starts(seen, weight)[1]))
 
     def basis(self, columns: int, slopes: int) -> Floats:

@@ -242,7 +242,7 @@ def two_group_power(
     level: float = 0.05,
     sides: Sides = 2,
 ) -> float:
-    """Return the power of a test of a share whose design has a second unknown.
+    """Return the power of a test of a share, by a design with a second unknown.
 
     Parameters
     ----------

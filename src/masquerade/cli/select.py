@@ -305,7 +305,7 @@ def plan(
 
 
 def _invite(participants: int, response_rate: float | None) -> dict[str, int]:
-    """Return how many people to invite, where the share of those who answer is known."""
+    """Return the number of people to invite, by the share of them that answers."""
     return {} if response_rate is None else {"invite": math.ceil(participants / response_rate)}
 
 

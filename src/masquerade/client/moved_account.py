@@ -1,4 +1,4 @@
-"""The account of a person who had another secret at a server: it is moved before it is used."""
+"""Accounts with an earlier secret at a server, moved to the present one before they are used."""
 
 from __future__ import annotations
 
