@@ -37,12 +37,12 @@ def test_prop_a_comparison_survives_json(tie: str, skip: bool) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"low": 5, "high": 5}, "no scale"),
-        ({"low": 5, "high": 1}, "no scale"),
-        ({"step": 0}, "no scale"),
-        ({"step": -1}, "no scale"),
-        ({"step": 0.3}, "no scale"),
-        ({"high": 10**6}, "no scale"),
+        ({"low": 5, "high": 5}, "5 is not above 5"),
+        ({"low": 5, "high": 1}, "1 is not above 5"),
+        ({"step": 0}, "lead nowhere"),
+        ({"step": -1}, "lead nowhere"),
+        ({"step": 0.3}, "do not lead to 10"),
+        ({"high": 10**6}, "give larger steps"),
         ({"low": float("nan")}, "low is nan"),
         ({"high": float("inf")}, "high is inf"),
         ({"low": True}, "low is True"),

@@ -62,10 +62,10 @@ def test_a_list_is_written_once_and_asked_several_times() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"items": ("a",)}, "1 items; give 2 to 500"),
+        ({"items": ("a",)}, "give 2 to 500 items, not 1"),
         ({"items": ("a", "a")}, "item 'a' stands twice"),
         ({"items": ("a", " ")}, "is empty"),
-        ({"items": tuple(map(str, range(501)))}, "501 items"),
+        ({"items": tuple(map(str, range(501)))}, "items, not 501"),
         ({"votes": 22}, "7 items have 21 pairs"),
         ({"votes": 51}, "expected 1 to 50"),
         ({"votes": True}, "expected 1 to 50"),

@@ -169,7 +169,7 @@ def test_ratings_can_be_masked_on_their_scale() -> None:
     """With the Gaussian mask a rating has noise on its scale, and then cannot be skipped."""
     [mechanism] = define(Rating("r", "?"), rating_mask="gaussian").levels[0].mechanisms
     assert mechanism == DiscreteGaussian(1, 5, sigma=6)
-    with pytest.raises(ParameterError, match="can be skipped, and noise"):
+    with pytest.raises(ParameterError, match="can be skipped, and noise on the scale"):
         define(Rating("r", "?", allow_skip=True), rating_mask="gaussian")
     with pytest.raises(ParameterError, match="rating_mask"):
         define(rating_mask="none")
@@ -285,7 +285,7 @@ def test_impossible_choices_of_masking() -> None:
         define(level="other")
     with pytest.raises(ParameterError, match="masking is 'clear'"):
         define(masking="clear")
-    with pytest.raises(ParameterError, match="'r' can be skipped"):
+    with pytest.raises(ParameterError, match="'r': it can be skipped, and a mask drawn once"):
         define(Rating("r", "How?", allow_skip=True), masking="per-person")
 
 

@@ -329,9 +329,9 @@ class LabelQuestion(Question):
             return response
         if self.allow_skip:
             raise self._error(
-                None,
-                " can be skipped, which one flip probability a person does not protect; use "
-                f"masking {KEEP_PER_ANSWER!r}.",
+                "allow_skip",
+                f": it can be skipped, and a mask drawn once for each person ({KEEP_PER_PERSON}) "
+                f"does not hide that. Let nobody skip it, or mask each answer ({KEEP_PER_ANSWER}).",
             )
         # The mean of the person's flip probability is the level's, so a single report loses as
         # much; the widest range around the mean that stays within 0 and 1.
@@ -381,7 +381,7 @@ def check_options(question: Question, options: object, *, most: int) -> None:
     if not isinstance(options, tuple):
         raise question._error("options", f": options is {options!r}, expected several texts.")
     if not 2 <= len(options) <= most:
-        raise question._error("options", f" has {len(options)} options; give 2 to {most}.")
+        raise question._error("options", f": give 2 to {most} options, not {len(options)}.")
     for index, option in enumerate(options):
         check_text(option, "option", question=question.id, field=f"options/{index}")
     if len(set(options)) < len(options):

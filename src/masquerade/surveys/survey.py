@@ -20,6 +20,7 @@ from masquerade.surveys.conditions import (
     linked,
     questions_from_json,
 )
+from masquerade.surveys.look import Look
 from masquerade.surveys.offered_levels import (
     ALL_LEVELS,
     OfferedLevel,
@@ -39,6 +40,7 @@ from masquerade.surveys.two_parties import SplitLevel, TwoParties
 from masquerade.surveys.two_party_encoding import Encoding
 
 MOST_QUESTIONS = 200
+MOST_TITLE, MOST_DESCRIPTION = 200, 2000
 TOPICS = ("everyday", "personal", "sensitive")
 BEFORE_SEND, AFTER_SEND = REVEALS = "before_send", "after_send"
 RESPONDENT, IVW, EB = "respondent", "ivw", "eb"
@@ -69,6 +71,7 @@ class Survey:
     estimator: str = DEFAULT_ESTIMATOR
     # On which terms two parties add up the answers; None where they are masked on the device.
     two_parties: TwoParties | None = None
+    look: Look = Look()  # its own colour and logo
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -170,11 +173,12 @@ class Survey:
         reveal: str | None = None,
         conditions: Conditions = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        look: Look | None = None,
     ) -> Survey:
         """Return a survey with the mechanisms of its levels.
 
-        `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`: as in
-        `Survey`.
+        `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`, `look`:
+        as in `Survey`.
         `levels`: names of levels, or ``"none"``.
         `masking`: ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose
         one-report loss is the level's).
@@ -204,6 +208,7 @@ class Survey:
             reveal or default_reveal(topic),
             conditions,
             estimator,
+            look=look or Look(),
         )
 
     @classmethod
@@ -234,6 +239,7 @@ class Survey:
             conditions=conditions,
             estimator=data.get("estimator", DEFAULT_ESTIMATOR),
             two_parties=None if terms is None else TwoParties.from_json(terms),
+            look=Look.from_json(data.get("look", {})),
         )
 
     @classmethod
@@ -276,6 +282,8 @@ class Survey:
             data["estimator"] = self.estimator
         if self.two_parties is not None:
             data["trust"], data["two_parties"] = TWO_PARTIES, self.two_parties.to_json()
+        if look := self.look.to_json():
+            data["look"] = look
         return data
 
     def questions_json(self) -> list[dict[str, Any]]:
@@ -338,13 +346,16 @@ def _check_words(survey: Survey) -> None:
     for field in ("title", "description", "template"):
         if not isinstance(getattr(survey, field), str):
             raise ParameterError(f"the {field} is no text.", field=field)
-    if not survey.title.strip() or len(survey.title) > 200:
-        raise ParameterError("the title is empty or longer than 200 characters.", field="title")
+    if not survey.title.strip() or len(survey.title) > MOST_TITLE:
+        raise ParameterError(
+            f"the title is empty or longer than {MOST_TITLE} characters.", field="title"
+        )
     if "\0" in survey.title:  # which databases cannot keep
         raise ParameterError("the title holds a NUL character; leave it out.", field="title")
-    if len(survey.description) > 2000:
+    if len(survey.description) > MOST_DESCRIPTION:
         raise ParameterError(
-            f"the description has {len(survey.description)} characters; shorten it to 2000.",
+            f"the description has {len(survey.description)} characters; shorten it to "
+            f"{MOST_DESCRIPTION}.",
             field="description",
         )
     if survey.topic not in TOPICS:

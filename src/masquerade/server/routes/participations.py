@@ -167,6 +167,10 @@ class Invitation:
     ]
     fixed_level: str | None
     reward: RewardOffer | None
+    look: Annotated[
+        dict[Literal["colour", "logo", "logo_text"], str] | None,
+        Field(description="The survey's own colour and logo; null where it has none"),
+    ]
     trust: Literal["device", "two-parties"]
     two_parties: Parties | None
     state: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
@@ -25,10 +25,17 @@ from masquerade.surveys.conditions import (
     check_conditions,
     questions_from_json,
 )
+from masquerade.surveys.look import MOST_LOGO, Look
 from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel
 from masquerade.surveys.pair_votes import parts_of
 from masquerade.surveys.question import Question
-from masquerade.surveys.survey import MOST_QUESTIONS, Survey, default_reveal
+from masquerade.surveys.survey import (
+    MOST_DESCRIPTION,
+    MOST_QUESTIONS,
+    MOST_TITLE,
+    Survey,
+    default_reveal,
+)
 from masquerade.surveys.two_parties import DEFAULT_MINIMUM, TwoParties
 
 #: Version of the format; a file of another one is refused.
@@ -36,6 +43,8 @@ FORMAT = 1
 
 #: A JSON pointer to a field, and what is wrong there.
 Issue = tuple[str, str]
+
+_MOST_KEPT = 20_000
 
 Amount = Annotated[int, Field(ge=0, le=10**9)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
@@ -48,6 +57,10 @@ class Plan(StrictBody):
     """The plan of a survey: people, prices and budget. Participants are not told of it."""
 
     people: Annotated[int, Field(ge=1, le=100_000)] = 400
+    # Of 100 people, how many are shown a question, by its id; else as its condition says.
+    shown: Annotated[dict[str, Annotated[int, Field(ge=1, le=100)]], Field(max_length=200)] = Field(
+        default_factory=dict
+    )
     shares: dict[LevelName, Annotated[int | float, Field(ge=0, le=1)]] = Field(default_factory=dict)
     prices: dict[LevelName, Amount] = Field(default_factory=dict)
     currency: Annotated[str, Field(min_length=1, max_length=16)] = "credits"
@@ -81,12 +94,21 @@ class TwoPartyTerms(StrictBody):
     sums: Annotated[list[str], Field(max_length=MOST_QUESTIONS)] = Field(default_factory=list)
 
 
+class LookFields(StrictBody):
+    """The survey's own colour and logo."""
+
+    colour: Annotated[str, Field(max_length=40)] = ""
+    logo: Annotated[str, Field(max_length=MOST_LOGO)] = ""
+    logo_text: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+
+
 class Document(StrictBody):
     """A survey that is being written."""
 
     masquerade: Literal[1] = 1
-    title: Annotated[str, Field(max_length=200)] = ""
-    description: Annotated[str, Field(max_length=2000)] = ""
+    # Longer than a survey's texts may be: what is typed is kept, and said to be too long.
+    title: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+    description: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
     template: Annotated[str, Field(max_length=32)] = "blank"
     topic: Literal["everyday", "personal", "sensitive"] = "everyday"
     reveal: Literal["before_send", "after_send"] | None = None
@@ -104,6 +126,9 @@ class Document(StrictBody):
         default_factory=list
     )
     plan: Plan = Field(default_factory=Plan)
+    look: LookFields = Field(default_factory=LookFields)
+    # Kept by the team to begin others with; it is not opened itself.
+    own_template: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the document as a JSON object, every field in its place."""
@@ -125,9 +150,37 @@ def read_document(data: Any) -> Document:
     try:
         return Document.model_validate(composed(data))
     except ValidationError as error:
-        issues = [(_pointer(one["loc"]), f"{one['msg']}.") for one in error.errors()]
+        issues = [(_pointer(one["loc"]), _refusal(one)) for one in error.errors()]
         # Without its cause: pydantic's own error quotes the whole input.
         raise InvalidDocument(issues) from None
+
+
+#: What is wrong with a value that cannot be kept, by the kind of error of pydantic.
+_REFUSALS = {
+    "string_too_long": "Shorten this to {max_length:,} characters.",
+    "string_too_short": "Give this some words.",
+    "string_pattern_mismatch": "This is not in the form that is expected here.",
+    "greater_than_equal": "Give {ge:,} or more, not {input}.",
+    "less_than_equal": "Give {le:,} or less, not {input}.",
+    "int_type": "Give a whole number.",
+    "int_from_float": "Give a whole number.",
+    "string_type": "Give a text.",
+    "bool_type": "Give true or false.",
+    "too_long": "Give {max_length:,} at most.",
+    "too_short": "Give {min_length:,} or more.",
+    "literal_error": "Give one of {expected}.",
+    "extra_forbidden": "A survey has no such field.",
+}
+
+
+def _refusal(error: Mapping[str, Any]) -> str:
+    """Return what a surveyor reads of a value that cannot be kept."""
+    words = _REFUSALS.get(error["type"])
+    if words is None:
+        return f"{error['msg']}."
+    given = error.get("input")
+    shown = str(given)[:40] if isinstance(given, int | float) else "this"
+    return words.format(**{**error.get("ctx", {}), "input": shown})
 
 
 def read_document_text(text: str) -> Document:
@@ -168,6 +221,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
         "reveal": document.reveal or default_reveal(document.topic),
         "conditions": conditions,
         "estimator": document.estimator,
+        "look": Look.from_json(document.look.model_dump()),
     }
     if document.trust == TWO_PARTIES:
         terms = document.two_parties
@@ -212,6 +266,7 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
         "estimator": survey.estimator,
         "listed": listed,
         "questions": data["questions"],
+        "look": data.get("look", {}),
     }
     if survey.two_parties is None:
         document["levels"] = data["levels"]
@@ -227,6 +282,14 @@ def survey_or_issues(
     questions, conditions, issues = _read_questions(document.questions)
     if not document.title.strip():
         issues.append(("/title", "Give the survey a title."))
+    issues += [
+        (f"/{name}", f"This has {len(text.strip()):,} characters; shorten it to {most:,}.")
+        for name, text, most in (
+            ("title", document.title, MOST_TITLE),
+            ("description", document.description, MOST_DESCRIPTION),
+        )
+        if len(text.strip()) > most
+    ]
     issues += wrong_texts(document.to_json())
     issues += _look_alikes(document.questions)
     if not document.questions:
@@ -297,7 +360,7 @@ def _read_questions(
             issues.append((f"/questions/{index}{field}", _sentence(error)))
             continue
         if question.id in (other.id for other in questions):
-            issues.append((f"/questions/{index}/id", "Another question has this id."))
+            issues.append((f"/questions/{index}/id", "Another question has this name."))
         questions.append(question)
         conditions += condition or (None,)
     rules = tuple(conditions) if any(conditions) else ()
@@ -312,12 +375,13 @@ def _read_questions(
 
 def _issue(error: Exception, questions: Sequence[dict[str, Any]]) -> Issue:
     """Return an error as the issue of a field of a document."""
-    field = getattr(error, "field", None)
+    field = str(getattr(error, "field", None) or "")
     name = getattr(error, "question", None)
     index = next((i for i, data in enumerate(questions) if data.get("id") == name), None)
     if name is not None and index is not None:
         return f"/questions/{index}" + (f"/{field}" if field else ""), _sentence(error)
-    return f"/{field}" if field in Document.model_fields else "", _sentence(error)
+    known = field.partition("/")[0] in Document.model_fields
+    return f"/{field}" if known else "", _sentence(error)
 
 
 def _sentence(error: Exception) -> str:
@@ -325,6 +389,11 @@ def _sentence(error: Exception) -> str:
     text = str(error)
     if (name := getattr(error, "question", None)) is not None:
         text = text.removeprefix(f"question {name!r}").removeprefix(":").lstrip()
+    # It stands at its field, which has another name on the page than in the file.
+    field = str(getattr(error, "field", None) or "").partition("/")[0]
+    for called in (field, field.removesuffix("s")):
+        if called and text.startswith((f"{called} is ", f"{called} has ")):
+            text = f"this {text.removeprefix(called).lstrip()}"
     return text[:1].upper() + text[1:]
 
 

@@ -157,6 +157,7 @@ def introduction(
         "linked": [list(group) for group in survey.levels[0].linked],
         "fixed_level": survey.fixed_level,
         "reward": None if reward is None else reward.offer(),
+        "look": survey.look.to_json() or None,
         "trust": survey.trust,
         "two_parties": _parties(survey, approval),
     }

@@ -67,7 +67,10 @@ class Comparison(LabelQuestion):
         if self.tie != "":
             check_text(self.tie, "tie", question=self.id)
         if len(set(self.labels)) < len(self.labels):
-            raise self._error(None, f": the answers {list(self.labels)} are not all different.")
+            field = "tie" if self.item_a != self.item_b else "item_b"
+            raise self._error(
+                field, f": the answers are not all different: {', '.join(self.labels)}."
+            )
 
     @property
     def labels(self) -> tuple[str, ...]:

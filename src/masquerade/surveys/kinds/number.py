@@ -78,12 +78,20 @@ class Number(Question):
                 raise self._error(name, f": {name} is {value!r}, expected a finite number.")
         # By their decimal text: 0.1 is a tenth, not the float beside it.
         low, high, step = (Fraction(str(x)) for x in (self.low, self.high, self.step))
-        steps = (high - low) / step if step > 0 else Fraction(0)
-        if steps.denominator != 1 or not 1 <= steps < MOST_POINTS:
+        if step <= 0:
+            raise self._error("step", f": steps of {self.step} lead nowhere; give more than 0.")
+        if high <= low:
+            raise self._error("high", f": {self.high} is not above {self.low}, where it begins.")
+        steps = (high - low) / step
+        if steps >= MOST_POINTS:
             raise self._error(
-                "high" if step > 0 else "step",
-                f": {self.low} to {self.high} by {self.step} is no scale; low must reach high in 1 "
-                f"to {MOST_POINTS - 1} whole steps.",
+                "step",
+                f": {self.low} to {self.high} has more than {MOST_POINTS:,} numbers in steps of "
+                f"{self.step}; give larger steps.",
+            )
+        if steps.denominator != 1:
+            raise self._error(
+                "high", f": steps of {self.step} from {self.low} do not lead to {self.high}."
             )
 
     @property

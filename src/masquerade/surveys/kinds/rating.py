@@ -83,9 +83,14 @@ class Rating(LabelQuestion):
         for name, label in (("low_label", self.low_label), ("high_label", self.high_label)):
             if label != "":
                 check_text(label, name, question=self.id)
-        if not 2 <= self.high - self.low + 1 <= MOST_OPTIONS:
+        points = self.high - self.low + 1
+        if points < 2:
+            raise self._error("high", f": {self.high} is not above {self.low}, where it begins.")
+        if points > MOST_OPTIONS:
             raise self._error(
-                "high", f": the scale {self.low} to {self.high} needs 2 to {MOST_OPTIONS} points."
+                "high",
+                f": {self.low} to {self.high} has {points:,} points; a rating has {MOST_OPTIONS} "
+                "at most.",
             )
 
     @property
@@ -119,9 +124,9 @@ class Rating(LabelQuestion):
             return LabelQuestion.mask(self, level, rules)
         if self.allow_skip:
             raise self._error(
-                None,
-                ' can be skipped, and noise on its scale has no report for "no answer"; use '
-                f"rating_mask {RESPONSE_MASK!r}.",
+                "allow_skip",
+                f": it can be skipped, and noise on the scale ({GAUSSIAN_MASK}) does not hide "
+                f"that. Let nobody skip it, or send another point at random ({RESPONSE_MASK}).",
             )
         return gaussian_noise(self.lattice, level)
 

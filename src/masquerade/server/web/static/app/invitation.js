@@ -2,6 +2,7 @@
 // What is shown of it is what `readInvitation` returns: amounts are worked out from the masks.
 
 import { KINDS } from "./kinds/kinds.js";
+import { readLook } from "./look.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { deviceOf } from "../mechanisms/text.js";
@@ -53,6 +54,7 @@ export function readInvitation(data, token) {
   return {
     token, title, description, topic, template, estimator, reveal, hash, linked, kinds, levels,
     parties, fixed, state: data.state, questions: data.questions,
+    look: readLook(data.look),
     simulated: data.simulated === true,
     reward: readReward(data.reward),
   };

@@ -4,6 +4,7 @@
 import { epsilonOf, balanceOf } from "./budget.js";
 import { SystemCoins } from "../mechanisms/coins.js";
 import { fromHost, readInvitation } from "./invitation.js";
+import { wear } from "./look.js";
 import { BrokenPromise } from "./promise.js";
 import { isAffordable } from "./level_view.js";
 import { maskResponse } from "../mechanisms/mask.js";
@@ -75,6 +76,7 @@ export class SurveyPage {
     await this.#count();
     this.rendered = placeOf(record);
     const step = record?.step ?? null;
+    wear(invitation?.look);
     const closed = invitation?.state === "closed";
     const shut = closed || invitation?.state === "closing"; // nobody begins it any more
     if (step === "sent") {

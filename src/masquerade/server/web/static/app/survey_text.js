@@ -17,10 +17,10 @@ const BLANK = {
 
 /** Return what of an invitation must still be so when the questions are shown. */
 export function promiseOf(invitation) {
-  const { hash, kinds, questions, linked, estimator, levels, parties } = invitation;
+  const { hash, kinds, questions, linked, estimator, levels, parties, look = null } = invitation;
   return {
     ...Object.fromEntries(ABOUT.map((name) => [name, invitation[name]])),
-    hash, kinds, questions, linked, estimator,
+    hash, kinds, questions, linked, estimator, look,
     levels: Object.fromEntries(levels.map(({ name, mechanisms }) => [name, mechanisms])),
     ...(parties && { parties: { ...parties, sums: levels[0].sums } }),
   };
@@ -46,12 +46,14 @@ export function questionsOf(text, promise, level, pairs = null) {
     throw new BrokenPromise("the survey cannot be read.");
   }
   requireThat(isRecord(survey), "the survey");
-  const { questions, levels, estimator = USUAL_ESTIMATOR } = survey;
-  const names = [...ABOUT, "questions", "levels", ...(Object.hasOwn(survey, "estimator") ? ["estimator"] : [])];
+  const { questions, levels, estimator = USUAL_ESTIMATOR, look = null } = survey;
+  const optional = ["estimator", "look"].filter((name) => Object.hasOwn(survey, name));
+  const names = [...ABOUT, "questions", "levels", ...optional];
   if (promise.parties) names.push("trust", "two_parties");
   requireThat(Object.keys(survey).length === names.length, "what a survey holds");
   for (const name of ABOUT) requireThat(survey[name] === promise[name], `the ${name}`);
   requireThat(estimator === promise.estimator, "the estimator");
+  requireThat(same(look, promise.look ?? null), "the survey's look");
   requireThat(same(levels, promise.levels) && Object.hasOwn(levels, level), "the levels");
   requireThat(Array.isArray(questions) && questions.length === promise.questions, "the questions");
   if (promise.parties) checkParties(survey, promise.parties);

@@ -4,6 +4,7 @@
 import { element } from "./dom.js";
 import { isAffordable, levelName, levelPicker, oddsOf } from "./level_view.js";
 import { UNMASKED } from "./invitation.js";
+import { logoOf } from "./look.js";
 import { maskDemo } from "./mask_demo.js";
 import {
   actions,
@@ -38,6 +39,7 @@ export function intro(invitation, { chosen, budget, left, failure }, answering) 
   const possible = levels.some((level) => isAffordable(level, budget));
   return [
     simulated && element("p", { className: "badge simulated" }, said.simulated),
+    logoOf(invitation.look),
     heading(title, { dir: "auto" }),
     description && userText(description, "p", "lead"),
     element(

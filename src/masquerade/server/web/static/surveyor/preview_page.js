@@ -4,6 +4,7 @@
 
 import { lowerCaps, USUAL_CAPS } from "../app/budget.js";
 import { readInvitation } from "../app/invitation.js";
+import { wear } from "../app/look.js";
 import { Screen } from "../app/screen.js";
 import { intro } from "../app/survey_views.js";
 import { inPage } from "./draft.js";
@@ -65,6 +66,7 @@ globalThis.addEventListener("message", ({ origin, source, data }) => {
   return preview.show(questions, data.place);
 });
 
+wear(invitation?.look);
 new Screen().frame("/preview", () => {});
 if (invitation) drawIntro();
 else preview.show(questions, 0);
