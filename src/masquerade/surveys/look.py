@@ -77,6 +77,10 @@ class Look:
         return {name: text for name, text in fields.items() if text}
 
 
+#: The look of the app itself.
+PLAIN: Final = Look()
+
+
 def contrast(first: str, second: str) -> float:
     """Return the contrast of two colours, 1 to 21 (WCAG 2.2).
 

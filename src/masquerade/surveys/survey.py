@@ -20,7 +20,7 @@ from masquerade.surveys.conditions import (
     linked,
     questions_from_json,
 )
-from masquerade.surveys.look import Look
+from masquerade.surveys.look import PLAIN, Look
 from masquerade.surveys.offered_levels import (
     ALL_LEVELS,
     OfferedLevel,
@@ -71,7 +71,7 @@ class Survey:
     estimator: str = DEFAULT_ESTIMATOR
     # On which terms two parties add up the answers; None where they are masked on the device.
     two_parties: TwoParties | None = None
-    look: Look = Look()  # its own colour and logo
+    look: Look = PLAIN  # its own colour and logo
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -208,7 +208,7 @@ class Survey:
             reveal or default_reveal(topic),
             conditions,
             estimator,
-            look=look or Look(),
+            look=look or PLAIN,
         )
 
     @classmethod
