@@ -21,8 +21,7 @@ from Crypto.Hash import TurboSHAKE128
 from masquerade.aggregate import Block, GivenSeeds, One, Some, Vector, Whole, prio3_survey
 from masquerade.aggregate.dap import Task, task_configuration
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
-from masquerade.surveys.conditions import ShowIf
+from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf, ShowIf
 from masquerade.surveys.two_party_encoding import Encoding
 
 FILE = Path(__file__).parents[1] / "vectors" / "two-parties.json"

@@ -12,7 +12,8 @@ import pytest
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf, visibility
-from masquerade.surveys.conditions import check_conditions, linked, questions_from_json
+from masquerade.surveys.conditions import check_conditions, questions_from_json
+from masquerade.surveys.linked_questions import linked
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
@@ -90,7 +91,7 @@ def test_exact_one_changed_answer_costs_no_more_than_promised() -> None:
         title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS
     )
     [level] = definition.levels
-    assert level.linked == linked(QUESTIONS, CONDITIONS) == ((0, 1, 2), (1, 2))
+    assert level.linked == linked(QUESTIONS, CONDITIONS).groups == ((0, 1, 2), (1, 2))
     promised = level.guarantee()
     plain = OfferedLevel("low", level.mechanisms).guarantee()
     assert plain.epsilon_event < promised.epsilon_event

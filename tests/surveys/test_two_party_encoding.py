@@ -143,10 +143,17 @@ def test_sets_that_the_question_does_not_allow_are_refused(answer: Any) -> None:
         OWNERS.measurement({"work": "Yes", "all": [], "pets": answer})
 
 
-def test_several_answers_cannot_be_crossed_or_decide() -> None:
-    """A cross table and a condition need one answer each."""
+def test_several_answers_cannot_be_crossed() -> None:
+    """A cross table needs one answer each."""
     with pytest.raises(ParameterError, match="one answer each"):
         Encoding(OWNERS.questions, OWNERS.conditions, cross=(("work", "all"),))
+
+
+def test_a_ticked_option_decides() -> None:
+    """A question shown after an option was ticked has "not asked" among its symbols."""
     again = Choice("then", "?", ("x", "y"), allow_skip=True)
-    with pytest.raises(ParameterError, match="has several answers"):
-        Encoding((PETS, again), (None, ShowIf("pets", ("cat",))))
+    asked = (PETS, again)
+    encoding = Encoding(asked, (None, ShowIf(PETS.id, (PETS.options[0],))))
+    shown = encoding.measurement({PETS.id: [PETS.options[0]], "then": "y"})
+    hidden = encoding.measurement({PETS.id: [PETS.options[1]]})
+    assert (shown[1], hidden[1]) == (1, len(encoding.symbols("then")) - 1)

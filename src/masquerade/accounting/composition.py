@@ -269,7 +269,7 @@ def compose_linked(
         One for each answer, at least one.
     linked : sequence of sequence of int
         Places of questions whose reports can all change with one answer, because it decides
-        whether the others are asked; see `masquerade.surveys.conditions.linked`.
+        whether the others are asked; see `masquerade.surveys.linked_questions.linked`.
 
     Privacy
     -------

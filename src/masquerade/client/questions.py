@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from masquerade.errors import MissingValue, ParameterError
-from masquerade.surveys import Question, ShowIf, visibility
+from masquerade.surveys import Question, visibility
+from masquerade.surveys.condition_tree import Condition
 from masquerade.surveys.offered_levels import Mask
 from masquerade.surveys.pair_votes import Pairs, shown_questions
 from masquerade.surveys.question import Answer, Canonical
@@ -28,7 +29,7 @@ class MaskedQuestion:
 
     question: Question
     mechanism: Mask | None  # None where two parties add up the answers as they are
-    show_if: ShowIf | None = None  # after which answers it is asked at all
+    show_if: Condition | None = None  # after which answers it is asked at all
 
     def code(self, answer: Answer) -> int:
         """Return the whole number that stands for an answer; see `Question.code`."""

@@ -33,6 +33,7 @@ from masquerade.mechanisms.lattice import Lattice
 from masquerade.results.question_reports import BOUNDS, QuestionReports
 from masquerade.results.sum_reports import summed_reports
 from masquerade.surveys import Question
+from masquerade.surveys.linked_questions import shown_share
 from masquerade.surveys.question_encoding import Counts as CountedAnswers
 from masquerade.surveys.question_encoding import NoisySums, Total
 from masquerade.surveys.survey import DEFAULT_ESTIMATOR, Survey
@@ -191,13 +192,7 @@ def range_width(question: Question) -> float:
 
 def asked_share(survey: Survey, place: int) -> float:
     """Return the share of people who see a question if earlier answers are equally frequent."""
-    conditions = survey.conditions
-    condition = conditions[place] if conditions else None
-    if condition is None:
-        return 1.0
-    earlier = [question.id for question in survey.questions].index(condition.question)
-    answers = len(survey.questions[earlier].labels)
-    return asked_share(survey, earlier) * len(set(condition.answers)) / answers
+    return shown_share(survey.questions, survey.conditions, place)
 
 
 def answering_share(reports: QuestionReports, options: int) -> float:

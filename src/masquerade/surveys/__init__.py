@@ -1,9 +1,9 @@
 """The survey as a value: its questions and conditions, its levels and masks, and its cost.
 
 `kinds` holds the kinds of question, each with a closed public domain; `conditions` say who is
-shown which. `survey` is the whole survey as it is asked, with a mechanism for each question and
-level; `codebook` is what one has to know of it to make sense of its reports.
-`two_party_encoding` lays its responses out as sums for two parties.
+shown which, `pages` what stands on one screen. `survey` is the whole survey as it is asked, with a
+mechanism for each question and level; `codebook` is what one has to know of it to make sense of its
+reports. `two_party_encoding` lays its responses out as sums for two parties.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.surveys.codebook import Codebook
-    from masquerade.surveys.conditions import ShowIf, questions_from_json, visibility
+    from masquerade.surveys.condition_tree import Combined, ShowIf, Within
+    from masquerade.surveys.conditions import questions_from_json, visibility
     from masquerade.surveys.kinds import question_from_json
     from masquerade.surveys.kinds.choice import Choice
     from masquerade.surveys.kinds.comparison import Comparison
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from masquerade.surveys.kinds.pair import PairVote
     from masquerade.surveys.kinds.rating import Rating
     from masquerade.surveys.kinds.several import SeveralOf
+    from masquerade.surveys.pages import Layout, Page
     from masquerade.surveys.question import Question
     from masquerade.surveys.two_party_encoding import Encoding
 else:
@@ -30,14 +32,18 @@ else:
 __all__ = [
     "Choice",
     "Codebook",
+    "Combined",
     "Comparison",
     "Encoding",
+    "Layout",
     "Number",
+    "Page",
     "PairVote",
     "Question",
     "Rating",
     "SeveralOf",
     "ShowIf",
+    "Within",
     "question_from_json",
     "questions_from_json",
     "visibility",

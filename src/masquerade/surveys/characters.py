@@ -80,13 +80,18 @@ def skeleton(text: str) -> str:
     return " ".join("".join(seen).split())
 
 
+def _takes_lines(pointer: str) -> bool:
+    last = pointer.rsplit("/", 1)[-1]
+    return last in ("description", "thanks") or ("/items/" in pointer and last == "text")
+
+
 def wrong_texts(data: Any, pointer: str = "") -> list[tuple[str, str]]:
     """Return the pointers of texts in JSON with forbidden characters, each with its fault.
 
-    Line breaks are allowed in descriptions.
+    Line breaks are allowed in descriptions, in blocks of pages and in the last words.
     """
     if isinstance(data, str):
-        fault = wrong_character(data, lines=pointer.endswith("/description"))
+        fault = wrong_character(data, lines=_takes_lines(pointer))
         return [] if fault is None else [(pointer, f"{fault[0].upper()}{fault[1:]}.")]
     if isinstance(data, dict):
         pairs = [(str(key), value) for key, value in data.items()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +25,7 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Labels
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm
+from masquerade.surveys.condition_tree import Leaf, ShowIf
 from masquerade.surveys.question_encoding import Counts, QuestionEncoding
 
 MOST_OPTIONS = 100
@@ -79,6 +80,8 @@ class Question(ABC):
     labelling: ClassVar[bool] = False
     #: Whether each person is asked about a pair of a list that is drawn for them.
     takes_pair: ClassVar[bool] = False
+    #: Whether its options may stand in any order.
+    shuffles: ClassVar[bool] = False
     #: The form in which a surveyor writes a question of this kind.
     builder: ClassVar[BuilderForm]
 
@@ -218,6 +221,23 @@ class Question(ABC):
         """Return the answer that a code stands for, in its one form; None for "no answer"."""
         return None if code == self.no_answer_code else self.labels[code]
 
+    # --- conditions on its answers
+
+    def fault_of(self, leaf: Leaf) -> str | None:
+        """Return why a condition cannot be on answers to this question; None where it can."""
+        return f"{self.id!r}, {self.called}, which cannot decide what is shown."
+
+    def meets(self, code: int, leaf: Leaf) -> bool:
+        """Return whether the answer of a code meets a condition; "no answer" meets none."""
+        return False
+
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
+        """Return codes of answers, between them all that these conditions tell apart.
+
+        With each its weight: how many answers it stands for.
+        """
+        return ()
+
     # --- masks
 
     @abstractmethod
@@ -316,6 +336,24 @@ class LabelQuestion(Question):
         """Return the place of a label."""
         return self.labels.index(answer) if answer in self.labels else None
 
+    def fault_of(self, leaf: Leaf) -> str | None:
+        """Return why a condition names no answers of it; all only where it can be skipped."""
+        if not self.decides:
+            return Question.fault_of(self, leaf)
+        return fault_of_labels(self, leaf, most=len(self.labels) - 1 + self.allow_skip)
+
+    def meets(self, code: int, leaf: Leaf) -> bool:
+        """Return whether a label is among those named."""
+        return (
+            isinstance(leaf, ShowIf)
+            and 0 <= code < len(self.labels)
+            and self.labels[code] in leaf.answers
+        )
+
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
+        """Return every label."""
+        return ((code, 1.0) for code in range(len(self.labels)))
+
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the labels, "no answer" counted."""
         return (Labels(len(self.labels) + self.allow_skip),)
@@ -344,6 +382,20 @@ class LabelQuestion(Question):
         scores = None if self.scores is None else tuple(map(float, self.scores))
         ends = None if scores is None else tuple((score, score) for score in scores)
         return Counts(self.id, self.labels, without, scores, ends)
+
+
+def fault_of_labels(question: Question, leaf: Leaf, *, most: int) -> str | None:
+    """Return why a condition does not name some labels of a question, at most so many."""
+    labels = question.labels
+    if not isinstance(leaf, ShowIf):
+        return f"a range of {question.id!r}, {question.called}; name some of its answers."
+    unknown = next((one for one in leaf.answers if one not in labels), None)
+    if unknown is not None:
+        return f"the answer {unknown!r}, and {question.id!r} has {list(labels)}."
+    if not 1 <= len(set(leaf.answers)) <= most:
+        rest = "" if most == len(labels) else ", and not all"
+        return f"{len(leaf.answers)} answers of {question.id!r}; name at least one{rest}."
+    return None
 
 
 def clear_response(answers: int, *, null: bool) -> RandomizedResponse:

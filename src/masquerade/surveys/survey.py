@@ -14,12 +14,9 @@ from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
-from masquerade.surveys.conditions import (
-    Conditions,
-    check_conditions,
-    linked,
-    questions_from_json,
-)
+from masquerade.surveys.condition_tree import Conditions
+from masquerade.surveys.conditions import check_conditions, questions_from_json
+from masquerade.surveys.linked_questions import linked, require_possible
 from masquerade.surveys.look import PLAIN, Look
 from masquerade.surveys.offered_levels import (
     ALL_LEVELS,
@@ -27,6 +24,7 @@ from masquerade.surveys.offered_levels import (
     check_level,
     offered_level,
 )
+from masquerade.surveys.pages import AS_THEY_STAND, Layout
 from masquerade.surveys.pair_votes import lists_of, parts_of
 from masquerade.surveys.question import (
     GAUSSIAN_MASK,
@@ -72,6 +70,7 @@ class Survey:
     # On which terms two parties add up the answers; None where they are masked on the device.
     two_parties: TwoParties | None = None
     look: Look = PLAIN  # its own colour and logo
+    layout: Layout = AS_THEY_STAND  # pages, orders, images and the end
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -94,6 +93,8 @@ class Survey:
         lists_of(self.questions)
         # Before levels are checked: linked questions are part of what a level guarantees.
         check_conditions(self.questions, self.conditions)
+        require_possible(self.questions, self.conditions)
+        self.layout.check(self.questions, self.conditions)
         if self.two_parties is not None:
             blocks = self.encoding.blocks
             only = SplitLevel.of(self.two_parties.noise(blocks).terms)
@@ -106,7 +107,8 @@ class Survey:
             object.__setattr__(self, "levels", (only,))
             return
         if self.conditions:
-            groups = linked(self.questions, self.conditions)
+            masks = zip(*(level.mechanisms for level in self.levels), strict=True)
+            groups = linked(self.questions, self.conditions, list(masks)).groups
             levels = tuple(replace(level, linked=groups) for level in self.levels)
             object.__setattr__(self, "levels", levels)
         for level in self.levels:
@@ -174,11 +176,12 @@ class Survey:
         conditions: Conditions = (),
         estimator: str = DEFAULT_ESTIMATOR,
         look: Look | None = None,
+        layout: Layout | None = None,
     ) -> Survey:
         """Return a survey with the mechanisms of its levels.
 
-        `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`, `look`:
-        as in `Survey`.
+        `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`, `look`,
+        `layout`: as in `Survey`.
         `levels`: names of levels, or ``"none"``.
         `masking`: ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose
         one-report loss is the level's).
@@ -196,6 +199,7 @@ class Survey:
                 field="rating_mask",
             )
         rules = MaskRules(masking, rating_mask)
+        layout = (layout or AS_THEY_STAND).spread(questions)
         questions, conditions = parts_of(questions, conditions)
         masks = {name: tuple(one.mask(name, rules) for one in questions) for name in levels}
         return cls(
@@ -209,6 +213,7 @@ class Survey:
             conditions,
             estimator,
             look=look or PLAIN,
+            layout=layout,
         )
 
     @classmethod
@@ -240,6 +245,7 @@ class Survey:
             estimator=data.get("estimator", DEFAULT_ESTIMATOR),
             two_parties=None if terms is None else TwoParties.from_json(terms),
             look=Look.from_json(data.get("look", {})),
+            layout=Layout.from_json(data),
         )
 
     @classmethod
@@ -285,6 +291,7 @@ class Survey:
         if look := self.look.to_json():
             data["look"] = look
         return data
+        return data | self.layout.to_json()
 
     def questions_json(self) -> list[dict[str, Any]]:
         """Return the questions as JSON objects, each with its condition where it has one."""

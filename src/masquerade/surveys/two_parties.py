@@ -16,7 +16,7 @@ from masquerade.aggregate.survey_circuit import Block, SurveyCircuit
 from masquerade.errors import InvalidReport, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.number import NumberLike, finite, text_of
-from masquerade.surveys.conditions import Conditions
+from masquerade.surveys.condition_tree import Conditions
 from masquerade.surveys.offered_levels import BoardWords, OfferedLevel
 from masquerade.surveys.pair_votes import lists_of
 from masquerade.surveys.question import Question

@@ -9,7 +9,8 @@ from typing import Any
 
 from masquerade.aggregate.survey_circuit import Block, One
 from masquerade.errors import ParameterError
-from masquerade.surveys.conditions import Conditions, check_conditions, visibility
+from masquerade.surveys.condition_tree import Conditions
+from masquerade.surveys.conditions import check_conditions, visibility
 from masquerade.surveys.question import NOT_SAID, Question
 from masquerade.surveys.question_encoding import QuestionEncoding
 

@@ -178,8 +178,7 @@ def _condition(survey: Survey, place: int) -> str | None:
     condition = survey.conditions[place] if survey.conditions else None
     if condition is None:
         return None
-    answers = " or ".join(f"“{one}”" for one in condition.answers)
-    return f"asked only after {answers} to “{_text(survey, condition.question)}”"
+    return f"asked only after {condition.in_words(lambda name: _text(survey, name))}"
 
 
 def _text(survey: Survey, question: str) -> str:

@@ -19,14 +19,11 @@ from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
 from masquerade.server.http.bodies import StrictBody
 from masquerade.surveys.characters import composed, skeleton, wrong_texts
-from masquerade.surveys.conditions import (
-    Conditions,
-    ShowIf,
-    check_conditions,
-    questions_from_json,
-)
+from masquerade.surveys.condition_tree import Condition, Conditions
+from masquerade.surveys.conditions import check_conditions, questions_from_json
 from masquerade.surveys.look import MOST_LOGO, Look
 from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel
+from masquerade.surveys.pages import MOST_PAGES, Layout
 from masquerade.surveys.pair_votes import parts_of
 from masquerade.surveys.question import Question
 from masquerade.surveys.survey import (
@@ -125,6 +122,15 @@ class Document(StrictBody):
     questions: Annotated[list[dict[str, Any]], Field(max_length=MOST_QUESTIONS)] = Field(
         default_factory=list
     )
+    # Which questions and blocks stand on one screen; none: each question by itself. A page may say
+    # after which answers the survey `ends`.
+    pages: Annotated[list[dict[str, Any]], Field(max_length=MOST_PAGES)] = Field(
+        default_factory=list
+    )
+    order: Annotated[list[str], Field(max_length=MOST_QUESTIONS)] = Field(default_factory=list)
+    images: dict[str, str] = Field(default_factory=dict)
+    thanks: Annotated[str, Field(max_length=5000)] = ""
+    return_address: Annotated[str, Field(max_length=500)] = ""
     plan: Plan = Field(default_factory=Plan)
     look: LookFields = Field(default_factory=LookFields)
     # Kept by the team to begin others with; it is not opened itself.
@@ -210,6 +216,9 @@ def changed(document: Document, changes: Any) -> Document:
 
 def _survey(document: Document, questions: tuple[Question, ...], conditions: Conditions) -> Survey:
     """Return the survey that a document opens as; raise where it is not finished."""
+    whole = document.to_json()
+    written, conditions = Layout.written(whole, questions, conditions)
+    layout = written.spread(questions)
     questions, conditions = parts_of(questions, conditions)
     fields: dict[str, Any] = {
         "title": document.title.strip(),
@@ -222,6 +231,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
         "conditions": conditions,
         "estimator": document.estimator,
         "look": Look.from_json(document.look.model_dump()),
+        "layout": layout,
     }
     if document.trust == TWO_PARTIES:
         terms = document.two_parties
@@ -267,6 +277,7 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
         "listed": listed,
         "questions": data["questions"],
         "look": data.get("look", {}),
+        **survey.layout.to_json(),
     }
     if survey.two_parties is None:
         document["levels"] = data["levels"]
@@ -350,7 +361,7 @@ def _read_questions(
     """Return the questions that can be read, their conditions, and the issues of the others."""
     issues: list[Issue] = []
     questions: list[Question] = []
-    conditions: list[ShowIf | None] = []
+    conditions: list[Condition | None] = []
     for index, one in enumerate(data):
         try:
             # One by one, so that each wrong question is an issue of its own.

@@ -42,6 +42,7 @@ class Choice(LabelQuestion):
     called: ClassVar[str] = "a choice"
     labelling: ClassVar[bool] = True
     secret: ClassVar[tuple[str, ...]] = ("truth",)
+    shuffles: ClassVar[bool] = True
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Pick one",
         glyph="○ ● ○",

@@ -36,6 +36,7 @@ class Comparison(LabelQuestion):
     allow_skip: bool = False
     kind: ClassVar[str] = "comparison"
     called: ClassVar[str] = "a comparison"
+    shuffles: ClassVar[bool] = True
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Which of two",
         glyph="A ⇄ B",

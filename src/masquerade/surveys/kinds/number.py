@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,6 +13,7 @@ from masquerade.mechanisms import Lattice
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Labels, Scale
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.condition_tree import Leaf, Within
 from masquerade.surveys.question import (
     Answer,
     MaskRules,
@@ -55,7 +57,6 @@ class Number(Question):
     step: int | float = 1
     kind: ClassVar[str] = "number"
     called: ClassVar[str] = "a number"
-    decides: ClassVar[bool] = False
     summable: ClassVar[bool] = True
     allow_skip = False  # noise on a scale has no report for "no answer"
     builder: ClassVar[BuilderForm] = BuilderForm(
@@ -126,6 +127,35 @@ class Number(Question):
     def answer(self, code: int) -> Fraction:
         """Return the number of a code."""
         return self.lattice.low + self.lattice.step * code
+
+    def fault_of(self, leaf: Leaf) -> str | None:
+        """Return why a condition is no interval of the scale, or all of what must be answered."""
+        if not isinstance(leaf, Within):
+            return f"answers of {self.id!r}, {self.called}; give a range, from and to."
+        ends = self._ends(leaf)
+        if ends is None or ends[0] > ends[1]:
+            return f"{leaf.low} to {leaf.high} of {self.id!r}, which takes {self.choices}."
+        if ends == (0, self.lattice.points - 1) and not self.allow_skip:
+            return f"all numbers of {self.id!r}; leave some out."
+        return None
+
+    def meets(self, code: int, leaf: Leaf) -> bool:
+        """Return whether a number is in the interval."""
+        ends = self._ends(leaf) if isinstance(leaf, Within) else None
+        return ends is not None and ends[0] <= code <= ends[1]
+
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
+        """Return the first number of each stretch that the intervals cut the scale into."""
+        points = self.lattice.points
+        intervals = [self._ends(leaf) or (0, 0) for leaf in leaves if isinstance(leaf, Within)]
+        starts = {0, *(first for first, _ in intervals), *(last + 1 for _, last in intervals)}
+        cuts = sorted(start for start in starts if start < points)
+        return ((a, float(b - a)) for a, b in zip(cuts, [*cuts[1:], points], strict=True))
+
+    def _ends(self, leaf: Within) -> tuple[int, int] | None:
+        """Return the codes of the ends of an interval; None where one is not on the scale."""
+        low, high = (point_of(end, self.lattice) for end in (leaf.low, leaf.high))
+        return None if low is None or high is None else (low, high)
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the numbers; in clear, each as a label."""

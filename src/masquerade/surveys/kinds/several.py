@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from masquerade.mechanisms import BitwiseResponse, level_named
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Sets
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.condition_tree import Leaf, ShowIf
 from masquerade.surveys.question import (
     NONE_OF_THESE,
     NOT_SAID,
@@ -20,6 +21,7 @@ from masquerade.surveys.question import (
     MaskRules,
     Question,
     check_options,
+    fault_of_labels,
 )
 from masquerade.surveys.question_encoding import QuestionEncoding, Ticks
 
@@ -57,8 +59,8 @@ class SeveralOf(Question):
     allow_skip: bool = False
     kind: ClassVar[str] = "several"
     called: ClassVar[str] = "which has several answers"
-    decides: ClassVar[bool] = False
     parts_of_whole: ClassVar[bool] = False
+    shuffles: ClassVar[bool] = True
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Tick several",
         glyph="☑ ☐ ☑",
@@ -137,6 +139,35 @@ class SeveralOf(Question):
     def answer(self, code: int) -> Canonical:
         """Return the options of a code; None for "no answer"."""
         return None if code == self.no_answer_code else self.ticked(code)
+
+    def fault_of(self, leaf: Leaf) -> str | None:
+        """Return why a condition names none of the options."""
+        return fault_of_labels(self, leaf, most=len(self.options))
+
+    def meets(self, code: int, leaf: Leaf) -> bool:
+        """Return whether one of the options named is ticked."""
+        named = self._named(leaf)
+        return 0 <= code < self.no_answer_code and bool(code & named)
+
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
+        """Return a set of options for each combination of conditions that can be met at once."""
+        masks = [self._named(leaf) for leaf in leaves]
+        rows = {(False,) * len(masks): 0}
+        for _ in range(self.most or len(self.options)):
+            found = dict(rows)
+            for place in range(len(self.options)):
+                for code in rows.values():
+                    ticked = code | 1 << place
+                    found.setdefault(tuple(bool(ticked & mask) for mask in masks), ticked)
+            if len(found) == len(rows):
+                break
+            rows = found
+        return ((code, 1.0) for code in rows.values())
+
+    def _named(self, leaf: Leaf) -> int:
+        """Return the bits of the options that a condition names."""
+        answers = leaf.answers if isinstance(leaf, ShowIf) else ()
+        return sum(1 << place for place, one in enumerate(self.options) if one in answers)
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the sets of options that can be ticked."""
