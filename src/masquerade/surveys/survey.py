@@ -290,7 +290,6 @@ class Survey:
             data["trust"], data["two_parties"] = TWO_PARTIES, self.two_parties.to_json()
         if look := self.look.to_json():
             data["look"] = look
-        return data
         return data | self.layout.to_json()
 
     def questions_json(self) -> list[dict[str, Any]]:
