@@ -122,6 +122,7 @@ def opened(**fields: Any) -> tuple[Survey | None, list[tuple[str, str]]]:
     """Return what a document opens as."""
     document = {
         "title": "T",
+        "levels": ["high"],
         "questions": [question.to_json() for question in QUESTIONS],
         **fields,
     }
@@ -138,7 +139,6 @@ def test_a_pages_condition_and_an_early_end_are_those_of_its_questions() -> None
     yes = {"question": "a", "answers": ["Yes"]}
     made, issues = opened(
         pages=[page("a", ends=yes), page("b", show_if={"all": [yes]}), page("c")],
-        levels=["high"],
     )
     assert made is None
     assert issues[0][0] == "/questions/1/show_if"
