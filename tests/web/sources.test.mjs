@@ -48,7 +48,7 @@ const RESERVED = [
   [/\bsubtle\b/, ["aggregate/hpke.js", "aggregate/signature.js"]],
   // of modules whose hashes are in the page's template: pages, and surveys between two parties
   [/\bimport\((?!"\.\/\w+\.js"\))/, []],
-  [/\bimport\(/, ["app/main.js", "app/two_parties.js"]],
+  [/\bimport\(/, ["app/main.js", "app/two_parties.js", "words/language.js"]],
   // by given randomness, for test vectors
   [/\bshardFrom\b/, ["aggregate/prio3.js"]],
   [/\bsealFrom\b/, ["aggregate/hpke.js"]],
@@ -69,7 +69,7 @@ const KNOWN = {
   "app/kinds": ["choice", "comparison", "kinds", "number", "pair", "rating", "several"],
   app: [
     "about_page", "agreement", "api", "budget", "components", "conditions",
-    "database", "device", "dom", "home_page", "invitation", "label_kind", "ledger_page", "level_view", "main",
+    "database", "device", "dom", "home_page", "invitation", "label_kind", "languages", "ledger_page", "level_view", "look", "main",
     "mask_demo", "numbers", "participation", "promise", "question_view", "recovery",
     "screen", "service_worker", "settings_page", "sha256", "split_encoding", "strength", "survey_page",
     "survey_text", "survey_views", "two_parties", "two_party_views",

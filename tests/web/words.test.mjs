@@ -9,9 +9,12 @@ import {
   beliefPercent,
   factorText,
 } from "../../src/masquerade/server/web/static/words/formats.js";
-import { LANGUAGES, preferredLanguage, setLanguage } from "../../src/masquerade/server/web/static/words/language.js";
+import { LANGUAGES as NAMES, loadLanguage, preferredLanguage, setLanguage } from "../../src/masquerade/server/web/static/words/language.js";
 
 const APP = new URL("../../src/masquerade/server/web/static/app/", import.meta.url);
+for (const { code } of NAMES) await loadLanguage(code);
+const LANGUAGES = NAMES.map(({ code }) => setLanguage(code));
+setLanguage("en");
 
 /** Return each name with the kind of what it stands for. */
 function outline(value, name = "") {
@@ -20,6 +23,11 @@ function outline(value, name = "") {
   if (typeof value !== "object") return [name];
   return Object.entries(value).flatMap(([key, inner]) => outline(inner, `${name}.${key}`));
 }
+
+test("the list of languages says of each what its words say", () => {
+  const said = LANGUAGES.map(({ code, name, direction }) => ({ code, name, direction }));
+  assert.deepEqual(said, NAMES);
+});
 
 test("all languages have the same names for words of the same kinds", () => {
   const [first, ...others] = LANGUAGES.map((language) => outline(language).sort());

@@ -20,6 +20,7 @@ from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
 from masquerade.surveys.kinds import kinds as known_kinds
+from masquerade.surveys.languages import Languages
 from masquerade.surveys.offered_levels import Mask, OfferedLevel, offered_level
 from masquerade.surveys.question import MOST_OPTIONS
 from masquerade.surveys.survey import DEVICE, MOST_QUESTIONS, REVEALS, Survey
@@ -46,6 +47,7 @@ class Offer:
     masks: dict[str, Mapping[str, object]]  # the device form of each mechanism, by its text form
     # Who adds up the answers, where they are split between two parties; None where masks protect.
     agreement: Agreement | None = None
+    languages: Languages | None = None  # with title and description in each
 
     @classmethod
     def read(cls, invitation: Mapping[str, Any], *, stored: bool = False) -> Offer:
@@ -100,7 +102,9 @@ class Offer:
             for level, one in zip(levels, given, strict=True):
                 _require_said(level, one)
         levels.sort(key=_strength)
-        return cls(covered, count, kinds, groups, tuple(levels), masks, agreement)
+        spoken = invitation.get("languages")
+        languages = None if spoken is None else Languages.from_json(spoken)
+        return cls(covered, count, kinds, groups, tuple(levels), masks, agreement, languages)
 
     @property
     def fixed_level(self) -> str | None:
@@ -123,6 +127,7 @@ class Offer:
             "fixed_level": self.fixed_level,
             "trust": DEVICE if self.agreement is None else TWO_PARTIES,
             "two_parties": None if self.agreement is None else self.agreement.to_json(),
+            "languages": None if self.languages is None else self.languages.to_json(),
         }
 
     def require_opening(
@@ -151,6 +156,9 @@ class Offer:
         # Each with the questions that hang together; the order of levels is in no hash.
         elif {one.name: one for one in survey.levels} != {one.name: one for one in self.levels}:
             raise BrokenPromise("the levels are others than those you were invited to.")
+        spoken = None if survey.languages is None else survey.languages.before_opening()
+        if spoken != (None if self.languages is None else self.languages.to_json()):
+            raise BrokenPromise("the languages are others than in the invitation.")
         if survey.kinds != self.kinds:
             raise BrokenPromise("the questions are others than those you were invited to.")
         return survey

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -82,6 +82,8 @@ class Question(ABC):
     takes_pair: ClassVar[bool] = False
     #: Whether its options may stand in any order.
     shuffles: ClassVar[bool] = False
+    #: Fields with texts that people read: texts, or lists of texts.
+    translatable: ClassVar[tuple[str, ...]] = ("text",)
     #: The form in which a surveyor writes a question of this kind.
     builder: ClassVar[BuilderForm]
 
@@ -127,6 +129,21 @@ class Question(ABC):
                 for name, value in values.items()
             }
         )
+
+    def texts(self) -> dict[str, str]:
+        """Return what people read of the question, by its place in the definition.
+
+        Places are paths such as ``"text"`` and ``"options/0"``; empty texts are left out.
+        """
+        values = self.to_json()
+        return dict(item for name in self.translatable for item in _texts_in(values[name], name))
+
+    def place_of(self, place: str, text: str) -> str:
+        """Return the place of a text of one of its `parts`; the same place, or another with it."""
+        own = self.texts()
+        if own.get(place) == text:
+            return place
+        return next((other for other, one in own.items() if one == text), place)
 
     # --- votes on pairs of a list
 
@@ -455,6 +472,19 @@ def check_text(
         return
     prefix = "" if question is None else f"question {question!r}: "
     raise ParameterError(f"{prefix}{name}{wrong}", field=field or name, question=question)
+
+
+def _texts_in(value: object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts at a place of a definition and below it, each with its path."""
+    if isinstance(value, str):
+        if value.strip():
+            yield path, value
+    elif isinstance(value, list | tuple):
+        for place, one in enumerate(value):
+            yield from _texts_in(one, f"{path}/{place}")
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from _texts_in(one, f"{path}/{name}")
 
 
 @cache

@@ -16,6 +16,7 @@ from masquerade.mechanisms.privacy_level import LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
 from masquerade.surveys.condition_tree import Conditions
 from masquerade.surveys.conditions import check_conditions, questions_from_json
+from masquerade.surveys.languages import Languages, texts_of, translated
 from masquerade.surveys.linked_questions import linked, require_possible
 from masquerade.surveys.look import PLAIN, Look
 from masquerade.surveys.offered_levels import (
@@ -71,8 +72,14 @@ class Survey:
     two_parties: TwoParties | None = None
     look: Look = PLAIN  # its own colour and logo
     layout: Layout = AS_THEY_STAND  # pages, orders, images and the end
+    # In which languages it is asked; None where it does not say.
+    languages: Languages | None = None
 
     def __post_init__(self) -> None:
+        self._check()
+        self._check_languages()
+
+    def _check(self) -> None:
         _check_words(self)
         if not 1 <= len(self.questions) <= MOST_QUESTIONS:
             raise ParameterError(
@@ -118,6 +125,37 @@ class Survey:
                     field="levels",
                 )
             check_level(level, self.questions)
+
+    def _check_languages(self) -> None:
+        """Raise unless each translation is of a text, and keeps the rules of its place."""
+        if self.languages is None:
+            return
+        known = texts_of(self.to_json())
+        for code, texts in self.languages.texts:
+            unknown = next((address for address, _ in texts if address not in known), None)
+            if unknown is not None:
+                raise ParameterError(
+                    f"there is a text in {code!r} for {unknown!r}, which is no text of the "
+                    "survey; leave it out.",
+                    field="languages",
+                )
+            try:
+                self.in_language(code)
+            except ParameterError as error:
+                raise ParameterError(f"in {code!r}: {error}", field="languages") from error
+
+    def in_language(self, code: str) -> Survey:
+        """Return the survey with its texts in one of its languages, in which codes are the same.
+
+        Raises `ParameterError` where it is not asked in that language.
+        """
+        if self.languages is None:
+            raise ParameterError(
+                f"the survey has no language {code!r}; it does not say which it has.",
+                field="languages",
+            )
+        texts = self.languages.of(code)
+        return Survey.from_json(translated(json.loads(json.dumps(self.to_json())), texts))
 
     @property
     def trust(self) -> str:
@@ -177,11 +215,12 @@ class Survey:
         estimator: str = DEFAULT_ESTIMATOR,
         look: Look | None = None,
         layout: Layout | None = None,
+        languages: Languages | None = None,
     ) -> Survey:
         """Return a survey with the mechanisms of its levels.
 
         `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`, `look`,
-        `layout`: as in `Survey`.
+        `layout`, `languages`: as in `Survey`.
         `levels`: names of levels, or ``"none"``.
         `masking`: ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose
         one-report loss is the level's).
@@ -214,6 +253,7 @@ class Survey:
             estimator,
             look=look or PLAIN,
             layout=layout,
+            languages=languages,
         )
 
     @classmethod
@@ -226,7 +266,7 @@ class Survey:
         if levels is None:
             levels = {data["level"]: data["mechanisms"]}
         questions, conditions = questions_from_json(data["questions"])
-        terms = data.get("two_parties")
+        terms, spoken = data.get("two_parties"), data.get("languages")
         if terms is not None:
             # One level that follows from the terms.
             levels = dict.fromkeys(levels, ())
@@ -246,6 +286,7 @@ class Survey:
             two_parties=None if terms is None else TwoParties.from_json(terms),
             look=Look.from_json(data.get("look", {})),
             layout=Layout.from_json(data),
+            languages=None if spoken is None else Languages.from_json(spoken),
         )
 
     @classmethod
@@ -290,6 +331,8 @@ class Survey:
             data["trust"], data["two_parties"] = TWO_PARTIES, self.two_parties.to_json()
         if look := self.look.to_json():
             data["look"] = look
+        if self.languages is not None:
+            data["languages"] = self.languages.to_json()
         return data | self.layout.to_json()
 
     def questions_json(self) -> list[dict[str, Any]]:

@@ -142,6 +142,14 @@ class Parties:
     approval: Approval | None
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenIn:
+    """The languages of a survey, and translated texts by language and address."""
+
+    languages: list[str]
+    texts: dict[str, dict[str, str]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
     """An invitation to a survey: its public facts."""
@@ -173,6 +181,10 @@ class Invitation:
     ]
     trust: Literal["device", "two-parties"]
     two_parties: Parties | None
+    languages: Annotated[
+        SpokenIn | None,
+        Field(description="Languages of the survey, with its title and description in each"),
+    ]
     state: str
 
 

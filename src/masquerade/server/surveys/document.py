@@ -21,6 +21,7 @@ from masquerade.server.http.bodies import StrictBody
 from masquerade.surveys.characters import composed, skeleton, wrong_texts
 from masquerade.surveys.condition_tree import Condition, Conditions
 from masquerade.surveys.conditions import check_conditions, questions_from_json
+from masquerade.surveys.languages import MOST_LANGUAGES, Languages, path_of, texts_of
 from masquerade.surveys.look import MOST_LOGO, Look
 from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel
 from masquerade.surveys.pages import MOST_PAGES, Layout
@@ -42,6 +43,8 @@ FORMAT = 1
 Issue = tuple[str, str]
 
 _MOST_KEPT = 20_000
+_Address = Annotated[str, Field(max_length=1500)]
+_Text = Annotated[str, Field(max_length=_MOST_KEPT)]
 
 Amount = Annotated[int, Field(ge=0, le=10**9)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
@@ -99,6 +102,21 @@ class LookFields(StrictBody):
     logo_text: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
 
 
+class SpokenIn(StrictBody):
+    """The languages of a survey that is being written, and its translations by address.
+
+    Translations of texts that are gone are kept while it is written, and left out when it opens.
+    """
+
+    languages: Annotated[
+        list[Annotated[str, Field(max_length=20)]], Field(max_length=MOST_LANGUAGES)
+    ] = Field(default_factory=list)
+    texts: dict[
+        str,
+        dict[Annotated[str, Field(max_length=1500)], Annotated[str, Field(max_length=_MOST_KEPT)]],
+    ] = Field(default_factory=dict)
+
+
 class Document(StrictBody):
     """A survey that is being written."""
 
@@ -135,6 +153,7 @@ class Document(StrictBody):
     look: LookFields = Field(default_factory=LookFields)
     # Kept by the team to begin others with; it is not opened itself.
     own_template: bool = False
+    languages: SpokenIn = Field(default_factory=SpokenIn)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document as a JSON object, every field in its place."""
@@ -219,6 +238,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
     whole = document.to_json()
     written, conditions = Layout.written(whole, questions, conditions)
     layout = written.spread(questions)
+    spoken = _languages(document, questions)
     questions, conditions = parts_of(questions, conditions)
     fields: dict[str, Any] = {
         "title": document.title.strip(),
@@ -232,6 +252,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
         "estimator": document.estimator,
         "look": Look.from_json(document.look.model_dump()),
         "layout": layout,
+        "languages": spoken,
     }
     if document.trust == TWO_PARTIES:
         terms = document.two_parties
@@ -267,6 +288,33 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
     )
 
 
+def _languages(document: Document, questions: Sequence[Question]) -> Languages | None:
+    """Return the languages as the survey has them: translations of its texts alone."""
+    spoken = document.languages
+    if not spoken.languages:
+        return None
+    known = texts_of(document.to_json())
+    # Which text each further text repeats: of a question that is asked as several.
+    same = {
+        path_of("questions", part.id, *place.split("/")): path_of(
+            "questions", one.id, *one.place_of(place, text).split("/")
+        )
+        for one in questions
+        for part in one.parts()[1:]
+        for place, text in part.texts().items()
+    }
+    texts = {}
+    for code in spoken.languages[1:]:
+        given = {
+            address: text.strip()
+            for address, text in spoken.texts.get(code, {}).items()
+            if address in known and text.strip()
+        }
+        again = {address: given[first] for address, first in same.items() if first in given}
+        texts[code] = given | again
+    return Languages.from_json({"languages": spoken.languages, "texts": texts})
+
+
 def document_of(survey: Survey, *, listed: bool) -> Document:
     """Return the document of a survey that was opened without one."""
     data = survey.to_json()
@@ -278,6 +326,7 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
         "questions": data["questions"],
         "look": data.get("look", {}),
         **survey.layout.to_json(),
+        **({"languages": data["languages"]} if survey.languages is not None else {}),
     }
     if survey.two_parties is None:
         document["levels"] = data["levels"]

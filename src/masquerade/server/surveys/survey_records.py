@@ -160,6 +160,7 @@ def introduction(
         "look": survey.look.to_json() or None,
         "trust": survey.trust,
         "two_parties": _parties(survey, approval),
+        "languages": None if survey.languages is None else survey.languages.before_opening(),
     }
 
 

@@ -40,6 +40,7 @@ class Choice(LabelQuestion):
     truth: str | None = None
     kind: ClassVar[str] = "choice"
     called: ClassVar[str] = "a choice"
+    translatable: ClassVar[tuple[str, ...]] = ("text", "options")
     labelling: ClassVar[bool] = True
     secret: ClassVar[tuple[str, ...]] = ("truth",)
     shuffles: ClassVar[bool] = True

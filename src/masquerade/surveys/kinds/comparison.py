@@ -37,6 +37,7 @@ class Comparison(LabelQuestion):
     kind: ClassVar[str] = "comparison"
     called: ClassVar[str] = "a comparison"
     shuffles: ClassVar[bool] = True
+    translatable: ClassVar[tuple[str, ...]] = ("text", "item_a", "item_b", "tie")
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Which of two",
         glyph="A ⇄ B",

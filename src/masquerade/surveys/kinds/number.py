@@ -57,6 +57,7 @@ class Number(Question):
     step: int | float = 1
     kind: ClassVar[str] = "number"
     called: ClassVar[str] = "a number"
+    translatable: ClassVar[tuple[str, ...]] = ("text", "unit")
     summable: ClassVar[bool] = True
     allow_skip = False  # noise on a scale has no report for "no answer"
     builder: ClassVar[BuilderForm] = BuilderForm(

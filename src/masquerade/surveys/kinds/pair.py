@@ -51,6 +51,7 @@ class PairVote(LabelQuestion):
     allow_skip = False  # how many votes are left would tell of answers
     kind: ClassVar[str] = "pair"
     called: ClassVar[str] = "a vote on a pair of a list"
+    translatable: ClassVar[tuple[str, ...]] = ("text", "items", "tie")
     decides: ClassVar[bool] = False
     takes_pair: ClassVar[bool] = True
     builder: ClassVar[BuilderForm] = BuilderForm(

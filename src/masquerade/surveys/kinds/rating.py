@@ -52,6 +52,7 @@ class Rating(LabelQuestion):
     allow_skip: bool = False
     kind: ClassVar[str] = "rating"
     called: ClassVar[str] = "a rating"
+    translatable: ClassVar[tuple[str, ...]] = ("text", "low_label", "high_label")
     mean_name: ClassVar[str] = "mean rating"
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Rating",

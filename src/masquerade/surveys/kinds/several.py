@@ -59,6 +59,7 @@ class SeveralOf(Question):
     allow_skip: bool = False
     kind: ClassVar[str] = "several"
     called: ClassVar[str] = "which has several answers"
+    translatable: ClassVar[tuple[str, ...]] = ("text", "options")
     parts_of_whole: ClassVar[bool] = False
     shuffles: ClassVar[bool] = True
     builder: ClassVar[BuilderForm] = BuilderForm(

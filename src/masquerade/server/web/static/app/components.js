@@ -11,8 +11,8 @@ export const paragraph = (text, className = "") => text && element("p", { classN
 export const actions = (...children) => element("div", { className: "actions" }, ...children);
 
 /** Text that people wrote, in whatever language and direction. */
-export const userText = (text, tag = "span", className = "") =>
-  element(tag, { dir: "auto", className }, text);
+export const userText = (text, tag = "span", className = "", language = null) =>
+  element(tag, { dir: "auto", className, ...(language && { lang: language }) }, text);
 
 export function button(id, text, onclick, kind = "primary") {
   const className = `button ${kind}`.trim();

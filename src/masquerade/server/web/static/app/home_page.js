@@ -2,6 +2,7 @@
 
 import { balanceOf } from "./budget.js";
 import { element } from "./dom.js";
+import { languageFor, textIn, wishedLanguages } from "./languages.js";
 import { isRecord } from "./promise.js";
 import { maskDemo } from "./mask_demo.js";
 import {
@@ -96,6 +97,7 @@ export class HomePage {
     const said = words().home;
     const records = await this.database.readAll("participations");
     const settings = await this.device.settings();
+    this.wished = wishedLanguages(settings);
     const charges = await this.device.charges();
     const here = new Map(records.map((record) => [record.token, record]));
     const known = new Set(this.invitations.map(({ token }) => token));
@@ -144,8 +146,9 @@ export class HomePage {
 
   #row(invitation, record) {
     const said = words().home;
-    const { token, title, topic, questions, state, participation } = invitation;
+    const { token, topic, questions, state, participation } = invitation;
     const begun = record ? BY_STEP[record.step] : BY_STATE[participation?.state];
+    const language = this.#languageOf(invitation);
     const where = begun ?? (state === "open" ? "new" : "closed");
     const order = ["begun", "waiting", "new", "answered", "over", "closed"].indexOf(where);
     const shown = element(
@@ -154,7 +157,7 @@ export class HomePage {
       element(
         "a",
         { className: "card invitation", href: `${this.#home(invitation, record)}/s/${token}` },
-        userText(title, "strong"),
+        userText(textIn(invitation, "title", language), "strong", "", language),
         element(
           "span",
           { className: "facts-line muted" },
@@ -166,6 +169,11 @@ export class HomePage {
       ),
     );
     return { order, shown };
+  }
+
+  /** Return in which language a survey's title is read. */
+  #languageOf({ languages }) {
+    return languages?.languages ? languageFor(languages, this.wished) : null;
   }
 
   /** Return where a survey can be opened: a second party's pages have those of its own alone. */

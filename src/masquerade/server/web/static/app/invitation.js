@@ -3,6 +3,7 @@
 
 import { KINDS } from "./kinds/kinds.js";
 import { readLook } from "./look.js";
+import { languagesOfInvitation } from "./languages.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { deviceOf } from "../mechanisms/text.js";
@@ -55,6 +56,7 @@ export function readInvitation(data, token) {
     token, title, description, topic, template, estimator, reveal, hash, linked, kinds, levels,
     parties, fixed, state: data.state, questions: data.questions,
     look: readLook(data.look),
+    languages: languagesOfInvitation(data),
     simulated: data.simulated === true,
     reward: readReward(data.reward),
   };

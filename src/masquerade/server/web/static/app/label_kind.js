@@ -3,6 +3,7 @@
 //
 //   name       of the kind, in definitions
 //   fields     of a definition, besides kind, id, text and show_if
+//   texts      fields of a definition that people read, besides text: texts, or lists of texts
 //   decides    whether the answer can decide which other questions are shown
 //   crossable  whether two parties can count it in a cross table
 //   form(definition)             the fields of the device's form, of any draft

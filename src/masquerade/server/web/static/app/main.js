@@ -8,7 +8,7 @@ import { Screen } from "./screen.js";
 import { Server } from "./api.js";
 import { SurveyPage } from "./survey_page.js";
 import { cannot } from "./survey_views.js";
-import { preferredLanguage, setLanguage, words } from "../words/language.js";
+import { loadLanguage, preferredLanguage, setLanguage, words } from "../words/language.js";
 
 const path = globalThis.location.pathname.replace(/(.)\/+$/, "$1");
 const { build, leader = "", fingerprint = "", earlier = "" } = document.documentElement.dataset;
@@ -32,8 +32,17 @@ async function pageOf(context) {
   return new (await load())[name](context);
 }
 
+/** Speak the first language of a list that the app knows; English where it cannot be loaded. */
+async function speak(list) {
+  const code = preferredLanguage(list);
+  allow(`words-${code}`);
+  await loadLanguage(code).catch(() => {});
+  setLanguage(code);
+}
+
 async function start() {
-  setLanguage(preferredLanguage(navigator.languages ?? []));
+  const browser = navigator.languages ?? [];
+  await speak(browser);
   screen.frame(path, () => {});
   if (!globalThis.crypto?.getRandomValues) {
     return screen.show("cannot", cannot(words().cannot.randomness));
@@ -54,14 +63,15 @@ async function start() {
     moves: device.moves,
   });
   const prefer = async (code) => {
-    setLanguage(code);
+    // A survey may be in languages that the app does not speak.
+    await speak([code, words().code]);
     screen.frame(path, prefer);
     await device.prefer({ language: code });
     return page.render({ focus: false });
   };
   const page = await pageOf({ screen, server, device, database, prefer, build, host });
   const { language } = await device.settings();
-  if (language) setLanguage(language);
+  if (language) await speak([language, ...browser]);
   screen.frame(path, prefer);
   await page.start();
   // Coming back, with the back button or from another tab: what counts is the disk.

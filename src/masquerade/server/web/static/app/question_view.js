@@ -3,6 +3,7 @@
 
 import { element } from "./dom.js";
 import { actions, button, heading } from "./components.js";
+import { spokenIn } from "./languages.js";
 import { kindOf } from "./kinds/kinds.js";
 import { words } from "../words/language.js";
 
@@ -26,7 +27,7 @@ export function questionView(place, answering) {
     element(
       "fieldset",
       { className: `answers ${asked.kind}` },
-      element("legend", {}, heading(asked.text, { dir: "auto" })),
+      element("legend", {}, heading(asked.text, { dir: "auto", ...spokenIn(asked.language) })),
       kindOf(asked).draw(place, answering),
     ),
     element("p", { className: "hint saved" }, said.saved),

@@ -3,6 +3,7 @@
 
 import { epsilonOf, balanceOf } from "./budget.js";
 import { SystemCoins } from "../mechanisms/coins.js";
+import { languageFor, wishedLanguages } from "./languages.js";
 import { fromHost, readInvitation } from "./invitation.js";
 import { wear } from "./look.js";
 import { BrokenPromise } from "./promise.js";
@@ -10,6 +11,7 @@ import { isAffordable } from "./level_view.js";
 import { maskResponse } from "../mechanisms/mask.js";
 import { Participation, checkedQuestions } from "./participation.js";
 import { missingAnswer, questionView } from "./question_view.js";
+import { questionsIn } from "./survey_text.js";
 import { answerTo, nextVisible } from "./conditions.js";
 import { strengthOf } from "./strength.js";
 import * as views from "./survey_views.js";
@@ -31,8 +33,10 @@ function goesOn(record) {
 }
 
 export class SurveyPage {
-  constructor({ screen, server, device, database, host = null }, token) {
+  constructor({ screen, server, device, database, prefer = null, host = null }, token) {
     this.screen = screen;
+    this.prefer = prefer; // called with the code of the language that somebody chose
+    this.language = null; // in which the survey is read, where it says which it has
     this.host = host; // the second party, where it served this page
     this.server = server;
     this.device = device;
@@ -72,7 +76,7 @@ export class SurveyPage {
   /** Show what the disk says. */
   async render(options) {
     const { screen, invitation } = this;
-    const record = await this.participation.read();
+    const record = await this.#inLanguage(await this.participation.read());
     await this.#count();
     this.rendered = placeOf(record);
     const step = record?.step ?? null;
@@ -121,6 +125,14 @@ export class SurveyPage {
     return this.#introduce(options);
   }
 
+  /** Return a record with its questions in the language in which this person reads the survey. */
+  async #inLanguage(record) {
+    const spoken = this.invitation?.languages ?? record?.promise?.languages ?? null;
+    this.language = languageFor(spoken, wishedLanguages(await this.device.settings()));
+    if (!record?.text || !record.questions || this.broken) return record;
+    return { ...record, questions: questionsIn(record, this.language) };
+  }
+
   #why() {
     return words().parties.broken[this.reason] ?? words().cannot.mask;
   }
@@ -135,8 +147,9 @@ export class SurveyPage {
       return screen.show("away", views.away(failure, { retry }), options);
     }
     const { chosen, left } = this;
-    const state = { chosen, budget: this.#budget(), left, failure };
-    const answering = this.#on("choose", "accept", "start");
+    const { language, prefer } = this;
+    const state = { chosen, budget: this.#budget(), left, failure, language };
+    const answering = { ...this.#on("choose", "accept", "start"), prefer };
     return screen.show("intro", views.intro(invitation, state, answering), options);
   }
 

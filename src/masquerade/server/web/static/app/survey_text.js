@@ -3,6 +3,7 @@
 
 import { TWO_PARTIES } from "./invitation.js";
 import { KINDS, kindOf } from "./kinds/kinds.js";
+import { beforeOpening, inLanguage, languagesOfSurvey } from "./languages.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { codesOf } from "../mechanisms/mask.js";
 import { deviceOf, latticeOfText } from "../mechanisms/text.js";
@@ -22,6 +23,7 @@ export function promiseOf(invitation) {
     ...Object.fromEntries(ABOUT.map((name) => [name, invitation[name]])),
     hash, kinds, questions, linked, estimator, look,
     levels: Object.fromEntries(levels.map(({ name, mechanisms }) => [name, mechanisms])),
+    ...(invitation.languages && { languages: invitation.languages }),
     ...(parties && { parties: { ...parties, sums: levels[0].sums } }),
   };
 }
@@ -50,6 +52,7 @@ export function questionsOf(text, promise, level, pairs = null) {
   const optional = ["estimator", "look"].filter((name) => Object.hasOwn(survey, name));
   const names = [...ABOUT, "questions", "levels", ...optional];
   if (promise.parties) names.push("trust", "two_parties");
+  if (promise.languages) names.push("languages");
   requireThat(Object.keys(survey).length === names.length, "what a survey holds");
   for (const name of ABOUT) requireThat(survey[name] === promise[name], `the ${name}`);
   requireThat(estimator === promise.estimator, "the estimator");
@@ -60,6 +63,7 @@ export function questionsOf(text, promise, level, pairs = null) {
   const masks = promise.parties ? null : levels[level];
   const read = questions.map((question, place) => readQuestion(question, masks?.[place] ?? null));
   requireThat(new Set(read.map(({ id }) => id)).size === read.length, "a question's id");
+  checkLanguages(survey, promise.languages ?? null);
   const kinds = {};
   for (const { kind } of read) kinds[kind] = (kinds[kind] ?? 0) + 1;
   requireThat(same(kinds, promise.kinds), "what the questions are");
@@ -68,6 +72,32 @@ export function questionsOf(text, promise, level, pairs = null) {
   const linked = promise.parties ? [] : linkedOf(read);
   requireThat(same(linked, promise.linked), "which questions decide over others");
   return withPairs(read, pairs);
+}
+
+/** Throw unless the languages are those promised, and each translation is one of a question. */
+function checkLanguages(survey, promised) {
+  const spoken = languagesOfSurvey(survey);
+  requireThat(same(beforeOpening(spoken), promised), "the languages");
+  for (const code of spoken?.languages.slice(1) ?? []) {
+    for (const question of inLanguage(survey, code, labelsOf).questions) {
+      kindOf(question).check(question, kindOf(question).form(question));
+    }
+  }
+}
+
+const labelsOf = (definition) => kindOf(definition).form(definition).labels;
+
+/**
+ * Return the questions of a participation as somebody reads them in a language of the survey. The
+ * text was checked when it was opened.
+ */
+export function questionsIn({ text, promise, level, pairs = null, questions }, code) {
+  const known = promise.languages?.languages.includes(code);
+  if (!known) return questions;
+  const survey = inLanguage(JSON.parse(text), code, labelsOf); // its own texts in the first language
+  const masks = promise.parties ? null : survey.levels[level];
+  const shown = survey.questions.map((one, place) => formOf(one, masks?.[place] ?? null));
+  return withPairs(shown, pairs).map((question) => ({ ...question, language: code }));
 }
 
 /** Return the questions with the items that are shown: pairs of their list, none of them twice. */

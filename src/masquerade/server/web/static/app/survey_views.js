@@ -3,6 +3,7 @@
 
 import { element } from "./dom.js";
 import { isAffordable, levelName, levelPicker, oddsOf } from "./level_view.js";
+import { nameOfLanguage, spokenIn, textIn } from "./languages.js";
 import { UNMASKED } from "./invitation.js";
 import { logoOf } from "./look.js";
 import { maskDemo } from "./mask_demo.js";
@@ -33,15 +34,17 @@ export function topicBadge(topic) {
   return name && element("span", { className: `topic ${topic}` }, name);
 }
 
-export function intro(invitation, { chosen, budget, left, failure }, answering) {
+export function intro(invitation, { chosen, budget, left, failure, language = null }, answering) {
   const said = words().intro;
-  const { questions, title, description, topic, simulated, levels } = invitation;
+  const { questions, topic, simulated, levels } = invitation;
+  const [title, description] = ["title", "description"].map((name) => textIn(invitation, name, language));
   const possible = levels.some((level) => isAffordable(level, budget));
   return [
     simulated && element("p", { className: "badge simulated" }, said.simulated),
     logoOf(invitation.look),
-    heading(title, { dir: "auto" }),
-    description && userText(description, "p", "lead"),
+    languagePicker(invitation, language, answering.prefer),
+    heading(title, { dir: "auto", ...spokenIn(language) }),
+    description && userText(description, "p", "lead", language),
     element(
       "p",
       { className: "facts-line muted" },
@@ -60,6 +63,21 @@ export function intro(invitation, { chosen, budget, left, failure }, answering) 
       ? actions(button("start", said.start, answering.start))
       : element("div", { className: "notice" }, element("p", {}, said.nothingFits)),
   ];
+}
+
+/** The choice of the language in which the survey is read, where it has several. */
+function languagePicker({ languages: spoken = null }, language, prefer) {
+  if (!prefer || (spoken?.languages.length ?? 0) < 2) return null;
+  const options = spoken.languages.map((code) =>
+    element("option", { value: code, lang: code, selected: code === language }, nameOfLanguage(code)),
+  );
+  const onchange = ({ target }) => prefer(target.value);
+  return element(
+    "p",
+    { className: "field survey-language" },
+    element("label", { htmlFor: "survey-language" }, words().frame.language),
+    element("select", { id: "survey-language", autocomplete: "off", onchange }, options),
+  );
 }
 
 /** The choice of a level, and what leaves this device at it. */

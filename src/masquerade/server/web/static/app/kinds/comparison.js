@@ -7,6 +7,7 @@ import { isText, requireThat } from "../promise.js";
 export const kind = {
   ...labelKind,
   name: "comparison",
+  texts: ["item_a", "item_b", "tie"],
   fields: ["item_a", "item_b", "tie", "allow_skip"],
 
   form: ({ item_a: a, item_b: b, tie }) => ({

@@ -10,6 +10,7 @@ const MOST_POINTS = 2 ** 32;
 
 export const kind = {
   name: "number",
+  texts: ["unit"],
   fields: ["low", "high", "step", "unit"],
   decides: false,
   crossable: true,

@@ -10,6 +10,7 @@ const MOST_VOTES = 50;
 export const kind = {
   ...labelKind,
   name: "pair",
+  texts: ["items", "tie"],
   decides: false,
   crossable: false,
   takesPair: true,

@@ -13,6 +13,7 @@ const MOST_POINTS = 100; // of a draft too, in which anything may stand
 export const kind = {
   ...labelKind,
   name: "rating",
+  texts: ["low_label", "high_label"],
   fields: ["low", "high", "low_label", "high_label", "allow_skip"],
 
   form({ low, high, low_label: lowLabel, high_label: highLabel }) {

@@ -16,6 +16,7 @@ const skipCode = ({ labels }) => 2 ** labels.length;
 
 export const kind = {
   name: "several",
+  texts: ["options"],
   fields: ["options", "most", "allow_skip"],
   decides: false,
   crossable: false,
