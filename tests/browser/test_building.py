@@ -208,7 +208,7 @@ def test_a_removed_question_comes_back_with_what_followed_on_it(generous: Any, o
     rest = [one["id"] for one in before if one != before[place]]
     assert [one["id"] for one in questions()] == rest
     assert not any("show_if" in one for one in questions())
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo the removal").click()
     saved(page)
     assert questions() == before
     expect(page.locator("#undo")).to_be_empty()

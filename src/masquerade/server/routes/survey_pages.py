@@ -28,6 +28,7 @@ from masquerade.server.routes.publication import published_context, summary
 from masquerade.server.routes.surveys import (
     cancel,
     close,
+    document_of,
     draft_response,
     publish,
     share_link,
@@ -35,7 +36,7 @@ from masquerade.server.routes.surveys import (
 )
 from masquerade.server.settings import Settings
 from masquerade.server.surveys.document import Document, read_document_text
-from masquerade.server.surveys.drafts import DRAFT, Draft, Review
+from masquerade.server.surveys.drafts import DRAFT, TEMPLATE, Draft, Review
 from masquerade.server.surveys.lifecycle import progress_json
 from masquerade.server.surveys.selection_runs import (
     MOST_WAVES,
@@ -45,7 +46,7 @@ from masquerade.server.surveys.selection_runs import (
     timeline,
 )
 from masquerade.server.surveys.survey_records import introduction
-from masquerade.server.surveys.templates import TEMPLATES, template_named
+from masquerade.server.surveys.templates import BLANK, TEMPLATES, template_named
 from masquerade.surveys.kinds import kinds
 from masquerade.surveys.offered_levels import ALL_LEVELS
 
@@ -78,14 +79,19 @@ def _newest_first(one: Any) -> tuple[int, str]:
 
 @page(routes, "/surveys/new")
 def choose(actor: Writer, *, error: MasqueradeError | None = None, **_: Any) -> Response:
-    context = {"templates": TEMPLATES.values(), "issues": getattr(error, "issues", None)}
+    surveys = actor.services.surveys.listed(team=actor.team.id)
+    context = {
+        "templates": TEMPLATES.values(),
+        "own": [one for one in surveys if one.state == TEMPLATE],
+        "issues": getattr(error, "issues", None),
+    }
     return actor.page("surveyor/new.html", context, error=error)
 
 
 @form(routes, "/surveys/new", then=_EDIT)
 @audited("made a draft")
 def create(actor: Writer, template: Annotated[str, Form()]) -> str:
-    return _draft(actor, template_named(template).document())
+    return _draft(actor, Document() if template == BLANK else template_named(template).document())
 
 
 @form(routes, "/surveys/import", then=_EDIT, refused=choose)
@@ -101,7 +107,16 @@ def import_(actor: Writer, file: Annotated[bytes, File()]) -> str:
 @form(routes, f"{PAGE}/copy", then=_EDIT)
 @audited("copied a survey")
 def copy(actor: Writer, token: str) -> str:
-    return _draft(actor, actor.services.surveys.document(actor.survey(token)))
+    document = document_of(actor, token)
+    # A survey of one's own templates is as it was kept; a copy says that it is one.
+    title = document.title if document.own_template else f"{document.title} (copy)".strip()
+    return _draft(actor, document.model_copy(update={"title": title, "own_template": False}))
+
+
+@form(routes, f"{PAGE}/template", then="/surveys/new#own")
+@audited("kept a template")
+def keep_as_template(actor: Writer, token: str) -> None:
+    _draft(actor, document_of(actor, token).model_copy(update={"own_template": True}))
 
 
 def _draft(actor: Actor, document: Document) -> str:

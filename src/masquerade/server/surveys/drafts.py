@@ -29,6 +29,8 @@ from masquerade.server.webhooks.webhooks import OPENED, enqueue
 from masquerade.surveys.survey import DEVICE, Survey
 
 DRAFT = "draft"
+#: The state, in lists, of a draft that a team keeps to begin others with.
+TEMPLATE = "template"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,13 @@ class Drafts:
         It is judged by the usual caps; whoever has spent some of theirs can afford less.
         """
         survey, issues = self._survey(document)
+        if document.own_template:
+            issues = [*issues, ("", "This is a template; begin a survey with it, and open that.")]
         if survey is None:
             return Review(None, None, issues)
+        kept = issues
         figures, issues = plan_review(document, survey, caps=self.caps)
+        issues = [*kept, *issues]
         plan = document.plan
         people = {level["name"]: level["asked"] for level in figures["levels"]}
         prices = {level: plan.prices.get(level, 0) for level in people}

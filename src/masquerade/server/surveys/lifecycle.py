@@ -36,7 +36,7 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.surveys.document import Document, document_of, read_document
-from masquerade.server.surveys.drafts import DRAFT
+from masquerade.server.surveys.drafts import DRAFT, TEMPLATE
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.quotas import check_quotas
 from masquerade.server.surveys.rewards import Reward
@@ -287,7 +287,7 @@ class Lifecycle:
             Listed(
                 row.token,
                 row.document["title"],
-                DRAFT,
+                TEMPLATE if row.document.get("own_template") else DRAFT,
                 row.document["template"],
                 row.day,
                 0,

@@ -13,6 +13,8 @@ from masquerade.server.surveys.document import Document, read_document
 
 #: The template of the demo.
 PICK: Final = "pick"
+#: The name by which an empty survey is asked for, as if it were a template.
+BLANK: Final = "blank"
 
 
 @dataclass(frozen=True, slots=True)

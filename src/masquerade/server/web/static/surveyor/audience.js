@@ -2,6 +2,7 @@
 
 import { element } from "../app/dom.js";
 import { ask, Draft, inPage } from "./draft.js";
+import { redraw } from "./redraw.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginText } from "./questions.js";
 import { TrustFields } from "./trust.js";
@@ -18,10 +19,9 @@ const capitals = (name) => name[0].toUpperCase() + name.slice(1);
 
 /** The page: the fields of the plan, and beside them what the server works out of it. */
 class AudiencePage {
-  #draft = new Draft(inPage("known"), () => this.#refresh());
+  #draft = new Draft(inPage("known"), () => this.#draw());
   #trust = new TrustFields(this.#draft, () => this.#draw());
   #curve = null; // the points of error against cost, and of which plan they are
-  #drawnCost = 0; // what everybody cost when the fields were drawn
 
   start() {
     for (const link of document.querySelectorAll("#next, .steps a")) this.#draft.guard(link);
@@ -103,9 +103,8 @@ class AudiencePage {
       step: String(Math.max(1, Math.round(most / 200))),
       value: String(this.#plan().budget ?? most),
       "aria-label": "Budget",
-      oninput: () => {
-        this.#change({ budget: Number(slider.value) >= most ? null : Number(slider.value) });
-        shown.textContent = this.#budgetText();
+      oninput: ({ target }) => {
+        this.#change({ budget: Number(target.value) >= most ? null : Number(target.value) }, true);
       },
     });
     return group(
@@ -127,13 +126,17 @@ class AudiencePage {
           kind === "flat"
             ? numberField("Amount", this.#plan().prices[this.#levels()[0]] ?? 0, (amount) =>
                 this.#change({ prices: Object.fromEntries(this.#levels().map((name) => [name, amount])) }),
-              { whole: true, min: 0 })
+              { whole: true, min: 0, max: 1000000000 })
             : this.#levels().map((name) =>
                 numberField(capitals(name), this.#plan().prices[name] ?? 0, (amount) =>
                   this.#change({ prices: { ...this.#plan().prices, [name]: amount } }),
-                { whole: true, min: 0 }),
+                { whole: true, min: 0, max: 1000000000 }),
               ),
-          textField("Unit", this.#plan().currency, (text) => text.trim() && this.#change({ currency: text.trim() })),
+          textField("Unit", this.#plan().currency, (text) => this.#change({ currency: text }), {
+            key: "/plan/currency",
+            most: 16,
+            faults: this.#draft.faults("/plan/currency"),
+          }),
         ),
       kind === "graded" &&
         element(
@@ -208,26 +211,14 @@ class AudiencePage {
     );
   }
 
-  /** The server answered; fields change with it only where nobody is typing. */
-  #refresh() {
-    const typing = document.activeElement?.matches("#plan input:not([type=range], [type=checkbox])");
-    if (this.#fullCost() === this.#drawnCost || typing) return this.#drawOutcome();
-    return this.#draw();
-  }
-
   #draw() {
-    const fields = () => [...at("plan").querySelectorAll("input, select")];
-    const focused = fields().indexOf(document.activeElement);
     this.#drawFields();
-    fields()[focused]?.focus();
     this.#drawOutcome();
   }
 
   #drawFields() {
-    this.#drawnCost = this.#fullCost();
-    const people = numberField("People you can reach", this.#plan().people, (count) => {
-      if (count >= 1 && count <= 100000) this.#change({ people: count });
-    }, { whole: true, min: 1, max: 100000, hint: "An estimate is enough. Everything on the right follows from it.", faults: this.#draft.faults("/plan/people") });
+    const people = numberField("People you can reach", this.#plan().people, (count) => this.#change({ people: count }), {
+      key: "/plan/people", whole: true, min: 1, max: 100000, hint: "An estimate is enough. Everything on the right follows from it.", faults: this.#draft.faults("/plan/people") });
     const day = element("input", {
       type: "date", id: "closes", value: this.#plan().closes ?? "",
       onchange: () => this.#change({ closes: day.value || null }),
@@ -239,7 +230,7 @@ class AudiencePage {
           ...this.#draft.faults("/plan/closes").map((text) => element("p", { className: "error" }, text)))),
       element("section", { className: "card" }, element("h2", {}, "Budget"), this.#budgetFields(), this.#advanced()),
     ];
-    at("plan").replaceChildren(...made);
+    redraw(at("plan"), made);
   }
 
   #drawOutcome() {

@@ -1,14 +1,15 @@
 // The builder: questions on the left, what is chosen in the middle, a phone on the right.
 
 import { Draft, inPage } from "./draft.js";
-import { button } from "./fields.js";
+import { button, unusable } from "./fields.js";
 import { drawOutline } from "./outline.js";
 import { Phone } from "./phone.js";
+import { redraw } from "./redraw.js";
 import { questionFields, surveyFields } from "./properties.js";
 import { marginText, newQuestion, withoutBrokenConditions } from "./questions.js";
 
 const at = (id) => document.getElementById(id);
-const draft = new Draft(inPage("known"), heard);
+const draft = new Draft(inPage("known"), () => draw(), replaced);
 const forms = inPage("forms");
 const names = Object.fromEntries(Object.entries(forms).map(([kind, { name }]) => [kind, name]));
 const phone = new Phone(at("phone"), choose);
@@ -20,48 +21,52 @@ function choose(place) {
   draw();
 }
 
-function draw({ fields = true } = {}) {
+function draw() {
   const faulty = (place) =>
     place < 0
-      ? ["title", "description", "levels"].some((name) => draft.faults(`/${name}`).length > 0)
-      : draft.faults(`/questions/${place}`, { below: true }).length > 0;
+      ? ["title", "description", "look", "levels"].some((name) => draft.faults(`/${name}`, { below: true }).length > 0)
+      : draft.faults(`/questions/${place}`, { below: true }).length > 0 || unusable.under(`${questions()[place].id}/`);
   const { title } = draft.document;
   const known = { questions: questions(), title, chosen, names, faulty };
-  drawOutline(at("outline"), known, { choose: chooseByHand, move, remove });
-  if (fields) drawFields();
+  drawOutline(at("outline"), known, { choose: chooseByHand, moveTo, remove, duplicate });
+  drawFields();
   phone.show(questions(), Math.max(0, chosen));
   forecast();
 }
 
+/** Draw the fields of what is chosen; where somebody types stays as it is. */
 function drawFields() {
-  const faults = (pointer) => draft.faults(pointer);
+  const at_ = (pointer) => draft.faults(pointer, { below: pointer !== "" });
+  const base = `/questions/${chosen}`;
+  const faults = (name) => at_(`${base}/${name}`);
+  const others = (drawn) => [
+    ...draft.faults(base),
+    ...draft.known.errors
+      .filter(({ pointer }) => pointer.startsWith(`${base}/`) && !drawn.includes(pointer.split("/")[3]))
+      .map(({ detail }) => detail),
+  ];
   const made =
     chosen < 0
-      ? surveyFields(draft.document, faults, (name, value) => {
+      ? surveyFields(draft.document, at_, (name, value) => {
           draft.document[name] = value;
           draft.touch(name);
-          draw({ fields: false });
+          draw();
         })
-      : questionFields(
-          questions(),
-          chosen,
-          forms,
-          (name) =>
-            name === "options"
-              ? draft.faults(`/questions/${chosen}/options`, { below: true })
-              : draft.faults(`/questions/${chosen}${name && `/${name}`}`),
-          change,
-        );
-  at("properties").replaceChildren(...made.flat(Infinity).filter(Boolean));
+      : questionFields(questions(), chosen, forms, { faults, others }, change);
+  // Another question has no field in common with the one before.
+  if (at("properties").dataset.of !== String(questions()[chosen]?.id)) at("properties").replaceChildren();
+  at("properties").dataset.of = String(questions()[chosen]?.id);
+  redraw(at("properties"), made);
 }
 
-function change(changes, again = false) {
+function change(changes) {
   const list = [...questions()];
   const old = list[chosen];
   const changed = { ...old, ...changes };
   if ("show_if" in changes && changes.show_if === undefined) delete changed.show_if;
   list[chosen] = changed;
   if ("id" in changes) {
+    at("properties").dataset.of = changes.id; // the same question, by another name
     for (const [place, one] of list.entries()) {
       if (one.show_if?.question === old.id) {
         list[place] = { ...one, show_if: { ...one.show_if, question: changes.id } };
@@ -69,13 +74,7 @@ function change(changes, again = false) {
     }
   }
   keep(list);
-  if (!again) return draw({ fields: false });
-  const focused = [...at("properties").querySelectorAll("input, select, textarea")].indexOf(
-    document.activeElement,
-  );
   draw();
-  at("properties").querySelectorAll("input, select, textarea")[focused]?.focus();
-  return undefined;
 }
 
 function keep(list) {
@@ -90,28 +89,37 @@ function chooseByHand(place) {
   if (matchMedia("(max-width: 60rem)").matches) at("properties").scrollIntoView({ block: "start" });
 }
 
-function move(place, by) {
-  const to = place + by;
+function moveTo(place, to) {
   if (place < 0 || to < 0 || to >= questions().length) return;
   const list = [...questions()];
-  [list[place], list[to]] = [list[to], list[place]];
+  list.splice(to, 0, ...list.splice(place, 1));
   keep(list);
   choose(to);
   at("outline").querySelector(`[data-place="${to}"]`)?.focus();
   draft.state.textContent = `Question is now number ${to + 1}`;
 }
 
+function duplicate(place) {
+  const list = [...questions()];
+  list.splice(place + 1, 0, newQuestion("", null, list, list[place]));
+  keep(list);
+  choose(place + 1);
+  at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
+  draft.state.textContent = `Question ${place + 2} is a copy of question ${place + 1}`;
+}
+
 function remove(place) {
   const before = questions();
   const [removed] = before.slice(place, place + 1);
   keep(before.filter((_, other) => other !== place));
+  unusable.forget(`${removed.id}/`);
   choose(Math.min(place, questions().length - 1));
   at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
   const changed = before.filter(
     (one) => one.show_if && questions().some(({ id, show_if }) => id === one.id && !show_if),
   );
   offerUndo(removed, changed, () => {
-    keep(before);
+    draft.step("past");
     choose(place);
   });
 }
@@ -127,7 +135,7 @@ function offerUndo(removed, changed, undo) {
     box.replaceChildren();
     undo();
     at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
-  });
+  }, { label: "Undo the removal" });
   box.replaceChildren(`Removed ${named(removed)}.${also} `, back);
 }
 
@@ -179,25 +187,12 @@ function forecast() {
     : `${errors.length || "Some"} thing${errors.length === 1 ? "" : "s"} to do before a forecast`;
 }
 
-/** The server answered: say what it found, and leave what is being typed alone. */
-function heard() {
-  const typing = at("properties").contains(document.activeElement);
-  draw({ fields: !typing });
-  if (typing) markFaults();
-}
-
-/** Say what is wrong beside the fields that are there, without drawing them anew. */
-function markFaults() {
-  const base = chosen < 0 ? "" : `/questions/${chosen}`;
-  const all = draft.faults(base, { below: true });
-  let box = at("properties").querySelector(".faults");
-  if (!box) {
-    box = document.createElement("p");
-    box.className = "error faults";
-    box.setAttribute("role", "status");
-    at("properties").append(box);
-  }
-  box.textContent = chosen < 0 ? draft.faults("/title").join(" ") : all.join(" ");
+/** The document is another one: after Undo, or where somebody else changed it. */
+function replaced() {
+  at("undo").replaceChildren();
+  document.activeElement?.blur();
+  at("properties").replaceChildren();
+  choose(chosen);
 }
 
 at("kinds").replaceChildren(

@@ -1,20 +1,99 @@
-// Fields of a form that belongs to no form: each tells what it holds as it changes.
+// Fields of a form that belongs to no form: each tells what it holds as it changes, and has one
+// place for what is wrong with it. Callbacks read what changed from the event, not from the element
+// that they were made with: `redraw` lets the element that has the focus stand.
 
 import { element } from "../app/dom.js";
 
-let numbers = 0;
+/** What was typed into fields where it is no value: kept, shown again, and said to be wrong. */
+class Unusable {
+  #texts = new Map(); // by the field's key: `{key, label, text, value}`, with the value that holds
+  #heard = () => {};
 
-/** Return a labelled field; `faults` are said beside it. */
-function field(label, control, { hint = "", faults = [] } = {}) {
-  const id = control.id || `field-${++numbers}`;
+  listen(heard) {
+    this.#heard = heard;
+  }
+
+  /** Return what was typed instead of a value; undefined where the value holds. */
+  text(key, value) {
+    const known = this.#texts.get(key);
+    if (!known) return undefined;
+    if (known.value === (value ?? null)) return known.text;
+    this.delete(key); // another value was given since, as by Undo
+    return undefined;
+  }
+
+  set(key, label, text, value) {
+    this.#texts.set(key, { key, label, text, value: value ?? null });
+    this.#heard();
+  }
+
+  delete(key) {
+    if (this.#texts.delete(key)) this.#heard();
+  }
+
+  /** Forget the fields of what is gone. */
+  forget(prefix) {
+    for (const key of [...this.#texts.keys()]) if (key.startsWith(prefix)) this.delete(key);
+  }
+
+  under(prefix) {
+    return [...this.#texts.keys()].some((key) => key.startsWith(prefix));
+  }
+
+  fill(known) {
+    this.#texts = new Map(known.map((one) => [one.key, one]));
+  }
+
+  toJSON() {
+    return [...this.#texts.values()];
+  }
+}
+
+export const unusable = new Unusable();
+
+/**
+ * Return a labelled field with its hint, how long its text is where that matters, and what is wrong.
+ *
+ * @param {string} key names it among all fields of the draft
+ * @param {number} most characters of a text, 0 where nobody counts
+ */
+function field(label, control, { hint = "", faults = [], key = label, most = 0 } = {}) {
+  const id = control.id || `field-${key.replace(/[^\w-]+/g, "-")}`;
   control.id = id;
-  const said = [
-    hint && element("p", { className: "hint", id: `${id}-hint` }, hint),
-    ...faults.map((text) => element("p", { className: "error", id: `${id}-fault` }, text)),
-  ].filter(Boolean);
-  if (said.length) control.setAttribute("aria-describedby", said.map((one) => one.id).join(" "));
-  if (faults.length) control.setAttribute("aria-invalid", "true");
-  return element("div", { className: "field" }, element("label", { htmlFor: id }, label), control, said);
+  const count = element("p", { className: "hint count", id: `${id}-count`, hidden: true });
+  const fault = element("p", { className: "error", id: `${id}-fault`, "aria-live": "polite" });
+  control.setAttribute("aria-describedby", [hint && `${id}-hint`, `${id}-count`, `${id}-fault`].filter(Boolean).join(" "));
+  const made = element(
+    "div",
+    { className: "field", "data-key": key },
+    element("label", { htmlFor: id }, label),
+    control,
+    count,
+    element("p", { className: "hint", id: `${id}-hint`, hidden: !hint }, hint),
+    fault,
+  );
+  say(made, faults[0] ?? "");
+  tally(made, control.value, most);
+  return made;
+}
+
+/** Say what is wrong at a field, or that nothing is. */
+function say(made, text) {
+  const fault = made.querySelector(":scope > .error");
+  fault.textContent = text;
+  fault.hidden = !text;
+  const control = made.querySelector("input, select, textarea");
+  if (text) control.setAttribute("aria-invalid", "true");
+  else control.removeAttribute("aria-invalid");
+}
+
+/** Say how long a text is once it is near what it may be. */
+function tally(made, text, most) {
+  const count = made.querySelector(":scope > .count");
+  const length = [...text.trim()].length;
+  count.hidden = !most || length < 0.8 * most;
+  count.textContent = count.hidden ? "" : `${length.toLocaleString("en")} of ${most.toLocaleString("en")} characters`;
+  count.classList.toggle("bad", length > most);
 }
 
 export function textField(label, value, change, { lines = 1, ...more } = {}) {
@@ -23,33 +102,55 @@ export function textField(label, value, change, { lines = 1, ...more } = {}) {
     value: value ?? "",
     autocomplete: "off",
     dir: "auto",
-    oninput: () => change(control.value),
+    oninput: ({ target }) => {
+      tally(target.closest(".field"), target.value, more.most ?? 0);
+      change(target.value);
+    },
     ...(lines > 1 ? { rows: lines } : { type: "text" }),
   });
   return field(label, control, more);
 }
 
-/** A number; what is typed while it is none is kept here and changes nothing. */
+/** Return what is wrong with a number as it was typed; empty where nothing is. */
+export function numberFault(text, { whole = false, min = -Infinity, max = Infinity } = {}) {
+  const typed = text.trim();
+  const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$/i.test(typed) ? Number(typed) : NaN;
+  const fits = Number.isFinite(number) && number >= min && number <= max;
+  if (fits && (!whole || Number.isInteger(number))) return "";
+  const words = (bound) => bound.toLocaleString("en");
+  const range = Number.isFinite(max) ? ` from ${words(min)} to ${words(max)}` : Number.isFinite(min) ? ` of ${words(min)} or more` : "";
+  const said = typed ? `; “${typed.slice(0, 20)}” is none` : "";
+  return `Give a ${whole ? "whole " : ""}number${range}${said}.`;
+}
+
+/** A number; what is typed while it is none is kept, said to be none, and changes nothing. */
 export function numberField(label, value, change, more = {}) {
+  const { key = label, faults = [] } = more;
+  const wrong = unusable.text(key, value);
   const control = element("input", {
-    type: "number",
-    step: more.whole ? "1" : "any",
-    value: value === null || value === undefined ? "" : String(value),
+    type: "text",
+    inputMode: more.whole ? "numeric" : "decimal",
+    value: wrong ?? (value === null || value === undefined ? "" : String(value)),
     autocomplete: "off",
-    oninput: () => {
-      const typed = control.valueAsNumber;
-      if (Number.isFinite(typed) && (!more.whole || Number.isInteger(typed))) change(typed);
+    oninput: ({ target }) => {
+      const fault = numberFault(target.value, more);
+      say(target.closest(".field"), fault);
+      if (fault) {
+        unusable.set(key, label, target.value, value);
+      } else {
+        value = Number(target.value);
+        unusable.delete(key);
+        change(value);
+      }
     },
   });
-  if (more.min !== undefined) control.min = String(more.min);
-  if (more.max !== undefined) control.max = String(more.max);
-  return field(label, control, more);
+  return field(label, control, { ...more, faults: wrong === undefined ? faults : [numberFault(wrong, more)] });
 }
 
 export function selectField(label, value, choices, change, more = {}) {
   const control = element(
     "select",
-    { onchange: () => change(control.value) },
+    { onchange: ({ target }) => change(target.value) },
     choices.map(([name, text]) =>
       element("option", { value: name, selected: name === value }, text),
     ),
@@ -59,7 +160,7 @@ export function selectField(label, value, choices, change, more = {}) {
 
 export function check(label, checked, change, { hint = "", disabled = false } = {}) {
   const control = element("input", { type: "checkbox", checked, disabled });
-  control.addEventListener("change", () => change(control.checked));
+  control.addEventListener("change", ({ target }) => change(target.checked));
   const text = element("span", {}, label, hint && element("small", { className: "hint block" }, hint));
   return element("label", { className: "check" }, control, text);
 }

@@ -2,20 +2,30 @@
 
 import { element } from "../app/dom.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
+import { lookFields } from "./look_fields.js";
 import { decides, labelsOf } from "./questions.js";
 
 const FROM_DEVICE = "People who are not shown it send a masked “no answer”, so nobody can tell.";
+
+const MOST_TITLE = 200;
+const MOST_DESCRIPTION = 2000;
+const MOST_TEXT = 500;
 
 /** Return the fields of the survey; `set(name, value)` keeps one. */
 export function surveyFields(document, faults, set) {
   return [
     element("h2", {}, "Survey"),
+    ...faults("").map((fault) => element("p", { className: "error" }, fault)),
     textField("Title", document.title, (text) => set("title", text), {
+      key: "/title",
+      most: MOST_TITLE,
       faults: faults("/title"),
       hint: "People see it before they choose a level; it should not give a question away.",
     }),
     textField("Who asks, and what for", document.description, (text) => set("description", text), {
       lines: 3,
+      key: "/description",
+      most: MOST_DESCRIPTION,
       faults: faults("/description"),
     }),
     selectField(
@@ -28,6 +38,7 @@ export function surveyFields(document, faults, set) {
     check("Show it to people who took part in other surveys here", document.listed, (on) =>
       set("listed", on),
     ),
+    lookFields(document.look, faults, (changes) => set("look", { ...document.look, ...changes })),
     fold(
       "Advanced",
       selectField(
@@ -81,18 +92,22 @@ export function surveyFields(document, faults, set) {
  * @param {number} place of the chosen one
  * @param {object} forms of each kind, as the server describes them
  * @param {(field: string) => string[]} faults
+ * @param {(drawn: string[]) => string[]} others faults of fields that are not drawn
  * @param {(changes: object, again?: boolean) => void} set keeps changes; `again` draws the fields anew
  */
-export function questionFields(questions, place, forms, faults, set) {
+export function questionFields(questions, place, forms, { faults, others }, set) {
   const question = questions[place];
   const form = forms[question.kind];
   const fields = [...form.rows.flat(), ...form.advanced];
-  const draw = (field) => DRAWN[field.type](field, question, fields, faults(field.name), set);
+  const at = (name) => ({ key: `${question.id}/${name}`, faults: faults(name) });
+  const draw = (field) => DRAWN[field.type](field, question, fields, at(field.name), set);
   const skippable = Object.hasOwn(form.blank, "allow_skip");
   return [
     element("h2", {}, `Question ${place + 1}`),
-    ...faults("").map((fault) => element("p", { className: "error" }, fault)),
-    textField("Question", question.text, (text) => set({ text }), { lines: 2, faults: faults("text") }),
+    ...others(["text", "id", "allow_skip", "show_if", ...fields.map(({ name }) => name)]).map((fault) =>
+      element("p", { className: "error" }, fault),
+    ),
+    textField("Question", question.text, (text) => set({ text }), { lines: 2, most: MOST_TEXT, ...at("text") }),
     ...form.rows.map((row) =>
       row.length === 1 ? draw(row[0]) : element("div", { className: "row" }, ...row.map(draw)),
     ),
@@ -106,45 +121,46 @@ export function questionFields(questions, place, forms, faults, set) {
           disabled: Boolean(question.show_if),
         },
       ),
+    ...faults("allow_skip").map((fault) => element("p", { className: "error" }, fault)),
     condition(questions, place, skippable, faults, set),
     fold(
       "Advanced",
       ...form.advanced.map(draw),
-      textField("Name in files", question.id, (id) => set({ id }), { faults: faults("id") }),
+      textField("Name in files", question.id, (id) => set({ id }), { most: MOST_TEXT, key: `${place}/id`, faults: faults("id") }),
     ),
   ];
 }
 
 /** How each type of field is drawn; `fields` are all of the form. */
 const DRAWN = {
-  text: ({ name, label, hint }, question, fields, faults, set) =>
-    textField(label, question[name], (value) => set({ [name]: value }), { hint, faults }),
+  text: ({ name, label, hint }, question, fields, at, set) =>
+    textField(label, question[name], (value) => set({ [name]: value }), { hint, most: MOST_TEXT, ...at }),
 
-  number: ({ name, label, hint }, question, fields, faults, set) =>
-    numberField(label, question[name], (value) => set({ [name]: value }), { hint, faults }),
+  number: ({ name, label, hint }, question, fields, at, set) =>
+    numberField(label, question[name], (value) => set({ [name]: value }), { hint, ...at }),
 
-  whole: ({ name, label, hint }, question, fields, faults, set) =>
-    numberField(label, question[name], (value) => set({ [name]: value }), { hint, faults, whole: true }),
+  whole: ({ name, label, hint }, question, fields, at, set) =>
+    numberField(label, question[name], (value) => set({ [name]: value }), { hint, ...at, whole: true }),
 
-  lines({ name, label, hint }, question, fields, faults, set) {
+  lines({ name, label, hint }, question, fields, at, set) {
     const change = (value) => {
       const lines = value.split("\n").map((line) => line.trim()).filter(Boolean);
       const bound = fields.filter(({ of }) => of === name);
       set({ [name]: lines, ...Object.fromEntries(bound.map((one) => [one.name, kept(one, question, lines)])) });
     };
-    return textField(label, question[name].join("\n"), change, { lines: 4, hint, faults });
+    return textField(label, question[name].join("\n"), change, { lines: 4, hint, ...at });
   },
 
-  "at-most"({ name, label, hint, of, none }, question, fields, faults, set) {
+  "at-most"({ name, label, hint, of, none }, question, fields, at, set) {
     const counts = question[of].slice(1).map((_, place) => [String(place + 1), `at most ${place + 1}`]);
     const value = question[name] === null ? "" : String(question[name]);
     const change = (text) => set({ [name]: text ? Number(text) : null });
-    return selectField(label, value, [["", none], ...counts], change, { hint, faults });
+    return selectField(label, value, [["", none], ...counts], change, { hint, ...at });
   },
 
-  "one-of"({ name, label, hint, of, none }, question, fields, faults, set) {
+  "one-of"({ name, label, hint, of, none }, question, fields, at, set) {
     const choices = [["", none], ...question[of].map((line) => [line, line])];
-    return selectField(label, question[name] ?? "", choices, (line) => set({ [name]: line || null }), { hint, faults });
+    return selectField(label, question[name] ?? "", choices, (line) => set({ [name]: line || null }), { hint, ...at });
   },
 };
 

@@ -3,13 +3,12 @@
 import { kindOf } from "../app/kinds/kinds.js";
 import { formOf } from "../app/survey_text.js";
 
-/** Return a new question with these fields, or one like another. */
+/** Return a new question with these fields, or one like another, with its condition. */
 export function newQuestion(kind, blank, questions, like = null) {
   const taken = new Set(questions.map(({ id }) => id));
   let place = questions.length + 1;
   while (taken.has(`q${place}`)) place++;
-  const { show_if: _none, ...rest } = like ?? { kind, ...blank };
-  return { ...structuredClone(rest), kind: like?.kind ?? kind, id: `q${place}` };
+  return { ...structuredClone(like ?? { kind, ...blank }), kind: like?.kind ?? kind, id: `q${place}` };
 }
 
 /** Return what a question can be answered with, in order. */

@@ -1,0 +1,82 @@
+// A survey's own colour and logo: a colour in which nobody could read is said to be one, and a
+// picture is made small and loses what a camera wrote into it.
+
+import { element } from "../app/dom.js";
+import { isReadable, readable } from "../app/look.js";
+import { button, fold, textField } from "./fields.js";
+
+const MOST_LOGO = 24000;
+const [WIDTH, HEIGHT] = [480, 160];
+const COLOUR = /^#[0-9a-f]{6}$/;
+
+/** Return the fields; `set(changes)` keeps some. */
+export function lookFields(look, faults, set) {
+  const { colour, logo } = look;
+  const known = COLOUR.test(colour);
+  const status = element("p", { className: "error", role: "status" });
+  const file = element("input", {
+    type: "file",
+    id: "field-logo",
+    accept: "image/png,image/jpeg,image/webp",
+    onchange: async ({ target }) => {
+      const made = await pictureOf(target.files[0]);
+      if (made) set({ logo: made, logo_text: look.logo_text || "Logo" });
+      else status.textContent = "This file is no picture that can be used. Choose a PNG, JPEG or WebP.";
+    },
+  });
+  const picker = element("input", {
+    type: "color",
+    value: known ? colour : "#5b2368",
+    "aria-label": "Pick a colour",
+    oninput: ({ target }) => set({ colour: target.value }),
+  });
+  return fold(
+    "Colour and logo",
+    element(
+      "div",
+      { className: "colour-field" },
+      textField("Colour of buttons and links", colour, (text) => set({ colour: text.trim().toLowerCase() }), {
+        key: "/look/colour",
+        faults: faults("/look/colour"),
+        hint: "Such as #005f73. Empty: as usual. In the dark it is lightened.",
+      }),
+      picker,
+    ),
+    known && !isReadable(colour) && button(`Use ${readable(colour)} instead`, () => set({ colour: readable(colour) })),
+    element("div", { className: "field" },
+      element("label", { htmlFor: "field-logo" }, "Logo"),
+      file,
+      element("p", { className: "hint" }, "It is made small, and what a camera wrote into it (place, day) is removed."),
+      ...faults("/look/logo").map((fault) => element("p", { className: "error" }, fault)),
+      status),
+    logo && [
+      element("img", { src: logo, alt: look.logo_text, className: "survey-logo" }),
+      textField("What the logo says, for people who cannot see it", look.logo_text, (text) => set({ logo_text: text }), {
+        key: "/look/logo_text",
+        most: 200,
+        faults: faults("/look/logo_text"),
+      }),
+      button("Remove the logo", () => set({ logo: "", logo_text: "" })),
+    ],
+  );
+}
+
+/** Return a picture as the address of a small PNG; null where it cannot be read. */
+async function pictureOf(file) {
+  let picture = null;
+  try {
+    picture = await createImageBitmap(file);
+  } catch {
+    return null;
+  }
+  for (let part = Math.min(1, WIDTH / picture.width, HEIGHT / picture.height); part > 0.01; part *= 0.8) {
+    const canvas = element("canvas", {
+      width: Math.max(1, Math.round(part * picture.width)),
+      height: Math.max(1, Math.round(part * picture.height)),
+    });
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const address = canvas.toDataURL("image/png");
+    if (address.length <= MOST_LOGO) return address;
+  }
+  return null;
+}
