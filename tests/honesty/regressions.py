@@ -101,37 +101,40 @@ def masks_of(cell: Cell) -> dict[str, str]:
 
 def held(cell: Cell, rng: np.random.Generator) -> list[bool]:
     """Return whether the interval of each coefficient holds the truth, by the curve there."""
+    truth = cell.truth
+    values = {("(constant)", None): truth["(constant)"] - 2 * truth["score"]} | {
+        (name, None): truth[name] for name in ("group", "score")
+    }
+    return _held(survey(cell, rng), "yes ~ group + score", masks_of(cell), "logistic", values)
+
+
+Truths = dict[tuple[str, str | None], float]
+
+
+def _held(
+    data: dict[str, Integers], formula: str, masks: dict[str, str], model: str, truth: Truths
+) -> list[bool]:
+    """Return of each coefficient whether its profile, at the truth, is within the interval."""
     fitting = FitOptions()
-    design = read_design(
-        to_arrow(survey(cell, rng)),
-        "yes ~ group + score",
-        masks_of(cell),
-        {},
-        fitting,
-        "logistic",
-        (None, None),
-    )
-    prepared = Prepared.of(design, outcome_named("logistic", 2), fitting)
+    design = read_design(to_arrow(data), formula, masks, {}, fitting, model, (None, None))
+    outcome = outcome_named(model, len(design.outcome.options))
+    prepared = Prepared.of(design, outcome, fitting)
     optimum = fit(prepared.objective)
     for _ in range(3):  # as a fit does: where a constrained fit is higher, begin there
         try:
-            return _held_at(cell, prepared, optimum)
+            return _held_at(truth, prepared, optimum)
         except HigherOptimum as higher:
             optimum = maximise(prepared.objective, higher.theta)
-    return _held_at(cell, prepared, optimum)
+    return _held_at(truth, prepared, optimum)
 
 
-def _held_at(cell: Cell, prepared: Prepared, optimum: Optimum) -> list[bool]:
+def _held_at(truth: Truths, prepared: Prepared, optimum: Optimum) -> list[bool]:
     inverse = np.linalg.inv(optimum.information)
-    truth = cell.truth
-    values = {"(constant)": truth["(constant)"] - 2 * truth["score"]} | {
-        name: truth[name] for name in ("group", "score")
-    }
     found = []
     for row in prepared.rows:
         error = float(np.sqrt(row.direction @ inverse @ row.direction))
         curve = Curve(prepared.objective, optimum, row.direction, row.unit, error)
-        found.append(curve.statistic(values[row.name]) <= CUT)
+        found.append(curve.statistic(truth[row.name, row.answer]) <= CUT)
     return found
 
 
@@ -139,6 +142,77 @@ def coverage(cell: Cell, *, runs: int, seed: int) -> Floats:
     """Return coverage of the three coefficients."""
     rng = np.random.default_rng(seed)
     return np.asarray(np.mean([held(cell, rng) for _ in range(runs)], axis=0))
+
+
+@dataclass(frozen=True)
+class Wider:
+    """A setting of an outcome of three answers, or of two masked predictors at once.
+
+    Attributes
+    ----------
+    model : str
+        "multinomial" or "ordered", with a masked score; "logistic": with a masked answer too.
+    people : int
+    epsilon : float
+        Of each mask.
+    """
+
+    model: str
+    people: int
+    epsilon: float
+
+    @property
+    def name(self) -> str:
+        """The setting in words."""
+        two = "two masked predictors" if self.model == "logistic" else f"{self.model} outcome"
+        return f"{two}, {self.people}, epsilon {self.epsilon:g}"
+
+    def held(self, rng: np.random.Generator) -> list[bool]:
+        """Return whether the interval of each coefficient holds the truth."""
+        people, epsilon = self.people, self.epsilon
+        group, score = rng.integers(0, 2, people), rng.choice(5, people, p=_SCORES)
+        masked = {"y": 2 if self.model == "logistic" else 3, "score": 5}
+        data = {"group": group, "score": score}
+        rises = 0.6 * group + 0.5 * (score - 2)
+        if self.model == "logistic":  # the masked answer goes with the group, as the score does not
+            masked["b"] = 2
+            data["b"] = (rng.random(people) < 0.4 + 0.2 * group).astype(int)
+            data["y"] = (rng.random(people) < expit(rises - 1 + 0.8 * data["b"])).astype(int)
+            truth: Truths = {
+                **{("(constant)", None): -2.0, ("group", None): 0.6},
+                **{("score", None): 0.5, ("b", None): 0.8},
+            }
+        elif self.model == "ordered":
+            chance = rng.logistic(size=people) + rises
+            data["y"] = (chance > -0.5).astype(int) + (chance > 1.0)
+            truth = {
+                **{("0 | 1", None): 0.5, ("1 | 2", None): 2.0},
+                **{("group", None): 0.6, ("score", None): 0.5},
+            }
+        else:
+            odds = np.column_stack([np.zeros(people), rises - 0.5, 0.3 - 0.4 * group])
+            data["y"] = (odds + rng.gumbel(size=(people, 3))).argmax(axis=1)
+            truth = {
+                **{("(constant)", "1"): -1.5, ("group", "1"): 0.6, ("score", "1"): 0.5},
+                **{("(constant)", "2"): 0.3, ("group", "2"): -0.4, ("score", "2"): 0.0},
+            }
+        for name, options in masked.items():
+            data[name] = masked_codes(data[name], options, epsilon, rng)
+        masks = {
+            name: f"randomized-response:options={options},epsilon={epsilon:g}"
+            for name, options in masked.items()
+        }
+        return _held(
+            data, f"y ~ {' + '.join(one for one in data if one != 'y')}", masks, self.model, truth
+        )
+
+    def coverage(self, *, runs: int, seed: int) -> Floats:
+        """Return coverage of all coefficients, in their order."""
+        rng = np.random.default_rng(seed)
+        return np.asarray(np.mean([self.held(rng) for _ in range(runs)], axis=0))
+
+
+WIDER = (Wider("multinomial", 300, 2.0), Wider("ordered", 300, 2.0), Wider("logistic", 300, 2.0))
 
 
 CELLS = (
@@ -152,7 +226,8 @@ CELLS = (
 
 def coefficients(runs: int, seed: int) -> dict[str, float]:
     """Return the worst coverage of the coefficients of each setting."""
-    return {one.name: float(coverage(one, runs=runs, seed=seed).min()) for one in CELLS}
+    found = {one.name: float(coverage(one, runs=runs, seed=seed).min()) for one in CELLS}
+    return found | {one.name: float(one.coverage(runs=runs, seed=seed).min()) for one in WIDER}
 
 
 def false_sentences(runs: int, seed: int) -> dict[str, float]:

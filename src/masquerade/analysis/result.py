@@ -289,19 +289,33 @@ class Regression(Result):
 
     def _who(self, term: Term) -> str:
         name, bracket, label = term.name.partition("[")
+        label = label.removesuffix("]")
+        if _is_text(name):
+            answered = f"who answered {label} to {name}"
+            return f"People {answered if bracket else f'with a higher answer to {name}'}"
         if bracket:
-            return f"People with {name} {label.removesuffix(']')}"
+            return f"People with {name} {label}"
         return f"People with {name} = 1" if term.binary else f"People with more {name}"
 
     def _per(self, term: Term) -> str:
-        return "" if term.binary or "[" in term.name else f" for each unit of {term.name}"
+        if term.binary or "[" in term.name:
+            return ""
+        return " for each point" if _is_text(term.name) else f" for each unit of {term.name}"
 
     def _what(self, term: Term, more: str) -> str:
-        if self.model in ("ordered", "linear"):
-            return f"have {more} {self.outcome}"
-        if self.model == "multinomial":
-            return f"have {self.outcome} {term.answer} {more} often, against {self.answers[0]},"
-        return f"have {self.outcome} {self.answers[1]} {more} often"
+        number = self.model in ("ordered", "linear")
+        answer = term.answer if self.model == "multinomial" else "" if number else self.answers[1]
+        against = f", against {self.answers[0]}," if self.model == "multinomial" else ""
+        if not _is_text(self.outcome):
+            said = f"have {more} {self.outcome}" if number else f"have {self.outcome} {answer}"
+            return said if number else f"{said} {more} often{against}"
+        if not number:
+            return f"answered {answer} to {self.outcome} {more} often{against}"
+        label = self.outcome.rpartition("”")[2].strip()  # counted as 1 between two parties
+        if label:
+            return f"answered {label} to {self.outcome.removesuffix(f' {label}')} {more} often"
+        higher = {"more": "higher", "less": "lower"}.get(more, "higher or lower")
+        return f"gave {higher} answers to {self.outcome}"
 
     def _number(self, value: float) -> str:
         return f"{value:.2g}" if self.model == "linear" else _odds(value)
@@ -370,6 +384,11 @@ class Regression(Result):
             "sentences": list(self.sentences()),
             "notes": list(self.notes),
         }
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name is the text of a question, in quotation marks, and no column's name."""
+    return name[:1] in ("“", "„", "«", '"')
 
 
 def _lower(text: str) -> str:

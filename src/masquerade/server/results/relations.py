@@ -37,7 +37,7 @@ MOST_KEPT = 1000
 WAIT_SECONDS = 20.0
 
 #: Under which relations are kept; see `masquerade.server.results.cache`.
-_FORM = "relation-1"
+_FORM = "relation-2"
 _LEVEL = "level["
 #: Log-odds beyond which an axis of coefficients does not reach: e^5 is about 150 times.
 _FAR = 5.0
