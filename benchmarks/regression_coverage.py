@@ -1,9 +1,10 @@
-"""Coverage of coefficients through masks, with half a person: worst of three, a row a setting.
+"""Coverage of coefficients through masks, with half a person: worst of all, a row a setting.
 
     python benchmarks/regression_coverage.py [fits]
 
 A survey of a yes or no, a group and a score of five points; outcome, score or both masked by
 randomised response; ordinary, with some 5 % yes, and with 95 % of people who choose one option.
+Outcomes of three answers, in order or not, beside a masked score; and two masked predictors at once.
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ import numpy as np
 from card import Cards, sized
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.honesty.regressions import Cell, coverage, false_sentences
+from tests.honesty.regressions import Cell, Wider, coverage, false_sentences
 
 CARDS = Cards(__file__)
 KINDS = (("outcome", "usual"), ("predictor", "usual"), ("both", "usual"), ("outcome", "rare"))
+WIDER = tuple(
+    Wider(model, people, epsilon)
+    for model in ("multinomial", "ordered", "logistic")
+    for people in (300, 1000)
+    for epsilon in (1.0, 2.0, 4.0)
+)
 CORNERS = tuple(Cell("both", 1000, epsilon, "one option") for epsilon in (1.0, 2.0, 4.0))
 
 
@@ -45,6 +52,10 @@ def main() -> None:
         rates[cell.name] = float(found.min())
         seconds = time.process_time() - begun
         print(f"{cell.name}: {np.round(found, 3)}; {seconds:.0f} s of {fits} fits", flush=True)
+    for place, wider in enumerate(WIDER):
+        found = wider.coverage(runs=fits, seed=200 + place)
+        rates[wider.name] = float(found.min())
+        print(f"{wider.name}: {np.round(found, 3)}", flush=True)
     worst = min(rates, key=lambda name: rates[name])
     CARDS.add(
         "coefficients through masks, worst coverage",

@@ -12,6 +12,7 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from masquerade.aggregate import Block, GivenSeeds, One, Some, Vector, Whole, pr
 from masquerade.aggregate.dap import Task, task_configuration
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf, ShowIf
-from masquerade.surveys.two_party_encoding import Encoding
+from masquerade.surveys.two_party_encoding import MOST_CELLS, Encoding
 
 FILE = Path(__file__).parents[1] / "vectors" / "two-parties.json"
 
@@ -77,8 +78,12 @@ def surveys() -> Iterator[dict[str, Any]]:
         sums = tuple(one for one in numbers if rng.random() < 0.3)
         bins = rng.choice((2, 3, 7, 20))
         others = [q.id for q in questions if q.id not in sums and not isinstance(q, SeveralOf)]
-        cross = (tuple(rng.sample(others, 2)),) if len(others) > 1 else ()
+        size = min(len(others), rng.choice((2, 2, 3, 4)))
+        cross = (tuple(rng.sample(others, size)),) if size > 1 else ()
         conditions = conditions if any(conditions) else ()
+        plain = Encoding(tuple(questions), conditions, (), bins, sums)
+        while cross and prod(plain.shape(cross[0])) > MOST_CELLS:
+            cross = (cross[0][:-1],) if len(cross[0]) > 2 else ()
         encoding = Encoding(questions, conditions, cross, bins, sums)  # type: ignore[arg-type]
         codes, answers = answers_of(rng, questions, conditions)
         measurement = encoding.measurement(answers)

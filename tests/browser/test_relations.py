@@ -99,4 +99,12 @@ def test_relations_between_two_parties_are_declared_with_their_cost(
     found = generous.services.drafts.find(draft.token, team=FIRST_TEAM)
     pairs = [["sleep", "work"], ["sleep", "mood"], ["work", "mood"]]
     assert found.document.two_parties.cross == pairs
+    page.get_by_role("button", name="Declare one table of them all").click()
+    expect(page.locator("summary", has_text="Cross tables (4)")).to_be_visible()
+    expect(
+        page.get_by_text("How is your sleep? × How is your work? × How is your mood?")
+    ).to_be_visible()
+    expect(page.locator("#saved")).to_have_text("Saved")
+    found = generous.services.drafts.find(draft.token, team=FIRST_TEAM)
+    assert found.document.two_parties.cross == [*pairs, ["sleep", "work", "mood"]]
     assert not visitor.complaints

@@ -179,22 +179,30 @@ class Wider:
             data["b"] = (rng.random(people) < 0.4 + 0.2 * group).astype(int)
             data["y"] = (rng.random(people) < expit(rises - 1 + 0.8 * data["b"])).astype(int)
             truth: Truths = {
-                **{("(constant)", None): -2.0, ("group", None): 0.6},
-                **{("score", None): 0.5, ("b", None): 0.8},
+                ("(constant)", None): -2.0,
+                ("group", None): 0.6,
+                ("score", None): 0.5,
+                ("b", None): 0.8,
             }
         elif self.model == "ordered":
             chance = rng.logistic(size=people) + rises
             data["y"] = (chance > -0.5).astype(int) + (chance > 1.0)
             truth = {
-                **{("0 | 1", None): 0.5, ("1 | 2", None): 2.0},
-                **{("group", None): 0.6, ("score", None): 0.5},
+                ("0 | 1", None): 0.5,
+                ("1 | 2", None): 2.0,
+                ("group", None): 0.6,
+                ("score", None): 0.5,
             }
         else:
             odds = np.column_stack([np.zeros(people), rises - 0.5, 0.3 - 0.4 * group])
             data["y"] = (odds + rng.gumbel(size=(people, 3))).argmax(axis=1)
             truth = {
-                **{("(constant)", "1"): -1.5, ("group", "1"): 0.6, ("score", "1"): 0.5},
-                **{("(constant)", "2"): 0.3, ("group", "2"): -0.4, ("score", "2"): 0.0},
+                ("(constant)", "1"): -1.5,
+                ("group", "1"): 0.6,
+                ("score", "1"): 0.5,
+                ("(constant)", "2"): 0.3,
+                ("group", "2"): -0.4,
+                ("score", "2"): 0.0,
             }
         for name, options in masked.items():
             data[name] = masked_codes(data[name], options, epsilon, rng)
@@ -315,6 +323,40 @@ def declared_tables(runs: int, seed: int) -> dict[str, float]:
         for place, name in enumerate(("correlation", "slope")):
             found[f"{name}, {people}, sd {sd:g}"] = float(inside[place]) / runs
         found[f"log-odds, {people}, sd {sd:g}"] = float(inside[2]) / max(numbers, 1)
+    return found
+
+
+def odds_of_three_answers(runs: int, seed: int) -> dict[str, float]:
+    """Return coverage of the worst log-odds from one noisy table of two predictors and an outcome.
+
+    Where noise hides the coefficients no number is stated, and none is counted.
+    """
+    rng = np.random.default_rng(seed)
+    cells = [[x, score] for x in (0, 1) for score in (0, 1, 2)]
+    found = {}
+    for people, sd in ((400, 2.0), (1000, 6.0), (5000, 20.0)):
+        held = []
+        for _ in range(runs):
+            x, score = rng.integers(0, 2, people), rng.choice(3, people, p=[0.3, 0.5, 0.2])
+            odds = np.column_stack([np.zeros(people), 0.6 * x + 0.4 * score - 0.5, 0.3 - 0.5 * x])
+            said = (odds + rng.gumbel(size=(people, 3))).argmax(axis=1)
+            table = rng.normal(0, sd, (6, 3))
+            np.add.at(table, (3 * x + score, said), 1)
+            try:
+                fit = log_linear(
+                    table, cells, variance=sd**2, names=["x", "score"], answers=["0", "1", "2"]
+                )
+            except InputError:
+                continue
+            truth = {("x", "1"): 0.6, ("score", "1"): 0.4, ("x", "2"): -0.5, ("score", "2"): 0.0}
+            held.append(
+                [
+                    (term.low or -99) <= truth[term.name, term.answer] <= (term.high or 99)
+                    for term in fit.terms
+                    if term.slope
+                ]
+            )
+        found[f"{people}, sd {sd:g}"] = float(np.mean(held, axis=0).min()) if held else 1.0
     return found
 
 

@@ -13,6 +13,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.analysis.correlations import Correlation, correlation
+    from masquerade.analysis.declared_tables import declared_odds, log_linear
     from masquerade.analysis.design import FitOptions
     from masquerade.analysis.design_shares import DesignShares, shares
     from masquerade.analysis.power import (
@@ -33,12 +34,7 @@ if TYPE_CHECKING:
         survey_relation,
         survey_variable,
     )
-    from masquerade.analysis.two_parties import (
-        PairTables,
-        answer_scores,
-        declared_pairs,
-        log_linear,
-    )
+    from masquerade.analysis.two_parties import PairTables, answer_scores, declared_pairs
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -57,6 +53,7 @@ __all__ = [
     "TwoGroups",
     "answer_scores",
     "correlation",
+    "declared_odds",
     "declared_pairs",
     "log_linear",
     "odds_sample",

@@ -1,7 +1,7 @@
-"""Correlations, least squares and log-linear models from declared tables of two parties.
+"""Correlations and least squares from declared tables of two parties.
 
 The two parties reveal counts plus normal noise of a known variance, and only of those pairs of
-questions, or of those whole tables, that a survey declared before anybody answered.
+questions that a survey declared before anybody answered.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from masquerade.exact.arrays import Floats
 from masquerade.surveys.two_party_encoding import Encoding
 
 _LEAST_EIGENVALUE = 0.05
-_LARGEST = 8.0
-_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ class PairTables:
             model="linear",
             outcome=outcome,
             answers=(),
-            terms=_terms(
+            terms=normal_terms(
                 names, beta, sampling, noise, confidence, units=self._units(outcome, names)
             ),
             naive=(),
@@ -284,12 +282,12 @@ def declared_pairs(
     places = {name: place for place, name in enumerate(encoding.parts)}
     first = len(encoding.questions)
     tables = {
-        pair: np.reshape(
+        (pair[0], pair[1]): np.reshape(
             np.asarray(sums[first + place], dtype=np.float64),
             (len(scores[pair[0]]), len(scores[pair[1]])),
         )
         for place, pair in enumerate(encoding.cross)
-        if pair[0] in scores and pair[1] in scores
+        if len(pair) == 2 and pair[0] in scores and pair[1] in scores
     }
     named = {name for pair in tables for name in pair}
     blocks = [*(places[name] for name in named), *range(first, first + len(encoding.cross))]
@@ -299,124 +297,7 @@ def declared_pairs(
     return PairTables(people, variance, scores, tables, own)
 
 
-def log_linear(
-    counts: Any,
-    columns: Any,
-    *,
-    variance: float,
-    names: Sequence[str] | None = None,
-    answers: Sequence[str] = ("0", "1"),
-    confidence: float = 0.95,
-) -> Regression:
-    """Return a logistic or multinomial regression from one declared table of two parties.
-
-    Parameters
-    ----------
-    counts : array, shape (cells, answers)
-        Noisy counts: cells are combinations of predictors, columns the answers to the outcome.
-    columns : array, shape (cells, columns)
-        What the predictors of each cell are, without a constant.
-    variance : float
-        Of the noise of one count.
-
-    Raises
-    ------
-    InputError
-        Noise hides the coefficients: there is no root, or one beyond 8.
-
-    Notes
-    -----
-    The score sum X'(n1 - (n0 + n1) p) = 0 is linear in the counts, so that noise does not bias it;
-    counts are not projected first.
-
-    Examples
-    --------
-    >>> fit = log_linear([[60, 25], [30, 45]], [[0], [1]], variance=9)
-    >>> [round(one.estimate, 6) for one in fit.terms]
-    [-0.875469, 1.280934]
-    """
-    table = np.asarray(counts, dtype=np.float64)
-    x = np.column_stack([np.ones(len(table)), np.asarray(columns, dtype=np.float64)])
-    names = list(names or [f"x{place}" for place in range(1, x.shape[1])])
-    k, width = table.shape[1] - 1, x.shape[1]
-    total = table.sum(axis=1)
-    theta = np.zeros(k * width)
-    for _ in range(_STEPS):
-        p, information = _score_parts(x, total, theta, k)
-        score = (x.T @ (table[:, 1:] - total[:, None] * p)).T.ravel()
-        values = np.linalg.eigvalsh(information)
-        if not values[0] > 0:
-            raise _hidden(names)
-        step = np.linalg.solve(information, score)
-        step *= min(1.0, 4 / max(float(np.abs(step).max()), 1e-300))
-        theta = theta + step
-        if float(np.abs(theta).max()) > _LARGEST:
-            raise _hidden(names)
-        if float(np.abs(step).max()) < 1e-11:
-            break
-    else:
-        raise _hidden(names)
-    p, information = _score_parts(x, total, theta, k)
-    inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
-    # of the score of answer a in a cell: x (n_a - n p_a), each count with its own noise
-    noise = np.zeros_like(information)
-    for cell in range(len(table)):
-        weights = np.column_stack([-p[cell], np.eye(k) - p[cell][:, None]])
-        noise += np.kron(weights @ weights.T, np.outer(x[cell], x[cell]))
-    shown = ["(constant)", *names]
-    several = k > 1
-    labels = [(name, answers[a + 1] if several else None) for a in range(k) for name in shown]
-    terms = _terms(
-        [name for name, _ in labels],
-        theta,
-        inverse,
-        variance * inverse @ noise @ inverse,
-        confidence,
-        answers=[answer for _, answer in labels],
-    )
-    whole = np.column_stack([1 - p.sum(axis=1), p])
-    return Regression(
-        formula=f"{'outcome'} ~ {' + '.join(names)}",
-        model="multinomial" if several else "logistic",
-        outcome="outcome",
-        answers=tuple(answers),
-        terms=terms,
-        naive=(),
-        log_likelihood=float((table * np.log(whole)).sum()),
-        parameters=len(theta),
-        people=round(float(total.sum())),
-        patterns=len(table),
-        confidence=confidence,
-        penalty=0.0,
-        notes=("from one table of two parties: errors hold sampling and the parties' noise",),
-    )
-
-
-def _score_parts(x: Floats, total: Floats, theta: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return P(answer) but of the first, and the information, of each cell's counts."""
-    eta = x @ theta.reshape(k, -1).T
-    raw = np.exp(eta - eta.max(axis=1, keepdims=True).clip(0))
-    base = np.exp(-eta.max(axis=1).clip(0))
-    p = raw / (base + raw.sum(axis=1))[:, None]
-    width = x.shape[1]
-    out = np.zeros((k * width, k * width))
-    for a in range(k):
-        for b in range(k):
-            weight = total * p[:, a] * ((a == b) - p[:, b])
-            out[a * width : (a + 1) * width, b * width : (b + 1) * width] = (
-                x * weight[:, None]
-            ).T @ x
-    return p, out
-
-
-def _hidden(names: Sequence[str]) -> InputError:
-    return InputError(
-        f"the noise of the two parties hides the coefficients of {list(names)}: no number is "
-        "stated. Ask more people, or use fewer predictors."
-    )
-
-
-def _terms(
+def normal_terms(
     names: Sequence[str],
     values: Floats,
     sampling: Floats,
@@ -426,6 +307,7 @@ def _terms(
     answers: Sequence[str | None] | None = None,
     units: Sequence[float] | None = None,
 ) -> tuple[Term, ...]:
+    """Return terms with normal errors, of sampling and of the parties' noise."""
     z = float(ndtri(0.5 + confidence / 2))
     found = []
     for place, name in enumerate(names):

@@ -239,7 +239,7 @@ def _print(fit: Regression, *, as_json: bool) -> None:
         numbers = (one.shown, one.low, one.high)
         rows.append((name, *map(_number, numbers), p, "" if naive is None else _number(naive)))
     show_rows(console, heads, rows, lines=False)
-    unit = "units of the outcome" if fit.model == "linear" else "log-odds"
+    unit = _UNITS[fit.model].format(outcome=fit.outcome, answers=fit.answers)
     console.print(
         f"{fit.model}, {fit.people:,} people; estimates in {unit}, intervals of "
         f"{100 * fit.confidence:.0f} %; a dash: no number that these answers could tell",
@@ -250,6 +250,14 @@ def _print(fit: Regression, *, as_json: bool) -> None:
         console.print("naive: had one taken the reports for answers", markup=False)
     for note in fit.notes:
         console.print(f"note: {note}", markup=False)
+
+
+_UNITS = {
+    "linear": "units of {outcome}",
+    "ordered": "log-odds of a higher {outcome}",
+    "logistic": "log-odds of {outcome} {answers[1]} against {answers[0]}",
+    "multinomial": "log-odds of each answer to {outcome} against {answers[0]}",
+}
 
 
 def _number(value: float | None) -> str:

@@ -65,6 +65,20 @@ if place is not None:
     print([round(estimate.shown, 3) for estimate in shown_shares(shares.estimates())])"""
 
 
+_RELATIONS = """\
+from masquerade.analysis import survey_relation
+
+# Who says what: one question explained by another. Each further look finds something by chance
+# more often than one look alone, so decide before looking.
+asked = [q.id for q in result.questions if q.options and q.kind != "several"]
+if len(reports) >= 20 and len(asked) > 1:
+    fit = survey_relation(reports, asked[0], asked[1:2])
+    print(fit.formula)
+    print(fit.sentence())
+    for term in fit.terms:
+        print(" ", term.name, term.answer or "", term.shown, (term.low, term.high))"""
+
+
 def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
     """Return a Jupyter notebook (format 4.5) that computes a survey's result from its reports.
 
@@ -101,6 +115,7 @@ def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
         _code(_HEADLINES),
         _words("## Your own analysis"),
         _code(_OWN),
+        _code(_RELATIONS),
     ]
     for number, cell in enumerate(cells, start=1):
         cell["id"] = f"cell-{number}"

@@ -264,11 +264,9 @@ def table_crowd(
     people: SummedPeople,
 ) -> tuple[Crowd, tuple[str, ...]]:
     """Return the people of a cross table that was counted as such, and the labels of its cells."""
-    first, second = encoding.cross[place]
     block = len(encoding.questions) + place
     crowd = Crowd.of([people.sums(sums[block], float(noise.published_variance(block)))])
-    cells = (f"{x} x {y}" for x in encoding.symbols(first) for y in encoding.symbols(second))
-    return crowd, tuple(cells)
+    return crowd, encoding.cells(encoding.cross[place])
 
 
 def quartiles_of(

@@ -164,7 +164,7 @@ def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str
     noise, encoding = survey.split_noise, survey.encoding
     guarantee = survey.levels[0].guarantee()
     names = [question.id for question in survey.questions]
-    names += [f"{first} x {second}" for first, second in encoding.cross]
+    names += [" x ".join(table) for table in encoding.cross]
     # Of questions with several answers that some people do not answer: who did.
     names += [f"{name}: answered" for name in encoding.states]
     return {
@@ -199,8 +199,7 @@ def _symbols(survey: Survey, place: int) -> list[str]:
     place -= len(survey.questions)
     if place >= len(encoding.cross):
         return list(list(encoding.states.values())[place - len(encoding.cross)])
-    first, second = encoding.cross[place]
-    return [f"{x} x {y}" for x in encoding.symbols(first) for y in encoding.symbols(second)]
+    return list(encoding.cells(encoding.cross[place]))
 
 
 def _reports(

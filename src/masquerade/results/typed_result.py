@@ -112,7 +112,7 @@ class CrossCell(JsonValue):
 class CountedTable(JsonValue):
     """A cross table that two parties counted, row by row."""
 
-    questions: tuple[str, str]
+    questions: tuple[str, ...]
     cells: tuple[CrossCell, ...]
 
 

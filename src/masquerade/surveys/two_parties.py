@@ -54,7 +54,7 @@ class TwoParties:
     rho: Fraction
     minimum: int = DEFAULT_MINIMUM
     bins: int = 20
-    cross: tuple[tuple[str, str], ...] = ()
+    cross: tuple[tuple[str, ...], ...] = ()
     sums: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class TwoParties:
             rho=data["rho"],
             **{name: data[name] for name in ("helper", "operator", "fingerprint", "minimum")},
             bins=data["bins"],
-            cross=tuple((first, second) for first, second in data["cross"]),
+            cross=tuple(tuple(table) for table in data["cross"]),
             sums=tuple(data["sums"]),
         )
 
@@ -93,7 +93,7 @@ class TwoParties:
             "rho": text_of(self.rho),
             "minimum": self.minimum,
             "bins": self.bins,
-            "cross": [list(pair) for pair in self.cross],
+            "cross": [list(table) for table in self.cross],
             "sums": list(self.sums),
         }
 

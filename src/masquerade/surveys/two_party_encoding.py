@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from math import prod
 from typing import Any
 
 from masquerade.aggregate.survey_circuit import Block, One
@@ -16,6 +18,8 @@ from masquerade.surveys.question_encoding import QuestionEncoding
 
 MOST_BINS = 64
 MOST_CELLS = 256
+#: Questions of one cross table.
+MOST_CROSSED = 4
 NOT_ASKED = "not asked"
 
 Answers = Mapping[str, Any]
@@ -31,9 +35,9 @@ class Encoding:
         At least one, with different ids.
     conditions : tuple, optional
         When each is shown; empty where all always are.
-    cross : sequence of pairs of str, optional
-        Ids of questions whose joint counts are wanted: each is a block of its own, with at most 256
-        cells.
+    cross : sequence of tuples of str, optional
+        Ids of 2 to 4 questions whose joint counts are wanted: each table is a block of its own,
+        with at most 256 cells.
     bins : int
         Into how many ranges a number's scale is cut at most, 2 to 64.
     sums : sequence of str, optional
@@ -49,7 +53,7 @@ class Encoding:
 
     questions: tuple[Question, ...]
     conditions: Conditions = ()
-    cross: tuple[tuple[str, str], ...] = ()
+    cross: tuple[tuple[str, ...], ...] = ()
     bins: int = 20
     sums: tuple[str, ...] = ()
 
@@ -63,17 +67,18 @@ class Encoding:
         for one in self.sums:
             if not self.question(one).summable:
                 raise ParameterError(f"sums names {one!r}, which is no number; drop it.")
-        for pair in self.cross:
-            if len(set(pair)) != 2 or not all(self.of(one).crossable for one in pair):
+        for table in self.cross:
+            size, crossable = len(table), all(self.of(one).crossable for one in table)
+            if not 2 <= size <= MOST_CROSSED or len(set(table)) != size or not crossable:
                 raise ParameterError(
-                    f"a cross table of {pair} cannot be made; name two questions of one answer "
-                    "each, neither in sums."
+                    f"a cross table of {table} cannot be made; name two to {MOST_CROSSED} "
+                    "questions of one answer each, none in sums."
                 )
-            cells = len(self.symbols(pair[0])) * len(self.symbols(pair[1]))
+            cells = prod(self.shape(table))
             if cells > MOST_CELLS:
                 raise ParameterError(
-                    f"a cross table of {pair} has {cells} cells, expected at most {MOST_CELLS}; "
-                    "use fewer bins."
+                    f"a cross table of {table} has {cells} cells, expected at most {MOST_CELLS}; "
+                    "use fewer bins or questions."
                 )
 
     @cached_property
@@ -100,7 +105,7 @@ class Encoding:
     def blocks(self) -> tuple[Block, ...]:
         """One block for each question, then one for each cross table, then those of `states`."""
         own = (part.block for part in self.parts.values())
-        tables = (One(len(self.symbols(a)) * len(self.symbols(b))) for a, b in self.cross)
+        tables = (One(prod(self.shape(table))) for table in self.cross)
         return (*own, *tables, *(One(len(states)) for states in self.states.values()))
 
     @property
@@ -111,6 +116,14 @@ class Encoding:
     def symbols(self, question: str) -> tuple[str, ...]:
         """Return the symbols of a question: its labels, "no answer" and "not asked"."""
         return self.of(question).symbols
+
+    def shape(self, table: tuple[str, ...]) -> tuple[int, ...]:
+        """Return how many symbols each question of a cross table has."""
+        return tuple(len(self.symbols(one)) for one in table)
+
+    def cells(self, table: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the labels of a cross table's cells; the last question's symbols change first."""
+        return tuple(" x ".join(one) for one in product(*map(self.symbols, table)))
 
     def measurement(self, answers: Answers) -> list[int | list[bool]]:
         """Return the measurement of a person's answers, for `Prio3.shard`.
@@ -139,10 +152,16 @@ class Encoding:
         codes: dict[str, int] = {}
         for question, code, is_asked in zip(self.questions, given, visible, strict=True):
             codes[question.id] = self._code(question, code, is_asked=is_asked)
-        tables = [codes[a] * len(self.symbols(b)) + codes[b] for a, b in self.cross]
+        tables = [self._cell(table, codes) for table in self.cross]
         own = [part.measured(codes[name]) for name, part in self.parts.items()]
         states = [part.state(codes[name]) for name, part in self.parts.items() if part.states]
         return [*own, *tables, *states]
+
+    def _cell(self, table: tuple[str, ...], codes: Mapping[str, int]) -> int:
+        cell = 0
+        for one in table:
+            cell = cell * len(self.symbols(one)) + codes[one]
+        return cell
 
     def _code(self, question: Question, code: int | None, *, is_asked: bool) -> int:
         part = self.parts[question.id]

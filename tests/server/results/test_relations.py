@@ -13,7 +13,7 @@ from tests.server.devices import Device
 from tests.server.results.reading import read_page
 from tests.surveys.small_surveys import define
 
-from masquerade.analysis import declared_pairs, survey_relation
+from masquerade.analysis import declared_odds, declared_pairs, survey_relation
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Services
 from masquerade.server.db.single_flight import SingleFlight
@@ -190,7 +190,7 @@ def test_relations_are_for_those_who_may_see_results(site: Site) -> None:
 
 
 def two_party_survey() -> SurveyRecord:
-    """Return a closed survey between two parties that declared one pair of its four questions."""
+    """Return a closed survey between two parties that declared pairs, and a table of three."""
     asked = (
         Rating("stress", "How stressful?", 1, 3),
         Choice("ill", "Worked while ill?", ("No", "Yes")),
@@ -202,7 +202,7 @@ def two_party_survey() -> SurveyRecord:
         operator="The other office",
         fingerprint="0" * 32,
         rho="0.5",
-        cross=(("stress", "ill"), ("sleep", "food"), ("sleep", "stress")),
+        cross=(("sleep", "stress"), ("food", "stress", "ill")),
     )
     level = OfferedLevel("two-parties", ())
     survey = Survey("Work", "", "pick", asked, (level,), two_parties=terms)
@@ -223,35 +223,65 @@ class Sums:
 
     def sums(self, _: str) -> tuple[list[list[int]], int, int]:
         """Return sums of 300 people, stress and ill together."""
-        table = [80, 20, 50, 50, 20, 80]
-        other = [34, 33, 33, 33, 34, 33, 33, 33, 34]
-        return (
-            [[100, 100, 100], [150, 150], [100, 100, 100], [100, 100, 100], table, other, other],
-            300,
-            0,
-        )
+        pair = [60, 20, 20, 20, 60, 20, 20, 20, 60]
+        table = [27, 7, 17, 17, 6, 26, 26, 7, 17, 16, 7, 27, 27, 6, 16, 17, 7, 27]
+        counts = [100, 100, 100]
+        return [counts, [150, 150], counts, counts, pair, table], 300, 0
 
 
-def test_two_parties_relate_what_was_declared(sqlite_services: Services) -> None:
-    """Least squares of the declared pair, with both errors; another pair is named."""
-    record = two_party_survey()
-    flights = SingleFlight(sqlite_services.engine, sqlite_services.transactions)
-    related = Relations(sqlite_services.results, flights, cast("Any", Sums()))
-    assert [one.id for one in relatable(record.survey)] == ["stress", "ill", "sleep"]
-    found = related.found(record, "ill", ["stress"])
+def split_relations(services: Services) -> Relations:
+    """Return the relations of a server whose survey between two parties has these sums."""
+    flights = SingleFlight(services.engine, services.transactions)
+    return Relations(services.results, flights, cast("Any", Sums()))
+
+
+def test_two_parties_relate_pairs_that_were_declared(sqlite_services: Services) -> None:
+    """Numbers: least squares of the pair, with both errors, and the correlation."""
+    record, related = two_party_survey(), split_relations(sqlite_services)
+    assert [one.id for one in relatable(record.survey)] == ["stress", "ill", "sleep", "food"]
+    found = related.found(record, "sleep", ["stress"])
     [term] = found["terms"]
     pairs = declared_pairs(
         record.survey.encoding, Sums().sums("")[0], noise=record.survey.split_noise, people=300
     )
-    assert term["estimate"] == pairs.least_squares("ill", ["stress"]).terms[0].estimate
-    assert term["estimate"] == pytest.approx(0.3)
+    assert term["estimate"] == pairs.least_squares("sleep", ["stress"]).terms[0].estimate
+    assert term["estimate"] == pytest.approx(0.4)
     assert min(term["sampling_error"], term["mechanism_error"]) > 0
+    assert found["correlation"]["value"] == pytest.approx(0.4)
     assert found["sentence"].startswith(
-        "People with more “How stressful?” have more “Worked while ill?” Yes: by 0.3, between "
+        "People with a higher answer to “How stressful?” gave higher answers to “How well do you "
+        "sleep?”: by 0.4, between "
     )
     [row] = relation_view(found).rows
-    assert row.text == "0.30"
-    turned = related.found(record, "stress", ["ill"])
-    assert turned["sentence"].startswith("People with “Worked while ill?” Yes have more “How ")
-    with pytest.raises(ParameterError, match="the pair ill with sleep was not declared"):
-        related.text(record, "ill", ["sleep"])
+    assert row.text == "0.40"
+    with pytest.raises(ParameterError, match="the pair stress with ill was not declared"):
+        related.text(record, "stress", ["ill"])
+    with pytest.raises(ParameterError, match=r"no table of .* was declared"):
+        related.text(record, "sleep", ["food"])
+
+
+def test_two_parties_tell_odds_from_one_table_of_all(sqlite_services: Services) -> None:
+    """Labels: the log-linear fit of the table, or of a smaller one that it contains."""
+    record, related = two_party_survey(), split_relations(sqlite_services)
+    found = related.found(record, "ill", ["stress", "food"])
+    fitted = declared_odds(
+        record.survey.encoding,
+        Sums().sums("")[0],
+        noise=record.survey.split_noise,
+        outcome="ill",
+        predictors=["stress", "food"],
+    )
+    assert [one["estimate"] for one in found["terms"]] == [one.estimate for one in fitted.terms]
+    assert [one["name"] for one in found["terms"]] == [
+        *("(constant)", "“How stressful?”", "“What do you eat?”[B]", "“What do you eat?”[C]")
+    ]
+    assert found["sentence"].startswith(
+        "People with a higher answer to “How stressful?” answered Yes to “Worked while ill?” more "
+        "often: odds "
+    )
+    alone = related.found(record, "ill", ["stress"])
+    assert (alone["model"], alone["correlation"]) == ("logistic", None)
+    assert alone["terms"][1]["mechanism_error"] > found["terms"][1]["mechanism_error"] / 2
+    turned = related.found(record, "food", ["ill"])
+    assert turned["model"] == "multinomial"
+    assert turned["sentence"].startswith("These answers do not tell whether people who answered")

@@ -10,7 +10,8 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from masquerade.errors import ParameterError, WrongState
@@ -25,7 +26,7 @@ from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
-    from masquerade.analysis import Regression, Term
+    from masquerade.analysis import Correlation, Regression, Term
     from masquerade.results import SurveyReports
 
 #: What one relation may take: predictors, answers to the outcome, combinations of masked answers
@@ -106,31 +107,55 @@ class Relations:
         if not self._turn.acquire(timeout=WAIT_SECONDS):
             raise WrongState("another relation is being computed here; try again in a minute.")
         try:
-            fitted = self._fitted(record, outcome, predictors)
+            if record.survey.two_parties is None:
+                found = self._of_masks(record, outcome, predictors)
+            else:
+                found = self._of_sums(record, outcome, predictors)
         finally:
             self._turn.release()
-        return json.dumps(_stored(fitted), ensure_ascii=False)
+        return json.dumps(_stored(*found), ensure_ascii=False)
 
-    def _fitted(self, record: SurveyRecord, outcome: str, predictors: Sequence[str]) -> Regression:
-        survey = record.survey
-        if survey.two_parties is None:
-            from masquerade.analysis import survey_relation
+    def _of_masks(
+        self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
+    ) -> tuple[Regression, Correlation | None]:
+        from masquerade.analysis import survey_correlation, survey_relation
 
-            reports = self._results.reports(record)
-            _require_little(reports, outcome, predictors)
-            fitted = survey_relation(reports, outcome, predictors)
-            return _named(_of_shown_levels(fitted, reports), survey)
-        from masquerade.analysis import declared_pairs
+        reports = self._results.reports(record)
+        _require_little(reports, outcome, predictors)
+        fitted = survey_relation(reports, outcome, predictors)
+        together = None
+        if len(predictors) == 1:
+            with suppress(ParameterError):  # answers without numbers have no correlation
+                together = survey_correlation(reports, outcome, predictors[0])
+        return _named(_of_shown_levels(fitted, reports), record.survey), together
 
+    def _of_sums(
+        self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
+    ) -> tuple[Regression, Correlation | None]:
+        """Return odds where one table holds all and they are what fits, else least squares."""
+        from masquerade.analysis import answer_scores, declared_odds, declared_pairs
+
+        survey, names = record.survey, [outcome, *predictors]
+        encoding, scores = survey.encoding, answer_scores(survey.encoding)
+        scored = all(one in scores for one in names)
         sums, count, _ = self._aggregation.sums(record.token)
-        pairs = declared_pairs(survey.encoding, sums, noise=survey.split_noise, people=count)
-        return _named(pairs.least_squares(outcome, predictors), survey, _second_labels(survey))
+        together = any(set(names) <= set(table) for table in encoding.cross)
+        if not scored or (together and encoding.of(outcome).answers == 2):
+            _require_few_answers(outcome, encoding.of(outcome).answers)
+            odds = declared_odds(
+                encoding, sums, noise=survey.split_noise, outcome=outcome, predictors=predictors
+            )
+            return _named(odds, survey), None
+        pairs = declared_pairs(encoding, sums, noise=survey.split_noise, people=count)
+        correlation = pairs.correlation(*names) if len(names) == 2 else None
+        fitted = pairs.least_squares(outcome, predictors)
+        return _named(fitted, survey, _second_labels(survey)), correlation
 
 
 def relatable(survey: Survey) -> list[Question]:
     """Return the questions that a relation takes: of one answer each, and not on pairs of a list.
 
-    Between two parties they are those that a declared pair names and whose answers have numbers.
+    Between two parties they are those that a declared table names.
     """
     if survey.two_parties is None:
         masks = survey.levels[0].mechanisms
@@ -139,11 +164,8 @@ def relatable(survey: Survey) -> list[Question]:
             for one, mask in zip(survey.questions, masks, strict=True)
             if mask.as_sets is None and not one.takes_pair
         ]
-    from masquerade.analysis import answer_scores
-
-    named = {name for pair in survey.encoding.cross for name in pair}
-    scored = answer_scores(survey.encoding)
-    return [one for one in survey.questions if one.id in named and one.id in scored]
+    named = {name for table in survey.encoding.cross for name in table}
+    return [one for one in survey.questions if one.id in named]
 
 
 def relation_table(found: Mapping[str, Any]) -> str:
@@ -199,13 +221,7 @@ def _require_little(reports: SurveyReports, outcome: str, predictors: Sequence[s
     """Refuse a relation that would take long, before it is begun."""
     from masquerade.analysis import survey_variable
 
-    answers = len(survey_variable(reports, outcome).options)
-    if answers > MOST_ANSWERS:
-        raise ParameterError(
-            f"{outcome!r} has {answers} answers, and an outcome here has at most {MOST_ANSWERS}; "
-            "take it as a predictor, or run masquerade regress on a computer of yours.",
-            field="outcome",
-        )
+    _require_few_answers(outcome, len(survey_variable(reports, outcome).options))
     masked = [one for one in (survey_variable(reports, p) for p in predictors) if one.masked]
     cells = math.prod(len(one.options) for one in masked)
     ids = [one.id for one in reports.codebook.questions]
@@ -219,6 +235,15 @@ def _require_little(reports: SurveyReports, outcome: str, predictors: Sequence[s
             f"{MOST_WORK:,} together. Leave one out, or run masquerade regress on a computer of "
             "yours.",
             field="predictor",
+        )
+
+
+def _require_few_answers(outcome: str, answers: int) -> None:
+    if answers > MOST_ANSWERS:
+        raise ParameterError(
+            f"{outcome!r} has {answers} answers, and an outcome here has at most {MOST_ANSWERS}; "
+            "take it as a predictor, or run masquerade regress on a computer of yours.",
+            field="outcome",
         )
 
 
@@ -290,8 +315,9 @@ def _named(
     )
 
 
-def _stored(fitted: Regression) -> dict[str, Any]:
+def _stored(fitted: Regression, correlation: Correlation | None) -> dict[str, Any]:
     found = fitted.to_json()
+    found["correlation"] = None if correlation is None else asdict(correlation)
     found["terms"] = [
         {**said, **_further(term)} for said, term in zip(found["terms"], fitted.terms, strict=True)
     ]

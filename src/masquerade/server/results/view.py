@@ -109,11 +109,10 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True)
 class CrossView:
-    """A table of two questions that were counted together, row by row."""
+    """A table of questions that were counted together: the last one's answers are its columns."""
 
     id: int
-    first: str
-    second: str
+    title: str
     columns: Sequence[str]
     rows: list[tuple[str, list[Row]]]
 
@@ -348,16 +347,13 @@ def _cross_tables(survey: Survey, result: SurveyResult) -> list[CrossView]:
     texts = {question.id: question.text for question in survey.questions}
     tables = []
     for place, table in enumerate(result.cross_tables or ()):
-        first, second = table.questions
-        columns = survey.encoding.symbols(second)
+        *others, last = table.questions
+        columns = survey.encoding.symbols(last)
         cells = [figures.row(cell.label, cell.share) for cell in table.cells]
         rows = [cells[start : start + len(columns)] for start in range(0, len(cells), len(columns))]
-        names = survey.encoding.symbols(first)
-        tables.append(
-            CrossView(
-                place, texts[first], texts[second], columns, list(zip(names, rows, strict=True))
-            )
-        )
+        names = survey.encoding.cells(tuple(others))
+        title = " × ".join(texts[one] for one in table.questions)
+        tables.append(CrossView(place, title, columns, list(zip(names, rows, strict=True))))
     return tables
 
 

@@ -35,6 +35,7 @@ from masquerade.surveys.survey import (
     default_reveal,
 )
 from masquerade.surveys.two_parties import DEFAULT_MINIMUM, TwoParties
+from masquerade.surveys.two_party_encoding import MOST_CROSSED
 
 #: Version of the format; a file of another one is refused.
 FORMAT = 1
@@ -89,7 +90,8 @@ class TwoPartyTerms(StrictBody):
     minimum: Annotated[int, Field(ge=2, le=10**6)] = DEFAULT_MINIMUM
     bins: Annotated[int, Field(ge=2, le=64)] = 20
     cross: Annotated[
-        list[Annotated[list[str], Field(min_length=2, max_length=2)]], Field(max_length=20)
+        list[Annotated[list[str], Field(min_length=2, max_length=MOST_CROSSED)]],
+        Field(max_length=20),
     ] = Field(default_factory=list)
     sums: Annotated[list[str], Field(max_length=MOST_QUESTIONS)] = Field(default_factory=list)
 
@@ -270,7 +272,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
                 rho=terms.rho,
                 minimum=terms.minimum,
                 bins=terms.bins,
-                cross=tuple((first, second) for first, second in terms.cross),
+                cross=tuple(tuple(table) for table in terms.cross),
                 sums=tuple(terms.sums),
             ),
         )

@@ -8,6 +8,7 @@ import { One, Some, Whole } from "../aggregate/survey_circuit.js";
 
 const MOST_BINS = 64;
 const MOST_CELLS = 256;
+const MOST_CROSSED = 4;
 
 /**
  * How the parts of a vector are made, by the shape that a kind of question gives its answers:
@@ -43,7 +44,7 @@ export class Encoding {
    * @param {object[]} questions as the app has them: id, kind, labels or min, max and step,
    *   allow_skip, show_if
    * @param {object} [choices]
-   * @param {string[][]} [choices.cross] ids of two questions whose joint counts are wanted
+   * @param {string[][]} [choices.cross] ids of 2 to 4 questions whose joint counts are wanted
    * @param {number} [choices.bins] into how many ranges a number's scale is cut at most
    * @param {string[]} [choices.sums] ids of numbers of which only the sum is wanted
    */
@@ -64,12 +65,13 @@ export class Encoding {
       throw new RangeError("a sum is wanted of what is no number.");
     }
     this.questions = questions;
-    this.cross = cross.map((pair) => {
-      const places = pair.map((id) => placeOf(questions, id));
+    this.cross = cross.map((table) => {
+      const places = table.map((id) => placeOf(questions, id));
       const counts = places.every((place) => this.parts[place].shape === "counts");
-      const cells = places.reduce((product, place) => product * this.symbols(place), 1);
-      if (new Set(places).size !== 2 || !counts || cells > MOST_CELLS) {
-        throw new RangeError("a cross table is not of two questions, or has too many cells.");
+      const several = places.length > 1 && places.length <= MOST_CROSSED;
+      const different = several && new Set(places).size === places.length;
+      if (!different || !counts || this.#cells(places) > MOST_CELLS) {
+        throw new RangeError("a cross table is of too few or too many questions or cells.");
       }
       return places;
     });
@@ -82,7 +84,7 @@ export class Encoding {
   get blocks() {
     const own = this.parts.map((part) => SHAPES[part.shape].block(part));
     const states = this.parts.map((part) => SHAPES[part.shape].states?.(part)).filter(Boolean);
-    const tables = this.cross.map(([a, b]) => new One(this.symbols(a) * this.symbols(b)));
+    const tables = this.cross.map((places) => new One(this.#cells(places)));
     return [...own, ...tables, ...states];
   }
 
@@ -105,11 +107,18 @@ export class Encoding {
     }
     const said = this.parts.map((part, place) => this.#code(place, codes[place], asked[place]));
     const sent = this.parts.map((part, place) => SHAPES[part.shape].measured(part, said[place]));
-    const tables = this.cross.map(([a, b]) => sent[a] * this.symbols(b) + sent[b]);
+    const tables = this.cross.map((places) =>
+      places.reduce((cell, place) => cell * this.symbols(place) + sent[place], 0),
+    );
     const states = this.parts.flatMap((part, place) =>
       SHAPES[part.shape].states?.(part) ? [SHAPES[part.shape].state(part, said[place])] : [],
     );
     return [...sent, ...tables, ...states];
+  }
+
+  /** Return how many cells the table of some questions has. */
+  #cells(places) {
+    return places.reduce((product, place) => product * this.symbols(place), 1);
   }
 
   /** Return the code of an answer; after all answers stand "no answer" and "not asked". */

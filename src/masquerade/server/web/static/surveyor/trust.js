@@ -14,6 +14,7 @@ const COSTS = [
   ["0.5", "much"],
 ];
 const MOST_TABLES = 20; // as the server takes them
+const MOST_CROSSED = 4;
 const DIGITS = 4; // of a fingerprint, compared at a time
 const STANDING = {
   proposed: "Waiting. Tell the helper’s operator that a survey waits on the helper’s page. Once they have approved it, look again.",
@@ -228,11 +229,15 @@ export class TrustFields {
       const { said, wrong, open } = this.#relationsCost(this.#undeclared(questions).length);
       Object.assign(status, { textContent: said, className: wrong ? "error" : "" });
       declare.disabled = !open;
+      const size = this.#related(questions).length;
+      together.disabled = size < 2 || size > MOST_CROSSED || this.terms.cross.length >= MOST_TABLES;
     };
+    const together = button("Declare one table of them all", () =>
+      this.#change({ cross: [...this.terms.cross, this.#related(questions)] }, true));
     update();
     return group(
       "Relations between",
-      hint("Correlations and regressions need a table of every pair. Answers count by their numbers, and of two labels as 0 and 1; questions of more labels, and those that may be skipped, have none."),
+      hint("Correlations and regressions need a table of every pair. Answers count by their numbers, and of two labels as 0 and 1; questions of more labels, and those that may be skipped, have none. One table of two to four questions lets any of them be explained by the others in odds, whatever their answers; it has a count for each combination of answers, so it needs more people."),
       ...questions.map(({ id, text }) => {
         const onchange = ({ target }) => {
           this.related[target.checked ? "add" : "delete"](id);
@@ -243,15 +248,22 @@ export class TrustFields {
       }),
       status,
       declare,
+      together,
     );
+  }
+
+  /** Return the ids of the questions to relate. */
+  #related(questions) {
+    return questions.map(({ id }) => id).filter((id) => this.related.has(id));
   }
 
   /** Return the pairs of the questions to relate that are no tables yet. */
   #undeclared(questions) {
-    const chosen = questions.map(({ id }) => id).filter((id) => this.related.has(id));
+    const chosen = this.#related(questions);
     return chosen
       .flatMap((first, place) => chosen.slice(place + 1).map((second) => [first, second]))
-      .filter((pair) => !this.terms.cross.some((known) => pair.every((id) => known.includes(id))));
+      .filter((pair) =>
+        !this.terms.cross.some((known) => known.length === 2 && pair.every((id) => known.includes(id))));
   }
 
   /** Return what more tables cost, in words, and whether they can be declared. */
