@@ -4,7 +4,7 @@
 
 A survey of a yes or no, a group and a score of five points; outcome, score or both masked by
 randomised response; ordinary, with some 5 % yes, and with 95 % of people who choose one option.
-Outcomes of three answers, in order or not, beside a masked score; and two masked predictors at once.
+Outcomes of three answers, in order or not, beside a masked score; two masked predictors.
 """
 
 from __future__ import annotations
