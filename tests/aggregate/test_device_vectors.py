@@ -84,7 +84,7 @@ def surveys() -> Iterator[dict[str, Any]]:
         plain = Encoding(tuple(questions), conditions, (), bins, sums)
         while cross and prod(plain.shape(cross[0])) > MOST_CELLS:
             cross = (cross[0][:-1],) if len(cross[0]) > 2 else ()
-        encoding = Encoding(questions, conditions, cross, bins, sums)  # type: ignore[arg-type]
+        encoding = Encoding(questions, conditions, cross, bins, sums)
         codes, answers = answers_of(rng, questions, conditions)
         measurement = encoding.measurement(answers)
         yield {

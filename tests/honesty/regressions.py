@@ -28,6 +28,8 @@ from masquerade.errors import InputError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import parse_mechanism
 
+Truths = dict[tuple[str, str | None], float]
+
 CUT = float(chdtri(1, 0.05))
 _SCORES = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
 _ONE_OPTION = np.array([0.95, 0.02, 0.01, 0.01, 0.01])
@@ -102,13 +104,10 @@ def masks_of(cell: Cell) -> dict[str, str]:
 def held(cell: Cell, rng: np.random.Generator) -> list[bool]:
     """Return whether the interval of each coefficient holds the truth, by the curve there."""
     truth = cell.truth
-    values = {("(constant)", None): truth["(constant)"] - 2 * truth["score"]} | {
+    values: Truths = {("(constant)", None): truth["(constant)"] - 2 * truth["score"]} | {
         (name, None): truth[name] for name in ("group", "score")
     }
     return _held(survey(cell, rng), "yes ~ group + score", masks_of(cell), "logistic", values)
-
-
-Truths = dict[tuple[str, str | None], float]
 
 
 def _held(
@@ -348,7 +347,12 @@ def odds_of_three_answers(runs: int, seed: int) -> dict[str, float]:
                 )
             except InputError:
                 continue
-            truth = {("x", "1"): 0.6, ("score", "1"): 0.4, ("x", "2"): -0.5, ("score", "2"): 0.0}
+            truth: Truths = {
+                ("x", "1"): 0.6,
+                ("score", "1"): 0.4,
+                ("x", "2"): -0.5,
+                ("score", "2"): 0.0,
+            }
             held.append(
                 [
                     (term.low or -99) <= truth[term.name, term.answer] <= (term.high or 99)
