@@ -104,8 +104,10 @@ def masks_of(cell: Cell) -> dict[str, str]:
 def held(cell: Cell, rng: np.random.Generator) -> list[bool]:
     """Return whether the interval of each coefficient holds the truth, by the curve there."""
     truth = cell.truth
-    values: Truths = {("(constant)", None): truth["(constant)"] - 2 * truth["score"]} | {
-        (name, None): truth[name] for name in ("group", "score")
+    values: Truths = {
+        ("(constant)", None): truth["(constant)"] - 2 * truth["score"],
+        ("group", None): truth["group"],
+        ("score", None): truth["score"],
     }
     return _held(survey(cell, rng), "yes ~ group + score", masks_of(cell), "logistic", values)
 
