@@ -49,8 +49,8 @@ def examples() -> Iterator[Question]:
         # One vote where people vote repeatedly: each vote is a question of its own.
         blank = kind.builder.blank | ({"votes": 1} if kind.takes_pair else {})
         yield question_from_json({**blank, **ENTRY, "kind": name})
-        if "allow_skip" in blank:
-            yield question_from_json({**blank, **ENTRY, "kind": name, "allow_skip": True})
+        for name_of_flag in [key for key, value in blank.items() if value is False]:
+            yield question_from_json({**blank, **ENTRY, "kind": name, name_of_flag: True})
 
 
 EXAMPLES = list(examples())
@@ -58,7 +58,8 @@ EXAMPLES = list(examples())
 
 def name_of(question: Question) -> str:
     """Return a name of an example for messages."""
-    return f"{question.kind}{'-skip' if question.allow_skip else ''}"
+    flags = [key for key, value in question.to_json().items() if value is True]
+    return "-".join([question.kind, *flags])
 
 
 every_example = pytest.mark.parametrize("question", EXAMPLES, ids=name_of)
@@ -73,9 +74,10 @@ def masks_of(question: Question, level: str) -> Iterator[DeviceMechanism]:
             yield question.mask(level, rules)
 
 
-def some_codes(mask: DeviceMechanism) -> list[int]:
-    """Return codes that a mask takes, the first and the last among them."""
-    codes = [code for code in range(min(mask.codes, 1 << 12)) if mask.masks(code)]
+def some_codes(question: Question, mask: DeviceMechanism) -> list[int]:
+    """Return codes of answers that a mask takes, the first and the last among them."""
+    most = min(max(mask.codes, question.answer_count + question.allow_skip), 1 << 12)
+    codes = [code for code in range(most) if mask.masks(question.masked_code(code))]
     return codes[:FEW] + codes[-3:]
 
 
@@ -169,8 +171,13 @@ def test_the_device_reads_the_fields_of_the_definition(question: Question) -> No
     listed = re.search(r"fields: \[([^\]]*)\]", text)
     assert listed is not None
     names = set(re.findall(r'"(\w+)"', listed[1]))
+    further = re.search(r"optional: \{ ([^}]*) \}", text)
+    optional = set(re.findall(r"(\w+): ", further[1])) if further else set()
+    declared = {one.name for one in fields(question)}  # type: ignore[arg-type]
+    assert optional == set(question.optional)
+    assert names | optional == declared - {"id", "text", *question.secret}
     data = question.to_json()
-    assert names == set(data) - {"kind", "id", "text", *question.secret}
+    assert names == set(data) - {"kind", "id", "text", *question.secret} - optional
 
 
 @every_example
@@ -181,15 +188,17 @@ def test_a_mask_masks_exactly_the_answers(question: Question, level: str) -> Non
         assert question.masked_by(mask, clear=level == CLEAR)
         assert parse_mask(str(mask)) == mask
         low, high = mask.possible_reports()
-        for code in some_codes(mask):
+        for code in some_codes(question, mask):
             answer = question.answer(code)
             given = str(answer) if isinstance(answer, Fraction) else answer
             assert question.code(given) == code
-            [report] = mask_response([code], [mask])
+            assert question.answer_in_words(code)
+            place = question.masked_code(code)
+            [report] = mask_response([place], [mask])
             assert low <= report <= high
             assert question.report_in_words(report, mask)
             if level == CLEAR:
-                assert report == code
+                assert report == place
         with pytest.raises(ParameterError):
             mask_response([mask.codes], [mask])
 
@@ -240,7 +249,7 @@ def test_two_parties_take_every_answer(question: Question, summed: bool) -> None
     circuit = prio3_survey(encoding.blocks).circuit
     part = encoding.of(question.id)
     assert part.in_words()
-    for code in some_codes(question.mask("medium", RULES[0])):
+    for code in some_codes(question, question.mask("medium", RULES[0])):
         answer = question.answer(code)
         given = str(answer) if isinstance(answer, Fraction) else answer
         measured = encoding.measurement({question.id: given})

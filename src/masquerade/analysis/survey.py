@@ -63,10 +63,14 @@ def survey_variable(reports: SurveyReports, name: str) -> Variable:
             field="formula",
         )
     if first.as_numbers is not None:
+        if first.as_numbers.level_values is not None:
+            raise ParameterError(
+                f"{name!r} can be skipped and is sent as one of a few levels, which no regression "
+                "here takes; ask it as a rating.",
+                field="formula",
+            )
         lattice = first.as_numbers.lattice
         values: Floats = float(lattice.low) + float(lattice.step) * sent.astype(np.float64)
-        if question.allow_skip:
-            values = np.where(sent == question.no_answer_code, np.nan, values)
         return masked_numbers(name, values, masks, level)
     channels: dict[str, Channel | None] = {
         key: _unless_clear(Channel.of(one, name)) for key, one in masks.items()

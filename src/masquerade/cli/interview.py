@@ -152,7 +152,7 @@ def _show_reports(console: Console, part: Participation, given: dict[str, Answer
     for one, sent in zip(part.questions, part.reports, strict=True):
         name = one.question.id
         without = "not asked" if given and one.show_if else "not kept"
-        yours = one.in_words(one.code(given[name])) if name in given else without
+        yours = one.answer_in_words(one.code(given[name])) if name in given else without
         rows.append((one.question.text, yours, sent.text))
     show_rows(console, ("question", "yours (stays here)", "sent"), rows)
 

@@ -27,7 +27,8 @@ def masked_content(
     The masks are drawn here, with the operating system's randomness; the answers go no further.
     """
     masks = [one.mechanism for one in questions if one.mechanism is not None]
-    reports = mask_response(codes, masks)
+    places = [one.question.masked_code(code) for one, code in zip(questions, codes, strict=True)]
+    reports = mask_response(places, masks)
     salt = _salt()
     return {
         "reports": reports,

@@ -45,8 +45,12 @@ class MaskedQuestion:
         return self.question.answer(code)
 
     def in_words(self, report: int) -> str:
-        """Return a report, or the code of an answer, as people read it."""
+        """Return a report as people read it."""
         return self.question.report_in_words(report, self.mechanism)
+
+    def answer_in_words(self, code: int) -> str:
+        """Return the code of an answer as people read it."""
+        return self.question.answer_in_words(code)
 
 
 def codes_of(questions: Sequence[MaskedQuestion], answers: Mapping[str, Answer]) -> list[int]:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         share_plausibility,
     )
     from masquerade.estimation.quantiles import Quantile, quantile
-    from masquerade.estimation.reports import Counts, Numbers, Reports, Table
+    from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Table
     from masquerade.estimation.shares import Shares, estimate_shares
     from masquerade.estimation.sums import Sums
 else:
@@ -67,6 +67,7 @@ __all__ = [
     "Crowd",
     "Estimate",
     "Figures",
+    "Levelled",
     "Numbers",
     "Plausibility",
     "Quantile",

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from masquerade.estimation.bounded_reports import BoundedReport
 from masquerade.estimation.conditional import ratios
 from masquerade.estimation.figures import CONFIDENCE, Crowd, Figures, cut_of
-from masquerade.estimation.reports import Counts, Numbers, Reports, Worths
+from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Worths
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.mechanisms.lattice import LatticeMechanism
@@ -100,6 +100,26 @@ def expected_numbers(
     variance = float(count @ worth**2 - (count @ worth) ** 2)
     mask = max(variance - deviation**2, 0.0)
     return Numbers(people * count, middle + worth, low, high, mask)
+
+
+def expected_levels(
+    people: float, values: Floats, mechanism: CategoricalMechanism, *, answering: float = 1.0
+) -> Levelled:
+    """Return reports of numbers as levels, with answers that are normal around the middle.
+
+    `values`: the number of each level, rising; `answering`: share of people who give a number.
+    """
+    low, high = values[0], values[-1]
+    place = np.linspace(-_FARTHEST, _FARTHEST, _ANSWERS)
+    weight = np.exp(-(place**2) / 2)
+    answer = np.clip((low + high) / 2 + SPREAD * (high - low) * place, low, high)
+    # An answer between two levels is rounded to each by its distance from the other.
+    position = (answer - low) / (high - low) * (len(values) - 1)
+    share = np.maximum(1 - np.abs(position[:, None] - np.arange(len(values))), 0.0)
+    held = weight @ share / weight.sum()
+    if mechanism.symbols > len(values):
+        held = np.append(answering * held, 1 - answering)
+    return Levelled.of(expected_counts(people, held, mechanism), values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -197,6 +197,57 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Levelled:
+    """Reports of numbers as levels, whose figures are the sum of numbers and who gave one.
+
+    A number is rounded to a level at random so that its mean is the number, so the mean of levels
+    among those who gave one is that of the numbers.
+
+    Attributes
+    ----------
+    levels : Counts
+        Of each level, and last of "no answer" where that can be.
+    basis : float array, shape (1 or 2, n_symbols)
+        The number of each level; then 1 for each level and 0 for "no answer", where that can be.
+    """
+
+    levels: Counts
+    basis: Floats
+
+    @classmethod
+    def of(cls, levels: Counts, values: ArrayLike) -> Levelled:
+        """Return the reports of levels at these numbers, one symbol more being "no answer"."""
+        number = np.asarray(values, dtype=np.float64)
+        if levels.symbols == len(number):
+            return cls(levels, number[None, :])
+        given = np.append(np.ones(len(number)), 0.0)
+        return cls(levels, np.stack([np.append(number, 0.0), given]))
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return self.levels.n
+
+    @property
+    def symbols(self) -> int:
+        """The sum of numbers, and who gave one."""
+        return len(self.basis)
+
+    def tiled(self, times: int) -> Levelled:
+        """Return the reports themselves, which serve a batch of any size."""
+        del times
+        return self
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of reports for figures of the sum and of who gave a number."""
+        return self.levels.worths(scores @ self.basis)
+
+    def shares(self) -> Worths:
+        """Return the worths for the sum, and for who gave a number."""
+        return self.worths(np.eye(len(self.basis)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """How many people sent each pair of reports to two questions, masked independently.
 

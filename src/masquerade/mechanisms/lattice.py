@@ -21,7 +21,7 @@ from masquerade.mechanisms.text import text_fields
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims
-    from masquerade.mechanisms.categorical import Channel
+    from masquerade.mechanisms.categorical import CategoricalMechanism, Channel
 
 MOST_POINTS = 1 << 32
 _EXACT_IN_FLOATS = 1 << 53
@@ -177,6 +177,11 @@ class LatticeMechanism(DeviceMechanism):
     @property
     def level_values(self) -> Floats | None:
         """The levels that reports name; None where reports are numbers with noise."""
+        return None
+
+    @property
+    def level_response(self) -> CategoricalMechanism | None:
+        """The mechanism of a level; None where reports are numbers with noise."""
         return None
 
     @property

@@ -17,6 +17,8 @@ from masquerade.exact.micro import MICRO
 from masquerade.exact.number import largest_whole
 from masquerade.lazy import suggestion
 from masquerade.mechanisms.bitwise_response import BitwiseResponse, changed_bits
+from masquerade.mechanisms.lattice import Lattice
+from masquerade.mechanisms.quantised_response import QuantisedResponse
 from masquerade.mechanisms.randomized_response import RandomizedResponse
 
 #: Name of the clear level, at which answers are sent as they are; no other level may do that.
@@ -24,6 +26,7 @@ CLEAR = "none"
 #: Regular expression of a level's name.
 LEVEL_PATTERN = r"[a-z][a-z0-9-]{0,31}"
 
+_STRONG = Fraction(1, 2)  # mu up to which a number is sent as low or high alone
 _ORDERS = (1.0, *(1 + 10 ** (k / 8) for k in range(-24, 33)))
 
 
@@ -67,6 +70,17 @@ class Level:
         # The loss of each bit is rounded up to a millionth, and their sum is to stay within rho.
         epsilon = _largest_epsilon(self.rho / changes - 1 / MICRO, 2)
         return BitwiseResponse(options, most, epsilon=epsilon * changes, null=null)
+
+    def quantised_response(self, scale: Lattice, *, null: bool) -> QuantisedResponse:
+        """Return this level's mechanism for a number that can be skipped, on a few levels.
+
+        Two levels where protection is strong, else five: the mean of those who answer then errs
+        least, whether half or nearly all of them do.
+        """
+        levels = min(scale.points, 2 if self.mu <= _STRONG else 5)
+        epsilon = _largest_epsilon(self.rho, levels + null)
+        ends = (scale.low, scale.high, scale.step)
+        return QuantisedResponse(*ends, epsilon=epsilon, levels=levels, null=null)
 
 
 #: The three levels that a survey offers by default, the best protected first.

@@ -66,6 +66,7 @@ class QuantisedResponse(LatticeMechanism):
     """
 
     name = "quantised-response"
+    in_surveys = True
     example = "quantised-response:low=0,high=10,epsilon=1,levels=3"
 
     lattice: Lattice
@@ -114,6 +115,11 @@ class QuantisedResponse(LatticeMechanism):
     def level_values(self) -> Floats:
         """The levels on the question's scale, shape (levels,)."""
         return self._scale.values(np.arange(self.levels))
+
+    @property
+    def level_response(self) -> RandomizedResponse:
+        """The mechanism of a level, "no answer" counted."""
+        return self._response
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the exact guarantee of `answers` answers of one person.

@@ -10,6 +10,7 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import Lattice
 from masquerade.release import Domain
 from masquerade.release.domain import Ends
+from masquerade.results.question_reports import levels_of
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Question
 from masquerade.surveys.codebook import Codebook
@@ -54,11 +55,14 @@ def numeric_claims(reports: SurveyReports, *, level: str | None = None) -> dict[
         people = [f"{name}-{number}" for number in range(1, len(rows) + 1)]
         for place, question, lattice in asked:
             sent = rows[:, place]
-            said = np.ones(len(sent), dtype=bool)
-            if question.allow_skip and mechanisms[place].kind == "categorical":
-                said = sent < len(question.labels)  # the last code is "prefer not to say"
-            # Reports are whole steps from the lowest value; noise may take them outside the range.
-            found = float(lattice.low) + float(lattice.step) * sent[said]
+            value, response = levels_of(mechanisms[place], lattice)
+            if response is None:
+                # Whole steps from the lowest value; noise may take them outside the range.
+                value, said = lattice.values(sent), np.ones(len(sent), dtype=bool)
+            else:
+                said = sent < len(value)  # labels after the numbers are of those who gave none
+                value = value[np.where(said, sent, 0)]
+            found = value[said]
             values += found.tolist()
             tasks += [question.id] * len(found)
             workers += [person for person, here in zip(people, said, strict=True) if here]

@@ -16,11 +16,12 @@ from functools import lru_cache
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.estimation import Crowd, Figures, Table
+from masquerade.estimation import Crowd, Figures, Levelled, Numbers, Table
 from masquerade.estimation.expected import (
     SPREAD,
     expected_counts,
     expected_figure,
+    expected_levels,
     expected_numbers,
     half_width,
     shares_around,
@@ -30,7 +31,7 @@ from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
 from masquerade.mechanisms.lattice import Lattice
-from masquerade.results.question_reports import BOUNDS, QuestionReports
+from masquerade.results.question_reports import BOUNDS, QuestionReports, levels_of
 from masquerade.results.sum_reports import summed_reports
 from masquerade.surveys import Question
 from masquerade.surveys.linked_questions import shown_share
@@ -138,10 +139,11 @@ class _Shape:
     options: int
     scores: tuple[float, ...] | None
     lattice: Lattice | None
+    span: tuple[float, float] | None
 
     @classmethod
     def of(cls, question: Question) -> _Shape:
-        return cls(len(question.labels), question.scores, question.lattice)
+        return cls(len(question.labels), question.scores, question.lattice, question.span)
 
     @property
     def kind(self) -> str:
@@ -149,7 +151,7 @@ class _Shape:
 
     @property
     def width(self) -> float:
-        return 1.0 if self.lattice is None else float(self.lattice.high - self.lattice.low)
+        return 1.0 if self.span is None else self.span[1] - self.span[0]
 
 
 _Groups = tuple[tuple[DeviceMechanism, int], ...]
@@ -195,10 +197,9 @@ def asked_share(survey: Survey, place: int) -> float:
     return shown_share(survey.questions, survey.conditions, place)
 
 
-def answering_share(reports: QuestionReports, options: int) -> float:
+def answering_share(reports: QuestionReports) -> float:
     """Return the share of people who answered, for forecasts: hundredths, at least one."""
-    others = sum(one.value for one in reports.shares()[options:])
-    return min(max(round(1 - others, 2), 0.01), 1.0)
+    return min(max(round(reports.answering(), 2), 0.01), 1.0)
 
 
 def headline_figures(reports: QuestionReports, options: int) -> tuple[Figures, float]:
@@ -221,7 +222,7 @@ def _masked_figures(
     if Sets in domains:
         return _ticks(groups, options, bound, answering), together(options)
     if Scale in domains or not options:
-        return _numbers(shape, groups, bound), CONFIDENCE
+        return _numbers(shape, groups, bound, answering), CONFIDENCE
     expected = []
     for mask, count in groups:
         response = mask.label_response
@@ -235,8 +236,9 @@ def _masked_figures(
     scores = shape.scores
     low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))
     score, whole = np.zeros(crowd.symbols), np.zeros(crowd.symbols)
-    score[:options], whole[:options] = np.eye(1, options) if scores is None else scores, 1.0
-    among = None if crowd.symbols == options else whole
+    counted = options if scores is None else len(scores)
+    score[:counted], whole[:counted] = np.eye(1, options) if scores is None else scores, 1.0
+    among = None if crowd.symbols == counted else whole
     found = expected_figure(crowd, score, among, low=low, high=high)
     return found, together(options) if scores is None else CONFIDENCE
 
@@ -245,7 +247,10 @@ def _held(scores: tuple[float, ...] | None, options: int) -> Floats:
     """Return expected shares of answers: around the middle of scores, or half for the first."""
     if scores is not None:
         low, high = min(scores), max(scores)
-        return shares_around(list(scores), (low + high) / 2, SPREAD * (high - low))
+        # Labels without a score, such as "don't know", are expected of nobody.
+        held = np.zeros(options)
+        held[: len(scores)] = shares_around(list(scores), (low + high) / 2, SPREAD * (high - low))
+        return held
     held = np.full(options, 0.5 / max(options - 1, 1))
     held[0] = 0.5
     return held
@@ -269,12 +274,21 @@ def _ticks(groups: _Groups, options: int, bound: float, answering: float) -> Fig
     return expected_figure(Crowd.of(pairs, bound=bound), [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0])
 
 
-def _numbers(shape: _Shape, groups: _Groups, bound: float) -> Figures:
+def _numbers(shape: _Shape, groups: _Groups, bound: float, answering: float) -> Figures:
     lattice = shape.lattice
     assert lattice is not None
     low, high = float(lattice.low), float(lattice.high)
-    expected = [expected_numbers(count, low, high, mask.as_gaussian) for mask, count in groups]
-    return expected_figure(Crowd.of(expected, bound=bound), [1.0])
+    expected: list[Numbers | Levelled] = []
+    for mask, count in groups:
+        values, response = levels_of(mask, lattice)
+        if response is None:
+            expected.append(expected_numbers(count, low, high, mask.as_gaussian))
+        else:
+            expected.append(expected_levels(count, values, response, answering=answering))
+    crowd = Crowd.of(expected, bound=bound)
+    if crowd.symbols == 1:
+        return expected_figure(crowd, [1.0])
+    return expected_figure(crowd, [1.0, 0.0], [0.0, 1.0], low=low, high=high)
 
 
 def _split_forecast(survey: Survey, place: int, people: int, answering: float) -> Forecast:

@@ -18,6 +18,7 @@ from masquerade.estimation import (
     Crowd,
     Estimate,
     Figures,
+    Levelled,
     Numbers,
     Plausibility,
     Table,
@@ -34,6 +35,7 @@ from masquerade.estimation.reports import Worths
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
+from masquerade.mechanisms.lattice import Lattice
 from masquerade.results.reports import SentReports
 from masquerade.surveys import Question
 from masquerade.surveys.survey import EB, IVW, RESPONDENT
@@ -77,6 +79,10 @@ class QuestionReports(Protocol):
         """Return the share of each option among those who answered, where some may not have."""
         ...
 
+    def answering(self) -> float:
+        """Return the estimated share of people who answered."""
+        ...
+
     def mean_figures(self) -> Figures | None:
         """Return the mean, of those who answered, where answers have scores."""
         ...
@@ -109,7 +115,7 @@ class AnswerReports:
     answers : int
         Number of answers; symbols after them are of those who did not answer.
     scores : tuple of float or None
-        Of the answers.
+        Of the answers, of the first ones where others have none.
     low, high : float
         Ends of their range.
     plausibility : Plausibility or None
@@ -150,15 +156,21 @@ class AnswerReports:
         found = ratios(self.crowd, part, self._whole).estimates(confidence)
         return shown_shares(found) if np.isfinite([one.value for one in found]).all() else found
 
+    def answering(self) -> float:
+        """Return the estimated share of people who answered."""
+        return 1 - sum(one.value for one in self.shares()[self.answers :])
+
     def mean_figures(self) -> Figures | None:
-        """Return the mean of those who answered."""
+        """Return the mean of those whose answer has a score."""
         if self.scores is None:
             return None
+        scored = len(self.scores)
         score = np.zeros(self.crowd.symbols)
-        score[: self.answers] = self.scores
-        if self.answers == self.crowd.symbols:
+        score[:scored] = self.scores
+        if scored == self.crowd.symbols:
             return self.crowd.mean(score.tolist())
-        return ratios(self.crowd, [score], self._whole, low=self.low, high=self.high)
+        whole = (np.arange(self.crowd.symbols) < scored).astype(np.float64)
+        return ratios(self.crowd, [score], whole, low=self.low, high=self.high)
 
     def share_figures(self, place: int) -> Figures:
         """Return the share of one option, of those who answered."""
@@ -262,6 +274,10 @@ class TickReports:
             self.share_figures(place).estimates(confidence)[0] for place in range(self.options)
         )
 
+    def answering(self) -> float:
+        """Return the estimated share of people who answered."""
+        return 1 - sum(one.value for one in self.shares()[self.options :])
+
     def mean_figures(self) -> Figures | None:
         """Return nothing: ticks have no scores."""
         return None
@@ -342,9 +358,14 @@ class TickPairs:
 
 @dataclass(frozen=True, eq=False)
 class NumberReports:
-    """Reports of numbers, with noise or without: they have a mean, and no options."""
+    """Reports of numbers, with noise, as levels or as they are: a mean, and no options.
+
+    `low`, `high`: ends of the range.
+    """
 
     crowd: Crowd
+    low: float
+    high: float
     plausibility: Plausibility | None = None
     scores: tuple[float, ...] = (1.0,)  # of what the crowd counts: the numbers themselves
 
@@ -361,8 +382,20 @@ class NumberReports:
         """Return nothing: numbers have no options."""
         return ()
 
+    @property
+    def _skipped(self) -> bool:
+        # the sum of numbers, and who gave one
+        return self.crowd.symbols > len(self.scores)
+
+    def answering(self) -> float:
+        """Return the estimated share of people who gave a number."""
+        given = self.crowd.figures([[0.0, 1.0]]) if self._skipped else None
+        return 1.0 if given is None else min(max(float(given.value[0]), 0.0), 1.0)
+
     def mean_figures(self) -> Figures | None:
-        """Return the mean."""
+        """Return the mean of those who gave a number."""
+        if self._skipped:
+            return ratios(self.crowd, [[1.0, 0.0]], [0.0, 1.0], low=self.low, high=self.high)
         return self.crowd.mean(self.scores)
 
     def share_figures(self, place: int) -> Figures:
@@ -374,12 +407,12 @@ class NumberReports:
         return None
 
     def levels_alike(self) -> Test:
-        """Test whether levels have the same mean."""
-        return levels_alike(self.crowd, [[1.0]])
+        """Test whether levels have the same mean, or sum and number of answers."""
+        return levels_alike(self.crowd, np.eye(self.crowd.symbols))
 
     def at_level(self, place: int) -> NumberReports:
         """Return the reports of one level by themselves."""
-        return NumberReports(Crowd.of([self.crowd.groups[place]]))
+        return NumberReports(Crowd.of([self.crowd.groups[place]]), self.low, self.high)
 
 
 def question_reports(
@@ -444,14 +477,38 @@ def _numbers(
 ) -> NumberReports:
     lattice = question.lattice
     assert lattice is not None
-    low, high, step = float(lattice.low), float(lattice.high), float(lattice.step)
-    groups, masks = [], {}
+    low, high = float(lattice.low), float(lattice.high)
+    groups: list[Numbers | Levelled] = []
+    masks, counted = {}, {}
     for name, one in sent.items():
-        mask, rows = one.mask, one.each
-        groups.append(Numbers.of(low + step * rows, low, high, mask.as_gaussian))
-        masks[name] = (rows, mask)
+        values, response = levels_of(one.mask, lattice)
+        if response is not None:
+            count = _counts(one.code, one.people, response.symbols)
+            groups.append(Levelled.of(Counts.of(count, response), values))
+            counted[name] = (count.tolist(), response)
+            continue
+        rows = one.each
+        value = low + float(lattice.step) * rows
+        groups.append(Numbers.of(value, low, high, one.mask.as_gaussian))
+        masks[name] = (rows, one.mask)
     crowd = Crowd.of(groups, pool=pool, bound=bound)
-    return NumberReports(crowd, number_plausibility(masks))
+    plausible = number_plausibility(masks) if masks else share_plausibility(counted)
+    return NumberReports(crowd, low, high, plausible)
+
+
+def levels_of(
+    mask: DeviceMechanism, lattice: Lattice
+) -> tuple[Floats, CategoricalMechanism | None]:
+    """Return the number of each level that a mask reports, and the mechanism of the level.
+
+    Without one where reports are numbers themselves: with noise, or in clear without "no answer".
+    """
+    numbers, labels = mask.as_numbers, mask.label_response
+    if numbers is not None and numbers.level_values is not None:
+        return numbers.level_values, numbers.level_response
+    if labels is not None and labels.null:
+        return lattice.values(np.arange(lattice.points)), labels
+    return np.empty(0), None
 
 
 def _table(bits: Integers, people: Integers, mask: BitwiseResponse, pair: tuple[int, int]) -> Table:

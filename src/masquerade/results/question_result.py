@@ -51,7 +51,7 @@ def masked_question(
     """
     sizes = None if pool is None else [float(pool[name]) for name in sent]
     reports = question_reports(question, sent, estimator=estimator, pool=sizes)
-    answering = answering_share(reports, len(question.labels))
+    answering = answering_share(reports)
     counted = shown_counts({name: one.n for name, one in sent.items()})
     setting = Setting(
         estimator=estimator,
@@ -186,12 +186,13 @@ def _level(
 
 
 def _known_mean(question: Question, known: Sequence[float] | None) -> float | None:
-    lattice = question.lattice
-    if known is None or lattice is None:
+    lattice, numbers = question.lattice, question.scores
+    if numbers is None and lattice is not None:
+        numbers = tuple(float(lattice.low + lattice.step * n) for n in range(lattice.points))
+    if known is None or numbers is None:
         return None
     # "prefer not to say" has no number; the mean is of those who have one.
-    held = sum(known[: lattice.points])
-    numbers = (float(lattice.low + lattice.step * place) for place in range(lattice.points))
+    held = sum(known[: len(numbers)])
     return sum(x * k for x, k in zip(numbers, known, strict=False)) / held if held else None
 
 

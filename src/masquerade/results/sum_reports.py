@@ -97,6 +97,12 @@ class SummedTicks:
         places = range(len(self.ticks.values))
         return tuple(self.share_figures(at).estimates(confidence)[0] for at in places)
 
+    def answering(self) -> float:
+        """Return the estimated share of people who answered, by the block that tells."""
+        if self.states is None:
+            return 1.0
+        return min(max(float(self.states.values[0]) / self.people.count, 0.0), 1.0)
+
     def mean_figures(self) -> Figures | None:
         """Return nothing: ticks have no scores."""
         return None
@@ -186,7 +192,7 @@ def summed_reports(
         most = sums.values[0] / largest
         ends = people.sums([people.count - most, most], 2 * sums.variance / largest**2)
         scores = (float(encoding.lattice.low), float(encoding.lattice.high))
-        return NumberReports(Crowd.of([ends]), scores=scores)
+        return NumberReports(Crowd.of([ends]), *scores, scores=scores)
     if not isinstance(encoding, Counts):
         return SummedTicks(sums, states, people)
     crowd = Crowd.of([people.sums(sums.values, sums.variance)])
@@ -194,6 +200,8 @@ def summed_reports(
     low, high = (0.0, 1.0)
     if encoding.ends is not None:
         low, high = encoding.ends[0][0], encoding.ends[-1][1]
+    elif scores_of is not None:
+        low, high = min(scores_of), max(scores_of)
     reported = np.asarray(sums.values, dtype=np.float64) / people.count
     return AnswerReports(crowd, reported, encoding.answers, scores_of, low, high)
 

@@ -221,7 +221,7 @@ def _question(
     question, noise, n = survey.questions[place], survey.split_noise, people.count
     encoding = survey.encoding.of(question.id)
     reports = _reports(survey, place, sums, people)
-    part = answering_share(reports, len(encoding.symbols) - len(encoding.without))
+    part = answering_share(reports)
     expected = forecast(survey, place, {TWO_PARTIES: n}, answering=part)
     needed = split_people_for(survey, place, WIDEST_HEADLINE / 2, answering=part)
     setting = Setting(

@@ -13,8 +13,8 @@ class FormField:
     `name`: of the question's field that it sets.
     `label`: beside the field.
     `type`: ``"text"``, ``"number"``, ``"whole"``, ``"lines"`` (one text on each line),
-        ``"at-most"`` (none, or up to how many of the lines of the field `of`) or ``"one-of"``
-        (none, or one of these lines).
+        ``"at-most"`` (none, or up to how many of the lines of the field `of`), ``"one-of"``
+        (none, or one of these lines) or ``"yes-no"``.
     `hint`: a sentence under the field.
     `of`: name of the field with the lines.
     `none`: word for no choice.

@@ -68,6 +68,8 @@ class Question(ABC):
     called: ClassVar[str]
     #: Fields that the text of a survey leaves out, because people who answer must not see them.
     secret: ClassVar[tuple[str, ...]] = ()
+    #: Fields that a definition leaves out where they are as they would be by default.
+    optional: ClassVar[tuple[str, ...]] = ()
     #: Whether the answer can decide which other questions are shown.
     decides: ClassVar[bool] = True
     #: Whether the labels are parts of a whole, so that their shares add to one.
@@ -95,7 +97,11 @@ class Question(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as a JSON object."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        values = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)  # type: ignore[arg-type]
+            if field.name not in self.optional or getattr(self, field.name) != field.default
+        }
         lists = {name: list(one) for name, one in values.items() if isinstance(one, tuple)}
         return {"kind": self.kind} | values | lists
 
@@ -114,7 +120,8 @@ class Question(ABC):
                 )
         for name, field in declared.items():
             # A list of options that is missing has none.
-            if name not in values and str(field.type).startswith("tuple"):
+            listed = str(field.type).startswith("tuple") and name not in cls.optional
+            if name not in values and listed:
                 values = {**values, name: []}
             elif name not in values and field.default is MISSING:
                 raise ParameterError(
@@ -173,14 +180,21 @@ class Question(ABC):
         """The labels to choose from, in order; none where the answer is no label."""
 
     @property
-    def scores(self) -> tuple[int, ...] | None:
-        """The number of each label; None where labels have no numbers."""
+    def scores(self) -> tuple[float, ...] | None:
+        """The number of each label, of the first ones where others have none; None without any."""
         return None
 
     @property
     def lattice(self) -> Lattice | None:
         """The numbers that can be answered; None where answers are no numbers."""
         return None
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The ends of the range of a mean; None where answers have no numbers."""
+        if self.lattice is not None:
+            return float(self.lattice.low), float(self.lattice.high)
+        return None if self.scores is None else (float(min(self.scores)), float(max(self.scores)))
 
     @property
     def compared(self) -> tuple[str, str] | None:
@@ -257,6 +271,13 @@ class Question(ABC):
 
     # --- masks
 
+    def masked_code(self, code: int) -> int:
+        """Return the code that a mask takes for an answer: the place of its label.
+
+        It is the answer's own, unless several answers have one label.
+        """
+        return code
+
     @abstractmethod
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the domains of mechanisms that mask exactly the answers.
@@ -296,10 +317,14 @@ class Question(ABC):
         return self.text
 
     def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
-        """Return a report, or the code of an answer, as people read it."""
+        """Return a report as people read it."""
         if report == self.no_answer_code and self.allow_skip:
             return NOT_SAID
         return self.labels[report]
+
+    def answer_in_words(self, code: int) -> str:
+        """Return the code of an answer as people read it."""
+        return self.report_in_words(code, None)
 
     @property
     def prompt(self) -> tuple[str, ...]:
@@ -361,15 +386,17 @@ class LabelQuestion(Question):
 
     def meets(self, code: int, leaf: Leaf) -> bool:
         """Return whether a label is among those named."""
+        place = self.masked_code(code)
         return (
             isinstance(leaf, ShowIf)
-            and 0 <= code < len(self.labels)
-            and self.labels[code] in leaf.answers
+            and 0 <= place < len(self.labels)
+            and self.labels[place] in leaf.answers
         )
 
     def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
-        """Return every label."""
-        return ((code, 1.0) for code in range(len(self.labels)))
+        """Return the first answer of every label, and the number of its answers."""
+        places = [self.masked_code(code) for code in range(self.answer_count)]
+        return ((places.index(place), float(places.count(place))) for place in sorted(set(places)))
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the labels, "no answer" counted."""

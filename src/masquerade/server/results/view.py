@@ -394,9 +394,9 @@ def _narrower(found: QuestionResult) -> str:
 def _of_mean(question: Question, found: QuestionResult, *, split: bool) -> Figures | None:
     if found.mean is None or found.mean.mean.value is None:
         return None
-    if question.lattice is None:
+    if question.span is None:
         return None
-    low, high = float(question.lattice.low), float(question.lattice.high)
+    low, high = question.span
     digits = 2 if high - low <= 20 else 1 if high - low <= 1000 else 0
     return Figures(False, Axis(low, high), digits, found.unit, split=split)
 

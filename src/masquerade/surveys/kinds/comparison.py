@@ -58,7 +58,7 @@ class Comparison(LabelQuestion):
                 ),
             ),
         ),
-        place=3,
+        place=4,
         line=("item_a", " / ", "item_b"),
     )
 

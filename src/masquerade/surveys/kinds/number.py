@@ -9,12 +9,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from masquerade.mechanisms import Lattice
+from masquerade.mechanisms import Lattice, level_named
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Labels, Scale
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.condition_tree import Leaf, Within
 from masquerade.surveys.question import (
+    NOT_SAID,
     Answer,
     MaskRules,
     Question,
@@ -42,6 +43,9 @@ class Number(Question):
         a tenth. At most a million points.
     unit : str
         What is counted, such as ``"hours a week"``.
+    allow_skip : bool
+        As in `Choice`. A number that can be skipped is sent as one of a few levels, or as "no
+        answer", for noise on a scale has no report for that.
 
     Examples
     --------
@@ -55,20 +59,28 @@ class Number(Question):
     high: int | float
     unit: str
     step: int | float = 1
+    allow_skip: bool = False
     kind: ClassVar[str] = "number"
     called: ClassVar[str] = "a number"
     translatable: ClassVar[tuple[str, ...]] = ("text", "unit")
+    optional: ClassVar[tuple[str, ...]] = ("allow_skip",)
     summable: ClassVar[bool] = True
-    allow_skip = False  # noise on a scale has no report for "no answer"
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Number",
         glyph="0 … 40",
-        blank={"text": "", "low": 0, "high": 10, "step": 1, "unit": "times"},
+        blank={
+            "text": "",
+            "low": 0,
+            "high": 10,
+            "step": 1,
+            "unit": "times",
+            "allow_skip": False,
+        },
         rows=(
             (FormField("low", "From", "number"), FormField("high", "To", "number")),
             (FormField("step", "In steps of", "number"), FormField("unit", "Unit")),
         ),
-        place=4,
+        place=5,
     )
 
     def __post_init__(self) -> None:
@@ -118,15 +130,17 @@ class Number(Question):
 
     @property
     def codes(self) -> list[str]:
-        """Empty: reports are whole steps from the lowest number, and have no labels."""
+        """Empty: reports are whole steps from the lowest number, or levels, and have no labels."""
         return []
 
     def code_of(self, answer: Answer) -> int | None:
         """Return the number of steps from the lowest number."""
         return point_of(answer, self.lattice)
 
-    def answer(self, code: int) -> Fraction:
-        """Return the number of a code."""
+    def answer(self, code: int) -> Fraction | None:
+        """Return the number of a code; None for "no answer"."""
+        if code == self.no_answer_code:
+            return None
         return self.lattice.low + self.lattice.step * code
 
     def fault_of(self, leaf: Leaf) -> str | None:
@@ -159,18 +173,26 @@ class Number(Question):
         return None if low is None or high is None else (low, high)
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
-        """Return the numbers; in clear, each as a label."""
-        numbers = Scale(self.lattice, null=False)
-        return (numbers, Labels(self.lattice.points)) if clear else (numbers,)
+        """Return the numbers, "no answer" counted; in clear, each as a label."""
+        numbers = Scale(self.lattice, null=self.allow_skip)
+        return (numbers, Labels(self.lattice.points + self.allow_skip)) if clear else (numbers,)
 
     def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
-        """Return Gaussian noise on the scale."""
+        """Return Gaussian noise on the scale; where it can be skipped, a response on levels."""
         if level == CLEAR:
-            return clear_response(self.lattice.points, null=False)
+            return clear_response(self.lattice.points, null=self.allow_skip)
+        if self.allow_skip:
+            return level_named(level).quantised_response(self.lattice, null=True)
         return gaussian_noise(self.lattice, level)
 
     def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
         """Return one count for each range of the scale, or the sum alone."""
+        if summed and without:
+            raise self._error(
+                "allow_skip",
+                ": it can be left out, and a sum alone does not say who answered. Take it out of "
+                "the sums, or let nobody skip it.",
+            )
         if summed:
             return Total(self.id, self.lattice, self.unit)
         return binned(self.id, self.lattice, bins=bins, without=without)
@@ -182,16 +204,25 @@ class Number(Question):
 
     def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
         """Return the number of a report with its unit."""
+        numbers = None if mechanism is None else mechanism.as_numbers
+        levels = None if numbers is None else numbers.level_values
+        if levels is not None:
+            return NOT_SAID if report == len(levels) else f"{levels[report]:g} {self.unit}"
+        if self.allow_skip and report == self.no_answer_code:
+            return NOT_SAID
         return f"{point_text(self.lattice, report)} {self.unit}"
 
     @property
     def prompt(self) -> tuple[str, ...]:
         """The ends of the scale, its step and its unit."""
-        return (f"{self.choices}, in {self.unit}",)
+        return (
+            f"{self.choices}, in {self.unit}",
+            *([f"-  {NOT_SAID}"] if self.allow_skip else []),
+        )
 
     def typed(self, text: str) -> Answer:
         """Return the number that somebody typed."""
-        return text
+        return None if self.allow_skip and text == "-" else text
 
     @property
     def typing_hint(self) -> str:
@@ -199,8 +230,9 @@ class Number(Question):
         return f"Type one of {self.choices}."
 
     def codebook_fields(self) -> dict[str, Any]:
-        """Return the scale of reports."""
-        return {"report_0_is": self.low, "report_step_is": self.step, "unit": self.unit}
+        """Return the scale of reports; those of levels are places of equal steps over the range."""
+        levels = {"levels_from": self.low, "levels_to": self.high} if self.allow_skip else {}
+        return levels | {"report_0_is": self.low, "report_step_is": self.step, "unit": self.unit}
 
 
 @lru_cache(maxsize=1024, typed=True)  # a large float may equal a whole number that reads otherwise

@@ -14,6 +14,15 @@ export const answersTo = (question) => kindOf(question).answers(question);
 /** Return what an answer or a report is called; `words` has the names that are ours. */
 export const textOf = (question, code, words) => kindOf(question).text(question, code, words);
 
+/** Return what a report is called. */
+export function sentTextOf(question, report, words) {
+  const kind = kindOf(question);
+  return (kind.sentText ?? kind.text)(question, report, words);
+}
+
+/** Return the code that a mask takes for an answer: its own, unless several answers have one label. */
+export const maskedCode = (question, code) => kindOf(question).maskedCode?.(question, code) ?? code;
+
 /** Return the code given to a question, or undefined; its id may be any text, `constructor` too. */
 export function answerTo(answers, id) {
   return Object.hasOwn(answers, id) ? answers[id] : undefined;
@@ -28,7 +37,8 @@ export function visibility(questions, answers) {
       flags.set(id, true);
       continue;
     }
-    const label = known.get(condition.question)?.labels[answerTo(answers, condition.question)];
+    const before = known.get(condition.question);
+    const label = before?.labels[maskedCode(before, answerTo(answers, condition.question))];
     const met = label !== undefined && condition.answers.includes(label);
     flags.set(id, met && flags.get(condition.question) === true);
   }

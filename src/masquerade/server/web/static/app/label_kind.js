@@ -4,16 +4,20 @@
 //   name       of the kind, in definitions
 //   fields     of a definition, besides kind, id, text and show_if
 //   texts      fields of a definition that people read, besides text: texts, or lists of texts
+//   optional   fields that a definition leaves out where they are at the value given here
 //   decides    whether the answer can decide which other questions are shown
 //   crossable  whether two parties can count it in a cross table
 //   form(definition)             the fields of the device's form, of any draft
 //   check(definition, form)      throws `BrokenPromise` where it is no question of this kind
 //   answers(question)            number of codes of answers, "prefer not to say" included
 //   skipCode(question)           code of "prefer not to say"
+//   maskedAnswers(question)      number of codes that a mask takes, where several answers have one
 //   fits(question, device)       whether a mask is one for this kind
 //   draw(place, answering)       elements in which an answer is given
 //   missing(question, said)      sentence where somebody goes on without an answer
-//   text(question, code, said)   name of an answer or a report
+//   text(question, code, said)   name of an answer, and of a report unless there is sentText
+//   sentText(question, report, said)  name of a report
+//   maskedCode(question, code)   code that a mask takes: the place of the answer's label
 //   split(question, {bins, summed})  how two parties add it up: see split_encoding.js
 
 import { element } from "./dom.js";
@@ -52,9 +56,8 @@ export function option({ chosen }, { choose, next }, code, className, ...inside)
 }
 
 /** Return the answer "prefer not to say", where it is offered. */
-export function skipOption(place, answering) {
-  const { allow_skip: offered, labels } = place.asked;
-  return offered && option(place, answering, labels.length, "option skip", ...skipWords(place.asked));
+export function skipOption(place, answering, code = place.asked.labels.length) {
+  return place.asked.allow_skip && option(place, answering, code, "option skip", ...skipWords(place.asked));
 }
 
 /** Return the words of "prefer not to say". */

@@ -26,7 +26,7 @@ import { checkForms } from "./invitation.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { sha256OfText } from "./sha256.js";
-import { answerCodes } from "./conditions.js";
+import { answerCodes, maskedCode } from "./conditions.js";
 import { strengthOf } from "./strength.js";
 import { promiseOf, questionsOf } from "./survey_text.js";
 import { checkParties, checkSums, loadAgreement, sealAnswers } from "./two_parties.js";
@@ -141,7 +141,7 @@ export class Participation {
       if (record?.step !== "opened") return record;
       const questions = checkedQuestions(record);
       const codes = answerCodes(questions, record.answers);
-      const reports = mask(questions, codes);
+      const reports = mask(questions, codes.map((code, place) => maskedCode(questions[place], code)));
       const salt = randomName();
       const commitment = sha256OfText(canonical(record.id, reports, salt));
       return { ...record, step: "drawn", reports, salt, commitment };

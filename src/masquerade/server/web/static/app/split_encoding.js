@@ -64,6 +64,9 @@ export class Encoding {
     if (summed.some((place) => this.parts[place].shape !== "total")) {
       throw new RangeError("a sum is wanted of what is no number.");
     }
+    if (this.parts.some(({ shape, without }) => shape === "total" && without)) {
+      throw new RangeError("a sum alone does not say who answered.");
+    }
     this.questions = questions;
     this.cross = cross.map((table) => {
       const places = table.map((id) => placeOf(questions, id));

@@ -136,7 +136,11 @@ function readQuestion(definition, mechanism) {
   requireThat(isRecord(definition) && KINDS.has(definition.kind), "a question");
   const kind = kindOf(definition);
   const { id, text, show_if: condition = null } = definition;
-  const expected = ["kind", "id", "text", ...kind.fields, ...(condition ? ["show_if"] : [])];
+  // A field that is left out at its usual value stands only where it has another.
+  const further = Object.entries(kind.optional ?? {}).filter(([name]) => Object.hasOwn(definition, name));
+  requireThat(further.every(([name, usual]) => !same(definition[name], usual)), "a question");
+  const names = [...kind.fields, ...further.map(([name]) => name)];
+  const expected = ["kind", "id", "text", ...names, ...(condition ? ["show_if"] : [])];
   requireThat(
     Object.keys(definition).length === expected.length &&
       expected.every((name) => Object.hasOwn(definition, name)),
@@ -162,7 +166,7 @@ export function formOf(definition, mechanism) {
 function checkMask(question) {
   const { device, mechanism, min, step } = question;
   const kind = kindOf(question);
-  requireThat(codesOf(device) === kind.answers(question), "a mask");
+  requireThat(codesOf(device) === (kind.maskedAnswers ?? kind.answers)(question), "a mask");
   requireThat(kind.fits(question, device), "how many answers a mask has");
   if (device.points === undefined) return;
   const lattice = latticeOfText(mechanism);

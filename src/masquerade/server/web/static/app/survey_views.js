@@ -20,7 +20,7 @@ import {
 } from "./components.js";
 import { strengthOf } from "./strength.js";
 import { halves, isSplit, ownAnswers, partiesIntro } from "./two_party_views.js";
-import { textOf, visibility } from "./conditions.js";
+import { sentTextOf, textOf, visibility } from "./conditions.js";
 import { words } from "../words/language.js";
 
 const motif = () => element("div", { className: "motif", "aria-hidden": "true" });
@@ -224,7 +224,7 @@ function pairs({ questions, answers, reports }, sentName) {
         "dl",
         {},
         cell("mine", said.mine, mine(question, index)),
-        cell("sent", sentName, textOf(question, reports[index], words().question)),
+        cell("sent", sentName, sentTextOf(question, reports[index], words().question)),
       ),
     ),
   );

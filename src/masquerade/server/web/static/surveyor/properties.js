@@ -158,6 +158,9 @@ const DRAWN = {
     return selectField(label, value, [["", none], ...counts], change, { hint, ...at });
   },
 
+  "yes-no": ({ name, label, hint }, question, fields, at, set) =>
+    check(label, question[name] ?? false, (on) => set({ [name]: on }, true), { hint, ...at }),
+
   "one-of"({ name, label, hint, of, none }, question, fields, at, set) {
     const choices = [["", none], ...question[of].map((line) => [line, line])];
     return selectField(label, question[name] ?? "", choices, (line) => set({ [name]: line || null }), { hint, ...at });

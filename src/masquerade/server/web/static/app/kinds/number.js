@@ -2,6 +2,7 @@
 
 import { userText } from "../components.js";
 import { element } from "../dom.js";
+import { skipOption } from "../label_kind.js";
 import { codeOfNumber, latticeOf, numberText, pointsOf } from "../numbers.js";
 import { isText, requireThat } from "../promise.js";
 import { words } from "../../words/language.js";
@@ -12,6 +13,7 @@ export const kind = {
   name: "number",
   texts: ["unit"],
   fields: ["low", "high", "step", "unit"],
+  optional: { allow_skip: false },
   decides: false,
   crossable: true,
 
@@ -24,19 +26,24 @@ export const kind = {
     requireThat(Math.abs(steps - Math.round(steps)) < 1e-6 * steps, "a scale");
   },
 
-  answers: pointsOf,
+  answers: (question) => pointsOf(question) + (question.allow_skip ? 1 : 0),
 
-  skipCode: pointsOf, // which no answer has: noise on a scale has no report for it
+  skipCode: pointsOf,
 
-  fits: (question, { most }) => most === undefined,
+  // Noise on a scale has no report for "no answer"; levels have.
+  fits: (question, { most, points, null: masked = false }) =>
+    most === undefined && (points === undefined || masked === question.allow_skip),
 
   /** Untouched, field and slider stand for no answer. */
-  draw({ asked, chosen }, { choose, next }) {
+  draw(place, answering) {
+    const { asked, chosen } = place;
+    const { choose, next } = answering;
     const said = words().question;
     const points = pointsOf(asked);
     const { step } = latticeOf(asked);
     const [low, high] = [numberText(asked, 0), numberText(asked, points - 1)];
-    let code = chosen ?? null;
+    let code = chosen === undefined || chosen === points ? null : chosen;
+    const skip = skipOption(place, { ...answering, choose: skipIt }, points);
 
     const field = element("input", {
       id: "number",
@@ -74,8 +81,15 @@ export const kind = {
 
     function take(value, { typing = false } = {}) {
       code = value;
+      if (skip) skip.querySelector("input").checked = false;
       paint(typing);
       choose(code);
+    }
+
+    function skipIt(value) {
+      code = null;
+      paint(false);
+      choose(value);
     }
 
     function paint(typing) {
@@ -110,6 +124,7 @@ export const kind = {
         { id: "number-range", className: "hint" },
         step === 1 ? range : `${range}, ${said.step(step)}`,
       ),
+      skip,
     ];
   },
 
@@ -118,8 +133,21 @@ export const kind = {
     return said.notNumber(numberText(question, 0), numberText(question, last), latticeOf(question).step);
   },
 
-  text: (question, code) =>
-    question.unit ? `${numberText(question, code)} ${question.unit}` : numberText(question, code),
+  text(question, code, said) {
+    if (question.allow_skip && code === pointsOf(question)) return said.skip;
+    return question.unit ? `${numberText(question, code)} ${question.unit}` : numberText(question, code);
+  },
+
+  // Where a number can be skipped, a report is one of a few levels, or "no answer" after the last.
+  sentText(question, report, said) {
+    const { levels } = question.device ?? {};
+    if (levels === undefined) return kind.text(question, report, said);
+    if (report === levels) return said.skip;
+    const at = (report * (pointsOf(question) - 1)) / (levels - 1);
+    const value = Number((Number(question.min) + at * Number(question.step)).toPrecision(6));
+    const number = String(value).replace("-", "−");
+    return question.unit ? `${number} ${question.unit}` : number;
+  },
 
   split(question, { bins, summed }) {
     const points = pointsOf(question);

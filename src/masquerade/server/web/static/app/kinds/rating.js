@@ -10,6 +10,34 @@ const LONGEST_SHORT = 3; // characters of a point that stands beside the others
 const LONGEST_ROW = 7;
 const MOST_POINTS = 100; // of a draft too, in which anything may stand
 
+/** Return points side by side, with words at the two ends. */
+export function drawScale(place, answering, labels) {
+  const { low_label: low, high_label: high } = place.asked;
+  const ends = [low, high];
+  const long = labels.length > LONGEST_ROW; // in several rows, where an end stands under another number
+  const points = labels.map((label, code) => {
+    const end = (code === 0 && low) || (code === labels.length - 1 && high);
+    const spoken = end && element("span", { className: "visually-hidden" }, `, ${end}`);
+    return option(place, answering, code, "point", label, ...(spoken ? [spoken] : []));
+  });
+  return [
+    element("div", { className: long ? "scale long" : "scale" }, points),
+    ends.some(Boolean) &&
+      element(
+        "div",
+        { className: "ends", "aria-hidden": "true" },
+        ends.map((end, last) =>
+          element(
+            "span",
+            {},
+            long && end && element("strong", {}, `${labels.at(last ? -1 : 0)} `),
+            userText(end || ""),
+          ),
+        ),
+      ),
+  ];
+}
+
 export const kind = {
   ...labelKind,
   name: "rating",
@@ -30,32 +58,9 @@ export const kind = {
   },
 
   draw(place, answering) {
-    const { labels, low_label: low, high_label: high } = place.asked;
+    const { labels } = place.asked;
     if (labels.some((label) => label.length > LONGEST_SHORT)) return labelKind.draw(place, answering);
-    const ends = [low, high];
-    const long = labels.length > LONGEST_ROW; // in several rows, where an end stands under another number
-    const points = labels.map((label, code) => {
-      const end = (code === 0 && low) || (code === labels.length - 1 && high);
-      const spoken = end && element("span", { className: "visually-hidden" }, `, ${end}`);
-      return option(place, answering, code, "point", label, ...(spoken ? [spoken] : []));
-    });
-    return [
-      element("div", { className: long ? "scale long" : "scale" }, points),
-      ends.some(Boolean) &&
-        element(
-          "div",
-          { className: "ends", "aria-hidden": "true" },
-          ends.map((end, last) =>
-            element(
-              "span",
-              {},
-              long && end && element("strong", {}, `${labels.at(last ? -1 : 0)} `),
-              userText(end || ""),
-            ),
-          ),
-        ),
-      skipOption(place, answering),
-    ];
+    return [drawScale(place, answering, labels), skipOption(place, answering)];
   },
 
   // Noise on the scale can lead beyond its ends.
