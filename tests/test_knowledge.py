@@ -23,13 +23,21 @@ BASES = {"mechanism": "Mechanism", "question": "Question", "engine": "Engine"}
 #: Unions and wrappers of a family, which switch on its members as well.
 ALIASES = {
     "mechanism": {"Mask", "Masking", "ReportMechanisms"},
-    "question": {"Choice", "SeveralOf", "Rating", "Number", "Comparison", "PairVote"},
+    "question": {
+        "Choice",
+        "SeveralOf",
+        "Rating",
+        "Number",
+        "Comparison",
+        "PairVote",
+        "PromoterScore",
+    },
     "loss": {"Loss", "Rho", "Mu", "MaskedChoice", "MaskedNumber", "LaplaceNumber"},
     "engine": set(),
 }
 #: Text by which a member of a family is named.
 NAMES = {
-    "question": {"choice", "several", "rating", "number", "comparison", "pair"},
+    "question": {"choice", "several", "rating", "number", "comparison", "pair", "nps"},
     "mechanism": {
         *("randomized-response", "two-layer", "bitwise-response", "discrete-gaussian"),
         *("discrete-laplace", "quantised-response"),

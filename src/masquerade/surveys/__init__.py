@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from masquerade.surveys.kinds import question_from_json
     from masquerade.surveys.kinds.choice import Choice
     from masquerade.surveys.kinds.comparison import Comparison
+    from masquerade.surveys.kinds.nps import PromoterScore
     from masquerade.surveys.kinds.number import Number
     from masquerade.surveys.kinds.pair import PairVote
     from masquerade.surveys.kinds.rating import Rating
@@ -39,6 +40,7 @@ __all__ = [
     "Number",
     "Page",
     "PairVote",
+    "PromoterScore",
     "Question",
     "Rating",
     "SeveralOf",
