@@ -143,7 +143,9 @@ class Question(ABC):
         Places are paths such as ``"text"`` and ``"options/0"``; empty texts are left out.
         """
         values = self.to_json()
-        return dict(item for name in self.translatable for item in _texts_in(values[name], name))
+        return dict(
+            item for name in self.translatable for item in _texts_in(values.get(name), name)
+        )
 
     def place_of(self, place: str, text: str) -> str:
         """Return the place of a text of one of its `parts`; the same place, or another with it."""

@@ -21,7 +21,7 @@ from masquerade.surveys.question_encoding import Counts, QuestionEncoding
 _SCALE = Lattice(0, 10, 1)
 _POINTS = tuple(str(point) for point in range(11))
 #: Classes of answers, with the first answer of each.
-CLASSES = ("0 to 6", "7 and 8", "9 and 10")
+CLASSES = ("0–6", "7–8", "9–10")
 _FIRST = (0, 7, 9)
 _SCORES = (-100, 0, 100)
 
@@ -46,7 +46,7 @@ class PromoterScore(LabelQuestion):
     --------
     >>> question = PromoterScore("nps", "Would you recommend us?")
     >>> question.code(9), question.masked_code(9), question.labels
-    (9, 2, ('0 to 6', '7 and 8', '9 and 10'))
+    (9, 2, ('0–6', '7–8', '9–10'))
     """
 
     id: str
@@ -57,6 +57,7 @@ class PromoterScore(LabelQuestion):
     allow_skip: bool = False
     kind: ClassVar[str] = "nps"
     called: ClassVar[str] = "a recommendation"
+    translatable: ClassVar[tuple[str, ...]] = ("text", "low_label", "high_label")
     mean_name: ClassVar[str] = "score"
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Would recommend (NPS)",

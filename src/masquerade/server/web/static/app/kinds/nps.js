@@ -5,7 +5,7 @@ import { isText, requireThat } from "../promise.js";
 import { drawScale } from "./rating.js";
 
 const POINTS = Array.from({ length: 11 }, (_, point) => String(point));
-const CLASSES = ["0 to 6", "7 and 8", "9 and 10"];
+const CLASSES = ["0–6", "7–8", "9–10"];
 
 const classOf = (point) => (point >= 9 ? 2 : point >= 7 ? 1 : 0);
 
@@ -13,6 +13,7 @@ export const kind = {
   ...labelKind,
   name: "nps",
   fields: ["low_label", "high_label", "each", "allow_skip"],
+  texts: ["low_label", "high_label"],
 
   form: ({ low_label: low, high_label: high, each }) => ({
     labels: each ? POINTS : CLASSES,
