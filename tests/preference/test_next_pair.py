@@ -73,6 +73,29 @@ def test_collecting_may_stop_when_the_top_is_decided() -> None:
     assert board.items[int(np.argmax(board.strengths))] == "x"
 
 
+def test_audit_looks_that_are_counted_decide_falsely_in_few_collections() -> None:
+    """Places three and four alike: 8 looks at 24 collections decide a top three at most 9 times.
+
+    At the promised 1 of 20, more than 9 of 24 have a chance below 1e-6.
+    """
+    strengths = np.array([1.2, 0.8, 0.3, 0.3, -0.3, -1.0])
+    decided = 0
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        a = rng.integers(0, 6, 1000)
+        b = (a + rng.integers(1, 6, 1000)) % 6
+        left = rng.random(1000) < 1 / (1 + np.exp(strengths[b] - strengths[a]))
+        winner = np.where(left, "left", "right")
+        votes = {"model_a": a.astype(str), "model_b": b.astype(str), "winner": winner}
+        ends = (150 * 1.3 ** np.arange(8)).astype(int)
+        boards = (
+            Leaderboard.fit({name: each[:end] for name, each in votes.items()}, prior=1)
+            for end in ends
+        )
+        decided += any(top_is_known(board, 3, look=k) for k, board in enumerate(boards, start=1))
+    assert decided <= 9
+
+
 def test_odd_requests_are_refused() -> None:
     """More on top than there are items; items without a strength."""
     board = Leaderboard.fit({"model_a": ["x"], "model_b": ["y"], "winner": ["left"]}, prior=1)

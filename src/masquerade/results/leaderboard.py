@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from masquerade.preference.masked_votes import (
     leaderboard_of_masked,
     masked_votes_of,
 )
-from masquerade.preference.next_pair import next_pairs
+from masquerade.preference.next_pair import next_pairs, top_is_known
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import RankedItem, VotedLeaderboard
 from masquerade.surveys.pair_votes import lists_of
@@ -84,10 +85,30 @@ def _votes(reports: SurveyReports, places: list[int], *, clear: bool) -> MaskedV
     return masked_votes_of(items, rows, channels) if rows else None
 
 
-def next_votes(reports: SurveyReports, *, batch: int, top: int) -> list[tuple[int, int]]:
-    """Return the pairs of a survey's list that best tell the `top` items from the others.
+@dataclass(frozen=True, slots=True)
+class NextVotes:
+    """What masked votes so far say about the votes to come.
+
+    Attributes
+    ----------
+    pairs : list of (int, int)
+        Pairs of the survey's list that best tell the best items from the others.
+    top : int
+        How many are the best.
+    decided : bool
+        Whether it is decided which these are; see `top_is_known`.
+    """
+
+    pairs: list[tuple[int, int]]
+    top: int
+    decided: bool
+
+
+def next_votes(reports: SurveyReports, *, batch: int, top: int, look: int) -> NextVotes | None:
+    """Return which pairs of a survey's list to ask about next, and whether more need be asked.
 
     None where a survey has several lists, or no vote was masked: their pairs are drawn at random.
+    `look`: which look at this survey's votes it is, from 1.
 
     Privacy
     -------
@@ -97,9 +118,14 @@ def next_votes(reports: SurveyReports, *, batch: int, top: int) -> list[tuple[in
     questions = reports.codebook.questions
     lists = list(list_votes(reports, clear=False).values())
     if not lists or sum(questions[place].votes_asked > 0 for place in lists_of(questions)) > 1:
-        return []
+        return None
     board = leaderboard_of_masked(lists[0])
     place = {item: number for number, item in enumerate(board.items)}
+    top = min(top, len(place) - 1)
     # The pairs are public, so any generator may draw the part that is random.
-    pairs = next_pairs(board, np.random.default_rng(), batch=batch, top=min(top, len(place) - 1))
-    return [(place[first], place[second]) for first, second in pairs]
+    pairs = next_pairs(board, np.random.default_rng(), batch=batch, top=top)
+    return NextVotes(
+        [(place[first], place[second]) for first, second in pairs],
+        top,
+        top_is_known(board, top, look=look),
+    )

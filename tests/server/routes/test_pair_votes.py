@@ -27,6 +27,7 @@ from masquerade.surveys.pair_votes import folded
 from masquerade.surveys.survey import Survey, commitment_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.conftest import LiveServers
@@ -45,8 +46,16 @@ def define(*levels: str) -> Survey:
     return Survey.at_levels(title="Systems", questions=asked, levels=levels or ("medium", "low"))
 
 
-def answer(services: Services, survey: SurveyRecord, rng: np.random.Generator) -> Any:
-    """Let somebody prefer the item that stands earlier in the list; return what they were shown."""
+def answer(
+    services: Services,
+    survey: SurveyRecord,
+    rng: np.random.Generator,
+    strengths: Sequence[float] | None = None,
+) -> Any:
+    """Let somebody prefer the item that stands earlier in the list; return what they were shown.
+
+    With `strengths` of the items, each vote is drawn by them.
+    """
     who, salt = services.identity(secrets.token_hex(16)), secrets.token_hex(16)
     steps, name = services.participations, "low"
     begun, _ = steps.reserve(who, survey.token, name, idempotency_key=secrets.token_hex(16))
@@ -56,7 +65,11 @@ def answer(services: Services, survey: SurveyRecord, rng: np.random.Generator) -
     ] == [list(pair) for pair in steps.open(who, begun.id).pairs or ()]
     assert opened.pairs is not None
     masks: Any = survey.survey.level(name).mechanisms
-    codes = [*(int(a > b) for a, b in opened.pairs), 0]
+    if strengths is None:
+        codes = [*(int(a > b) for a, b in opened.pairs), 0]
+    else:
+        apart = [strengths[b] - strengths[a] for a, b in opened.pairs]
+        codes = [*(int(rng.random() < 1 / (1 + np.exp(-one))) for one in apart), 0]
     reports = [
         int(rng.choice(len(table), p=table[code]))
         for code, table in zip(codes, (mask.channel().matrix() for mask in masks), strict=True)
@@ -117,6 +130,22 @@ def test_pairs_follow_the_masked_reports(services: Services) -> None:
     assert all(a != b and 0 <= a < 6 and 0 <= b < 6 for a, b in plan)
 
 
+def test_the_live_page_says_when_the_best_are_decided(site: Site) -> None:
+    """Three clear best of six: decided after 500 responses at level low, and not after 30."""
+    rng, services = np.random.default_rng(6), site.services
+    strengths = (2.0, 1.5, 1.2, -0.6, -1.2, -1.5)
+    survey = services.surveys.open_survey(define())
+    page = f"/surveys/{survey.token}"
+    for _ in range(30):
+        answer(services, survey, rng, strengths)
+    assert services.pair_plans.decided(survey.token) is None
+    assert 'id="decided"' not in site.owner.get(page).text
+    for _ in range(470):
+        answer(services, survey, rng, strengths)
+    assert services.pair_plans.decided(survey.token) == 3
+    assert "Which 3 items of the list are the best is decided" in site.owner.get(page).text
+
+
 def test_votes_in_clear_steer_no_pair() -> None:
     """40 people at level none give no plan, and change nothing of that of 40 masked responses.
 
@@ -136,13 +165,15 @@ def test_votes_in_clear_steer_no_pair() -> None:
         for name in (level, "both"):
             counts[name].add([(f"{person:032x}", level, json.dumps(kept))])
     reports = {name: each.reports() for name, each in counts.items()}
-    assert next_votes(reports["none"], batch=20, top=2) == []
+    assert next_votes(reports["none"], batch=20, top=2, look=1) is None
     assert len(list_votes(reports["none"])["v"]) == len(list_votes(reports["low"])["v"]) == 200
     assert list_votes(reports["none"], clear=False) == {}
     of_both, of_masked = (list_votes(reports[name], clear=False)["v"] for name in ("both", "low"))
     boards = [leaderboard_of_masked(votes) for votes in (of_both, of_masked)]
     assert boards[0].strengths.tolist() == boards[1].strengths.tolist()
-    assert len(next_votes(reports["both"], batch=20, top=2)) == 20
+    found = next_votes(reports["both"], batch=20, top=2, look=1)
+    assert found is not None
+    assert (len(found.pairs), found.decided) == (20, False)  # masked votes are chance
 
 
 def test_a_program_and_the_server_agree_on_pairs(live_server: LiveServers, tmp_path: Path) -> None:

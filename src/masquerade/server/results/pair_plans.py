@@ -1,13 +1,18 @@
-"""Plans of which pairs of a list to ask about next, from the masked reports so far."""
+"""Plans of which pairs of a list to ask about next, and whether to: from masked reports so far."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from masquerade.server.results.cache import StoredReports
 from masquerade.server.surveys.survey_records import FrozenSurvey
 from masquerade.surveys.pair_votes import lists_of
+
+if TYPE_CHECKING:
+    from masquerade.results.leaderboard import NextVotes
 
 #: Responses before the first plan; until then all pairs are drawn at random.
 FEWEST = 30
@@ -27,13 +32,19 @@ class PairPlans:
     def __init__(self, reports: StoredReports) -> None:
         self._reports = reports
         self._lock = threading.Lock()
-        self._plans: dict[str, Sequence[tuple[int, int]]] = {}
+        self._plans: dict[str, NextVotes] = {}
         self._due: dict[str, float] = {}
         self._arrived: dict[str, int] = {}
 
     def plan(self, survey: str) -> Sequence[tuple[int, int]]:
         """Return the pairs to ask about next; none until there are enough responses."""
-        return self._plans.get(survey, ())
+        found = self._plans.get(survey)
+        return () if found is None else found.pairs
+
+    def decided(self, survey: str) -> int | None:
+        """Return of how many best items it is decided which they are; None before it is."""
+        found = self._plans.get(survey)
+        return found.top if found is not None and found.decided else None
 
     def arrived(self, survey: FrozenSurvey) -> None:
         """Count a response, and make the plan anew where it is due."""
@@ -49,16 +60,19 @@ class PairPlans:
         if due:
             plan, responses = self._made(survey)
             with self._lock:
-                self._plans[token] = plan
+                if plan is not None:
+                    self._plans[token] = plan
                 # Also of responses that came before this process began.
                 self._arrived[token] = max(responses, self._arrived[token])
                 self._due[token] = max(FEWEST, self._arrived[token] * GROWTH)
 
-    def _made(self, survey: FrozenSurvey) -> tuple[Sequence[tuple[int, int]], int]:
+    def _made(self, survey: FrozenSurvey) -> tuple[NextVotes | None, int]:
         from masquerade.results import Codebook
         from masquerade.results.leaderboard import next_votes
 
         reports = self._reports.counted(Codebook(survey.token, survey.survey, survey.hash))
         if len(reports) < FEWEST:
-            return (), len(reports)
-        return next_votes(reports, batch=BATCH, top=TOP), len(reports)
+            return None, len(reports)
+        # Looks by all processes come at about the same numbers of responses.
+        look = 1 + math.floor(math.log(len(reports) / FEWEST, GROWTH))
+        return next_votes(reports, batch=BATCH, top=TOP, look=look), len(reports)

@@ -265,6 +265,7 @@ def live_page(
         "summary": summary(record),
         "today": actor.services.drafts.today,
         "plan": plan,
+        "top_decided": actor.services.pair_plans.decided(token),
         "waves": timeline(runs, responses=progress["responses"]),
         "planned": planned_wave(runs),
         "next_wave": next_wave(runs),
