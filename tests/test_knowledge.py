@@ -31,13 +31,14 @@ ALIASES = {
         "Comparison",
         "PairVote",
         "PromoterScore",
+        "Matrix",
     },
     "loss": {"Loss", "Rho", "Mu", "MaskedChoice", "MaskedNumber", "LaplaceNumber"},
     "engine": set(),
 }
 #: Text by which a member of a family is named.
 NAMES = {
-    "question": {"choice", "several", "rating", "number", "comparison", "pair", "nps"},
+    "question": {"choice", "several", "rating", "number", "comparison", "pair", "nps", "matrix"},
     "mechanism": {
         *("randomized-response", "two-layer", "bitwise-response", "discrete-gaussian"),
         *("discrete-laplace", "quantised-response"),

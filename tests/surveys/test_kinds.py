@@ -48,9 +48,10 @@ def examples() -> Iterator[Question]:
     for name, kind in kinds().items():
         # One vote where people vote repeatedly: each vote is a question of its own.
         blank = kind.builder.blank | ({"votes": 1} if kind.takes_pair else {})
-        yield question_from_json({**blank, **ENTRY, "kind": name})
+        yield question_from_json({**blank, **ENTRY, "kind": name}).parts()[0]
         for name_of_flag in [key for key, value in blank.items() if value is False]:
-            yield question_from_json({**blank, **ENTRY, "kind": name, name_of_flag: True})
+            data = {**blank, **ENTRY, "kind": name, name_of_flag: True}
+            yield question_from_json(data).parts()[0]
 
 
 EXAMPLES = list(examples())

@@ -66,7 +66,7 @@ const KNOWN = {
     "noise", "portable", "room", "text", "two_layer",
   ],
   words: ["ar", "en", "formats", "language"],
-  "app/kinds": ["choice", "comparison", "kinds", "nps", "number", "pair", "rating", "several"],
+  "app/kinds": ["choice", "comparison", "kinds", "matrix", "nps", "number", "pair", "rating", "several"],
   app: [
     "about_page", "agreement", "api", "budget", "components", "conditions",
     "database", "device", "dom", "home_page", "invitation", "label_kind", "languages", "ledger_page", "level_view", "look", "main",

@@ -409,7 +409,7 @@ class _Side:
         return asked.codes, found
 
 
-_RANGE = re.compile(r"(-?[0-9.e+]+)(?: to (-?[0-9.e+]+))?")
+_RANGE = re.compile(r"(-?[0-9.e+]+)(?: to (-?[0-9.e+]+))?(?: \(.*\))?")
 
 
 def _of_result(result: SurveyResult, question: QuestionResult) -> QuestionReports:

@@ -506,7 +506,8 @@ def levels_of(
     numbers, labels = mask.as_numbers, mask.label_response
     if numbers is not None and numbers.level_values is not None:
         return numbers.level_values, numbers.level_response
-    if labels is not None and labels.null:
+    # More labels than numbers are "no answer", or answers beside the scale.
+    if labels is not None and labels.symbols > lattice.points:
         return lattice.values(np.arange(lattice.points)), labels
     return np.empty(0), None
 

@@ -123,7 +123,7 @@ def question_result(
     people = people_needed(first, n, width, forecast=setting.forecast, confidence=confidence)
     return QuestionResult(
         id=question.id,
-        text=question.text,
+        text=question.whole_text,
         kind=question.kind,
         unit=getattr(question, "unit", ""),
         n=n,

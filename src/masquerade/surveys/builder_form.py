@@ -14,7 +14,8 @@ class FormField:
     `label`: beside the field.
     `type`: ``"text"``, ``"number"``, ``"whole"``, ``"lines"`` (one text on each line),
         ``"at-most"`` (none, or up to how many of the lines of the field `of`), ``"one-of"``
-        (none, or one of these lines) or ``"yes-no"``.
+        (none, or one of these lines), ``"yes-no"`` or ``"pictures"`` (one for each of
+        these lines).
     `hint`: a sentence under the field.
     `of`: name of the field with the lines.
     `none`: word for no choice.

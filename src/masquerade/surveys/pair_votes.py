@@ -36,11 +36,8 @@ def parts_of(
     flat = tuple(part for parts in split for part in parts)
     if not conditions:
         return flat, ()
-    spread = [
-        (condition, *[None] * (len(parts) - 1))
-        for condition, parts in zip(conditions, split, strict=True)
-    ]
-    return flat, tuple(one for row in spread for one in row)
+    spread = zip(conditions, split, strict=True)
+    return flat, tuple(condition for condition, parts in spread for _ in parts)
 
 
 @lru_cache(maxsize=1024)

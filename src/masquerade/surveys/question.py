@@ -329,6 +329,11 @@ class Question(ABC):
         return self.report_in_words(code, None)
 
     @property
+    def whole_text(self) -> str:
+        """The text with which the question stands alone, as results show it."""
+        return self.text
+
+    @property
     def prompt(self) -> tuple[str, ...]:
         """Lines under the question at a terminal: the answers and how to type them."""
         lines = [f"{place}  {label}" for place, label in enumerate(self.labels, start=1)]
@@ -485,6 +490,15 @@ def check_options(question: Question, options: object, *, most: int) -> None:
     if len(set(options)) < len(options):
         twice = next(o for o in options if options.count(o) > 1)
         raise question._error("options", f": option {twice!r} stands twice; drop one.")
+
+
+def check_further(question: Question, field: str, label: str, labels: tuple[str, ...]) -> None:
+    """Raise unless a further answer, such as "don't know", is empty or unlike the others."""
+    if label == "":
+        return
+    check_text(label, field, question=question.id)
+    if labels.count(label) > 1:
+        raise question._error(field, f": {label!r} is one of the other answers; name it otherwise.")
 
 
 def check_text(

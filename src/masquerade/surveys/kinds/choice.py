@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from masquerade.errors import ParameterError
+from masquerade.surveys.blocks import check_image
 from masquerade.surveys.builder_form import BuilderForm, FormField
-from masquerade.surveys.question import MOST_OPTIONS, LabelQuestion, check_options
+from masquerade.surveys.question import (
+    MOST_OPTIONS,
+    LabelQuestion,
+    check_further,
+    check_options,
+)
+
+#: Characters of a picture of an option, in base64: about 30 kB.
+MOST_PICTURE = 40_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +33,11 @@ class Choice(LabelQuestion):
         Two to 100 different labels.
     allow_skip : bool
         Offers "prefer not to say", which is masked like every other answer.
+    other, dont_know : str
+        Labels of two further answers, after all options; empty where there is none.
+    pictures : tuple of str
+        A small image for each option, ``data:image/...;base64,...``, of which the option is the
+        text for whoever cannot see it; empty where there are none.
     truth : str or None
         The right option, where it is known (labelling tasks); used for scoring, never shown.
 
@@ -38,9 +53,13 @@ class Choice(LabelQuestion):
     options: tuple[str, ...]
     allow_skip: bool = False
     truth: str | None = None
+    other: str = ""
+    dont_know: str = ""
+    pictures: tuple[str, ...] = ()
     kind: ClassVar[str] = "choice"
     called: ClassVar[str] = "a choice"
-    translatable: ClassVar[tuple[str, ...]] = ("text", "options")
+    optional: ClassVar[tuple[str, ...]] = ("other", "dont_know", "pictures")
+    translatable: ClassVar[tuple[str, ...]] = ("text", "options", "other", "dont_know")
     labelling: ClassVar[bool] = True
     secret: ClassVar[tuple[str, ...]] = ("truth",)
     shuffles: ClassVar[bool] = True
@@ -48,8 +67,24 @@ class Choice(LabelQuestion):
         name="Pick one",
         glyph="○ ● ○",
         blank={"text": "", "options": ["Yes", "No"], "allow_skip": False, "truth": None},
-        rows=((FormField("options", "Options", "lines", hint="One on each line."),),),
-        place=1,
+        rows=(
+            (FormField("options", "Options", "lines", hint="One on each line."),),
+            (
+                FormField("other", "Last answer", hint="Such as “Other”. Empty: there is none."),
+                FormField("dont_know", "Answer of who cannot say", hint="Such as “Don't know”."),
+            ),
+            (
+                FormField(
+                    "pictures",
+                    "Pictures",
+                    "pictures",
+                    hint="One for each option, which says in words what is on it. They are made "
+                    "small, and data about place and camera are removed.",
+                    of="options",
+                ),
+            ),
+        ),
+        place=2,
         advanced=(
             FormField(
                 "truth",
@@ -66,16 +101,42 @@ class Choice(LabelQuestion):
     def __post_init__(self) -> None:
         self._check()
         check_options(self, self.options, most=MOST_OPTIONS)
+        check_further(self, "other", self.other, self.labels)
+        check_further(self, "dont_know", self.dont_know, self.labels)
+        self._check_pictures()
         if self.truth is not None and self.truth not in self.options:
             raise self._error(
                 "truth",
                 f": the truth {self.truth!r} is not one of its options {list(self.options)}.",
             )
 
+    def _check_pictures(self) -> None:
+        if not isinstance(self.pictures, tuple) or len(self.pictures) not in (0, len(self.options)):
+            raise self._error(
+                "pictures",
+                f": {len(self.pictures)} pictures for {len(self.options)} options; give one for "
+                "each, or none.",
+            )
+        for place, picture in enumerate(self.pictures):
+            if picture == "":
+                raise self._error(
+                    "pictures", f": option {place + 1} has no picture; give it one, or none at all."
+                )
+            if not isinstance(picture, str) or len(picture) > MOST_PICTURE:
+                raise self._error(
+                    f"pictures/{place}",
+                    f": picture {place + 1} is larger than {MOST_PICTURE // 1000} kB as a text; "
+                    "make it smaller.",
+                )
+            try:
+                check_image(f"picture-{place + 1}", picture)
+            except ParameterError as error:
+                raise self._error(f"pictures/{place}", f": {error}") from None
+
     @property
     def labels(self) -> tuple[str, ...]:
-        """The options, in order."""
-        return self.options
+        """The options, in order, then the further answers."""
+        return (*self.options, *filter(None, (self.other, self.dont_know)))
 
     @property
     def right_answer(self) -> str | None:

@@ -58,7 +58,7 @@ class Comparison(LabelQuestion):
                 ),
             ),
         ),
-        place=4,
+        place=5,
         line=("item_a", " / ", "item_b"),
     )
 

@@ -81,7 +81,7 @@ class PromoterScore(LabelQuestion):
                 ),
             ),
         ),
-        place=3,
+        place=4,
     )
 
     def __post_init__(self) -> None:

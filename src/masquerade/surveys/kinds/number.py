@@ -80,7 +80,7 @@ class Number(Question):
             (FormField("low", "From", "number"), FormField("high", "To", "number")),
             (FormField("step", "In steps of", "number"), FormField("unit", "Unit")),
         ),
-        place=5,
+        place=6,
     )
 
     def __post_init__(self) -> None:

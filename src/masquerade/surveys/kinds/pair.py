@@ -70,7 +70,7 @@ class PairVote(LabelQuestion):
                 FormField("tie", "A third answer", hint="Empty: there is none."),
             ),
         ),
-        place=6,
+        place=7,
     )
 
     def __post_init__(self) -> None:

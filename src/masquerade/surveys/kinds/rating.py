@@ -17,10 +17,34 @@ from masquerade.surveys.question import (
     Answer,
     LabelQuestion,
     MaskRules,
+    Question,
+    check_further,
     check_text,
     gaussian_noise,
     point_of,
     point_text,
+)
+
+#: Fields of the form of a scale.
+SCALE_ROWS = (
+    (FormField("low", "From", "whole"), FormField("high", "To", "whole")),
+    (
+        FormField("low_label", "Word for the lowest"),
+        FormField("high_label", "Word for the highest"),
+    ),
+    (
+        FormField(
+            "words",
+            "A word for each point",
+            "lines",
+            hint="One on each line, from the lowest. Empty: numbers alone.",
+        ),
+        FormField(
+            "dont_know",
+            "An answer beside the scale",
+            hint="Such as “Don't know”. It counts in no mean. Empty: there is none.",
+        ),
+    ),
 )
 
 
@@ -36,6 +60,11 @@ class Rating(LabelQuestion):
         Ends of the scale, both included; 2 to 100 points.
     low_label, high_label : str
         Words at the two ends, may be empty.
+    words : tuple of str
+        A word for each point, from the lowest; empty where there are none.
+    dont_know : str
+        Label of an answer beside the scale, such as "Don't know", which counts in no mean; empty
+        where there is none.
 
     Examples
     --------
@@ -50,9 +79,14 @@ class Rating(LabelQuestion):
     low_label: str = ""
     high_label: str = ""
     allow_skip: bool = False
+    words: tuple[str, ...] = ()
+    dont_know: str = ""
     kind: ClassVar[str] = "rating"
     called: ClassVar[str] = "a rating"
-    translatable: ClassVar[tuple[str, ...]] = ("text", "low_label", "high_label")
+    optional: ClassVar[tuple[str, ...]] = ("words", "dont_know")
+    translatable: ClassVar[tuple[str, ...]] = (
+        *("text", "low_label", "high_label", "words", "dont_know"),
+    )
     mean_name: ClassVar[str] = "mean rating"
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Rating",
@@ -65,13 +99,7 @@ class Rating(LabelQuestion):
             "high_label": "",
             "allow_skip": False,
         },
-        rows=(
-            (FormField("low", "From", "whole"), FormField("high", "To", "whole")),
-            (
-                FormField("low_label", "Word for the lowest"),
-                FormField("high_label", "Word for the highest"),
-            ),
-        ),
+        rows=SCALE_ROWS,
         place=0,
     )
 
@@ -94,10 +122,25 @@ class Rating(LabelQuestion):
                 "at most.",
             )
 
+        if not isinstance(self.words, tuple) or len(self.words) not in (0, points):
+            raise self._error(
+                "words", f": {len(self.words)} words for {points} points; give one for each."
+            )
+        for place, word in enumerate(self.words):
+            check_text(word, "word", question=self.id, field=f"words/{place}")
+        check_further(self, "dont_know", self.dont_know, self.labels)
+
     @property
     def labels(self) -> tuple[str, ...]:
-        """The points of the scale as text, in order."""
-        return tuple(str(point) for point in self.scores)
+        """The points of the scale as text, in order, then the answer beside it."""
+        return (*map(str, self.scores), *([self.dont_know] if self.dont_know else []))
+
+    @property
+    def codes(self) -> list[str]:
+        """The label of each code, with its word where points have words."""
+        codes = Question.codes.fget(self)  # type: ignore[attr-defined]
+        named = [f"{code} ({word})" for code, word in zip(codes, self.words, strict=False)]
+        return [*named, *codes[len(named) :]]
 
     @property
     def scores(self) -> tuple[int, ...]:
@@ -110,13 +153,16 @@ class Rating(LabelQuestion):
         return Lattice(self.low, self.high, 1)
 
     def code_of(self, answer: Answer) -> int | None:
-        """Return the place of a point, given as a number or its text."""
+        """Return the place of a point, given as a number or its text, or of the answer beside."""
+        if self.dont_know and answer == self.dont_know:
+            return len(self.scores)
         return point_of(answer, self.lattice)
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the points as labels, and as numbers where nobody can skip the question."""
         # Noise on a scale has no report for "prefer not to say".
-        numbers = () if self.allow_skip else (Scale(self.lattice, null=False),)
+        beside = self.allow_skip or self.dont_know
+        numbers = () if beside else (Scale(self.lattice, null=False),)
         return (*LabelQuestion.domains(self, clear=clear), *numbers)
 
     def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
@@ -129,20 +175,33 @@ class Rating(LabelQuestion):
                 f": it can be skipped, and noise on the scale ({GAUSSIAN_MASK}) does not hide "
                 f"that. Let nobody skip it, or send another point at random ({RESPONSE_MASK}).",
             )
+        if self.dont_know:
+            raise self._error(
+                "dont_know",
+                f": noise on the scale ({GAUSSIAN_MASK}) has no report for an answer beside it. "
+                f"Take it out, or send another point at random ({RESPONSE_MASK}).",
+            )
         return gaussian_noise(self.lattice, level)
 
     def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
         """Return the point of a report, which noise can move beyond the ends."""
         if report == self.no_answer_code and self.allow_skip:
             return NOT_SAID
-        return point_text(self.lattice, report)
+        if self.dont_know and report == len(self.scores):
+            return self.dont_know
+        point = point_text(self.lattice, report)
+        known = self.words and 0 <= report < len(self.words)
+        return f"{point} ({self.words[report]})" if known else point
 
     @property
     def prompt(self) -> tuple[str, ...]:
         """The ends of the scale."""
-        ends = (self.labels[0], self.low_label, "to", self.labels[-1], self.high_label)
+        ends = (str(self.low), self.low_label, "to", str(self.high), self.high_label)
+        words = (f"{point}  {word}" for point, word in zip(self.scores, self.words, strict=False))
         return (
             " ".join(filter(None, ends)),
+            *words,
+            *([f"or: {self.dont_know}"] if self.dont_know else []),
             *([f"-  {NOT_SAID}"] if self.allow_skip else []),
         )
 

@@ -20,6 +20,7 @@ from masquerade.surveys.question import (
     Canonical,
     MaskRules,
     Question,
+    check_further,
     check_options,
     fault_of_labels,
 )
@@ -44,6 +45,8 @@ class SeveralOf(Question):
         Two to 51 different labels.
     most : int or None
         How many options can be ticked; None for all.
+    other : str
+        Label of a further option, after all others; empty where there is none.
 
     Examples
     --------
@@ -57,9 +60,11 @@ class SeveralOf(Question):
     options: tuple[str, ...]
     most: int | None = None
     allow_skip: bool = False
+    other: str = ""
     kind: ClassVar[str] = "several"
     called: ClassVar[str] = "which has several answers"
-    translatable: ClassVar[tuple[str, ...]] = ("text", "options")
+    optional: ClassVar[tuple[str, ...]] = ("other",)
+    translatable: ClassVar[tuple[str, ...]] = ("text", "options", "other")
     parts_of_whole: ClassVar[bool] = False
     shuffles: ClassVar[bool] = True
     builder: ClassVar[BuilderForm] = BuilderForm(
@@ -90,33 +95,35 @@ class SeveralOf(Question):
                     of="options",
                     none="all",
                 ),
+                FormField("other", "Last option", hint="Such as “Other”. Empty: there is none."),
             ),
         ),
-        place=2,
+        place=3,
     )
 
     def __post_init__(self) -> None:
         self._check()
-        check_options(self, self.options, most=MOST_TO_TICK)
+        check_options(self, self.options, most=MOST_TO_TICK - bool(self.other))
+        check_further(self, "other", self.other, self.labels)
         if self.most is None:
             return
         whole = isinstance(self.most, int) and not isinstance(self.most, bool)
-        if not whole or not 1 <= self.most <= len(self.options):
+        if not whole or not 1 <= self.most <= len(self.labels):
             raise self._error(
                 "most",
-                f": most is {self.most!r}, expected 1 to {len(self.options)}, the number of its "
+                f": most is {self.most!r}, expected 1 to {len(self.labels)}, the number of its "
                 "options.",
             )
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The options, in order."""
-        return self.options
+        """The options, in order, then the further one."""
+        return (*self.options, *([self.other] if self.other else []))
 
     @property
     def no_answer_code(self) -> int:
         """The bit after the last option."""
-        return 1 << len(self.options)
+        return 1 << len(self.labels)
 
     def code_of(self, answer: Answer) -> int | None:
         """Return the bits of a list of options."""
@@ -127,15 +134,15 @@ class SeveralOf(Question):
     def bits(self, ticked: Collection[str]) -> int | None:
         """Return the code of these options; None where they cannot be ticked together."""
         chosen = set(ticked)
-        if len(chosen) < len(ticked) or not chosen <= set(self.options):
+        if len(chosen) < len(ticked) or not chosen <= set(self.labels):
             return None
-        if len(chosen) > (self.most or len(self.options)):
+        if len(chosen) > (self.most or len(self.labels)):
             return None
-        return sum(1 << place for place, option in enumerate(self.options) if option in chosen)
+        return sum(1 << place for place, option in enumerate(self.labels) if option in chosen)
 
     def ticked(self, code: int) -> tuple[str, ...]:
         """Return the options of a code."""
-        return tuple(option for place, option in enumerate(self.options) if code >> place & 1)
+        return tuple(option for place, option in enumerate(self.labels) if code >> place & 1)
 
     def answer(self, code: int) -> Canonical:
         """Return the options of a code; None for "no answer"."""
@@ -143,7 +150,7 @@ class SeveralOf(Question):
 
     def fault_of(self, leaf: Leaf) -> str | None:
         """Return why a condition names none of the options."""
-        return fault_of_labels(self, leaf, most=len(self.options))
+        return fault_of_labels(self, leaf, most=len(self.labels))
 
     def meets(self, code: int, leaf: Leaf) -> bool:
         """Return whether one of the options named is ticked."""
@@ -154,9 +161,9 @@ class SeveralOf(Question):
         """Return a set of options for each combination of conditions that can be met at once."""
         masks = [self._named(leaf) for leaf in leaves]
         rows = {(False,) * len(masks): 0}
-        for _ in range(self.most or len(self.options)):
+        for _ in range(self.most or len(self.labels)):
             found = dict(rows)
-            for place in range(len(self.options)):
+            for place in range(len(self.labels)):
                 for code in rows.values():
                     ticked = code | 1 << place
                     found.setdefault(tuple(bool(ticked & mask) for mask in masks), ticked)
@@ -168,22 +175,22 @@ class SeveralOf(Question):
     def _named(self, leaf: Leaf) -> int:
         """Return the bits of the options that a condition names."""
         answers = leaf.answers if isinstance(leaf, ShowIf) else ()
-        return sum(1 << place for place, one in enumerate(self.options) if one in answers)
+        return sum(1 << place for place, one in enumerate(self.labels) if one in answers)
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the sets of options that can be ticked."""
-        return (Sets(len(self.options), self.most, self.allow_skip),)
+        return (Sets(len(self.labels), self.most, self.allow_skip),)
 
     def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
         """Return the mask of each option by itself."""
-        options, skip = len(self.options), self.allow_skip
+        options, skip = len(self.labels), self.allow_skip
         if level == CLEAR:
             return BitwiseResponse(options, self.most, epsilon=math.inf, null=skip)
         return level_named(level).bitwise_response(options, self.most, null=skip)
 
     def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
         """Return one bit for each option."""
-        return Ticks(self.id, self.options, self.most, without)
+        return Ticks(self.id, self.labels, self.most, without)
 
     @property
     def choices(self) -> str:
@@ -214,9 +221,9 @@ class SeveralOf(Question):
         places = [int(one) if one.isascii() and one.isdigit() else -1 for one in numbers]
         if places == [0]:
             return []
-        if not places or not all(1 <= place <= len(self.options) for place in places):
+        if not places or not all(1 <= place <= len(self.labels) for place in places):
             raise UnknownLabel(self.typing_hint)
-        return [self.options[place - 1] for place in places]
+        return [self.labels[place - 1] for place in places]
 
     @property
     def typing_hint(self) -> str:

@@ -14,6 +14,8 @@
 //   maskedAnswers(question)      number of codes that a mask takes, where several answers have one
 //   fits(question, device)       whether a mask is one for this kind
 //   draw(place, answering)       elements in which an answer is given
+//   group(question)              name of those that stand on one screen, or null
+//   drawGroup(rows)              elements for all of them, each {place, answering}
 //   missing(question, said)      sentence where somebody goes on without an answer
 //   text(question, code, said)   name of an answer, and of a report unless there is sentText
 //   sentText(question, report, said)  name of a report

@@ -4,9 +4,10 @@
 import { element } from "../app/dom.js";
 import { isReadable, readable } from "../app/look.js";
 import { button, fold, textField } from "./fields.js";
+import { smallPicture } from "./small_picture.js";
 
 const MOST_LOGO = 24000;
-const [WIDTH, HEIGHT] = [480, 160];
+const LOGO = { width: 480, height: 160, most: MOST_LOGO };
 const COLOUR = /^#[0-9a-f]{6}$/;
 
 /** Return the fields; `set(changes)` keeps some. */
@@ -19,7 +20,7 @@ export function lookFields(look, faults, set) {
     id: "field-logo",
     accept: "image/png,image/jpeg,image/webp",
     onchange: async ({ target }) => {
-      const made = await pictureOf(target.files[0]);
+      const made = await smallPicture(target.files[0], LOGO);
       if (made) set({ logo: made, logo_text: look.logo_text || "Logo" });
       else status.textContent = "This file is no picture that can be used. Choose a PNG, JPEG or WebP.";
     },
@@ -59,24 +60,4 @@ export function lookFields(look, faults, set) {
       button("Remove the logo", () => set({ logo: "", logo_text: "" })),
     ],
   );
-}
-
-/** Return a picture as the address of a small PNG; null where it cannot be read. */
-async function pictureOf(file) {
-  let picture = null;
-  try {
-    picture = await createImageBitmap(file);
-  } catch {
-    return null;
-  }
-  for (let part = Math.min(1, WIDTH / picture.width, HEIGHT / picture.height); part > 0.01; part *= 0.8) {
-    const canvas = element("canvas", {
-      width: Math.max(1, Math.round(part * picture.width)),
-      height: Math.max(1, Math.round(part * picture.height)),
-    });
-    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
-    const address = canvas.toDataURL("image/png");
-    if (address.length <= MOST_LOGO) return address;
-  }
-  return null;
 }

@@ -4,6 +4,7 @@ import { element } from "../app/dom.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { lookFields } from "./look_fields.js";
 import { decides, labelsOf } from "./questions.js";
+import { smallPicture } from "./small_picture.js";
 
 const FROM_DEVICE = "People who are not shown it send a masked “no answer”, so nobody can tell.";
 
@@ -131,6 +132,8 @@ export function questionFields(questions, place, forms, { faults, others }, set)
   ];
 }
 
+const OPTION_PICTURE = { width: 480, height: 480, most: 40000, type: "image/jpeg" };
+
 /** How each type of field is drawn; `fields` are all of the form. */
 const DRAWN = {
   text: ({ name, label, hint }, question, fields, at, set) =>
@@ -148,7 +151,7 @@ const DRAWN = {
       const bound = fields.filter(({ of }) => of === name);
       set({ [name]: lines, ...Object.fromEntries(bound.map((one) => [one.name, kept(one, question, lines)])) });
     };
-    return textField(label, question[name].join("\n"), change, { lines: 4, hint, ...at });
+    return textField(label, (question[name] ?? []).join("\n"), change, { lines: 4, hint, ...at });
   },
 
   "at-most"({ name, label, hint, of, none }, question, fields, at, set) {
@@ -156,6 +159,44 @@ const DRAWN = {
     const value = question[name] === null ? "" : String(question[name]);
     const change = (text) => set({ [name]: text ? Number(text) : null });
     return selectField(label, value, [["", none], ...counts], change, { hint, ...at });
+  },
+
+  pictures({ name, label, hint, of }, question, fields, at, set) {
+    const now = question[name] ?? [];
+    const lines = question[of];
+    const put = (place, picture) => {
+      const pictures = lines.map((_, other) => (other === place ? picture : now[other] ?? ""));
+      set({ [name]: pictures.some(Boolean) ? pictures : [] }, true);
+    };
+    const status = element("p", { className: "error", role: "status" });
+    const field = (line, place) =>
+      element(
+        "div",
+        { className: "picture-field" },
+        element(
+          "label",
+          {},
+          element("span", {}, line),
+          element("input", {
+            type: "file",
+            accept: "image/png,image/jpeg,image/webp",
+            onchange: async ({ target }) => {
+              const made = await smallPicture(target.files[0], OPTION_PICTURE);
+              if (made) put(place, made);
+              else status.textContent = "This file is no picture that can be used. Choose a PNG, JPEG or WebP.";
+            },
+          }),
+        ),
+        now[place] && element("img", { src: now[place], alt: line, className: "option-picture" }),
+        now[place] && button("Remove", () => put(place, ""), { label: `Remove the picture of ${line}` }),
+      );
+    return fold(
+      label,
+      element("p", { className: "hint" }, hint),
+      ...lines.map(field),
+      ...at.faults.map((fault) => element("p", { className: "error" }, fault)),
+      status,
+    );
   },
 
   "yes-no": ({ name, label, hint }, question, fields, at, set) =>
@@ -171,6 +212,10 @@ const DRAWN = {
 function kept({ name, type }, question, lines) {
   const value = question[name] ?? null;
   if (value === null) return null;
+  if (type === "pictures") {
+    const before = lines.map((line) => value[question.options.indexOf(line)] ?? "");
+    return before.some(Boolean) ? before : [];
+  }
   if (type === "at-most") return Math.min(value, lines.length);
   return lines.includes(value) ? value : null;
 }

@@ -2,6 +2,7 @@
 
 import { kind as choice } from "./choice.js";
 import { kind as comparison } from "./comparison.js";
+import { kind as matrix } from "./matrix.js";
 import { kind as nps } from "./nps.js";
 import { kind as number } from "./number.js";
 import { kind as pair } from "./pair.js";
@@ -9,7 +10,7 @@ import { kind as rating } from "./rating.js";
 import { kind as several } from "./several.js";
 
 export const KINDS = new Map(
-  [choice, comparison, nps, number, pair, rating, several].map((kind) => [kind.name, kind]),
+  [choice, comparison, matrix, nps, number, pair, rating, several].map((kind) => [kind.name, kind]),
 );
 
 /** Return the kind of a question. */

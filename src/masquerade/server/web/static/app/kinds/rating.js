@@ -38,34 +38,51 @@ export function drawScale(place, answering, labels) {
   ];
 }
 
+/** Return a point with its word, where it has one. */
+export const named = (label, word) => (word ? [element("strong", {}, label), ` ${word}`] : [label]);
+
 export const kind = {
   ...labelKind,
   name: "rating",
-  texts: ["low_label", "high_label"],
+  texts: ["low_label", "high_label", "words", "dont_know"],
   fields: ["low", "high", "low_label", "high_label", "allow_skip"],
+  optional: { words: [], dont_know: "" },
 
-  form({ low, high, low_label: lowLabel, high_label: highLabel }) {
+  form({ low, high, low_label: lowLabel, high_label: highLabel, words = [], dont_know: beside = "" }) {
     const count = Math.max(0, Math.min(MOST_POINTS, high - low + 1)) || 0;
-    const labels = Array.from({ length: count }, (_, code) => String(low + code));
-    return { labels, low_label: lowLabel, high_label: highLabel, min: low, max: high, step: 1 };
+    const points = Array.from({ length: count }, (_, code) => String(low + code));
+    const labels = beside ? [...points, beside] : points;
+    const scale = { min: low, max: high, step: 1, words, beside: Boolean(beside) };
+    return { labels, low_label: lowLabel, high_label: highLabel, ...scale };
   },
 
-  check({ low, high }, form) {
+  check({ low, high, words = [], dont_know: beside = "" }, form) {
+    requireThat(Array.isArray(words) && [0, high - low + 1].includes(words.length), "words of a scale");
+    requireThat(words.every((word) => isText(word) && word.trim()) && isText(beside), "words of a scale");
     requireThat(Number.isSafeInteger(low) && Number.isSafeInteger(high), "a scale");
-    requireThat(form.labels.length === high - low + 1, "a scale");
+    requireThat(form.labels.length === high - low + 1 + (beside ? 1 : 0), "a scale");
     requireThat(isText(form.low_label) && isText(form.high_label), "a scale");
     labelKind.check(null, form);
   },
 
   draw(place, answering) {
-    const { labels } = place.asked;
-    if (labels.some((label) => label.length > LONGEST_SHORT)) return labelKind.draw(place, answering);
-    return [drawScale(place, answering, labels), skipOption(place, answering)];
+    const { labels, words = [], beside } = place.asked;
+    const points = beside ? labels.slice(0, -1) : labels;
+    const long = points.some((label) => label.length > LONGEST_SHORT);
+    return [
+      long || words.length
+        ? points.map((label, code) => option(place, answering, code, "option", ...named(label, words[code])))
+        : drawScale(place, answering, points),
+      beside && option(place, answering, points.length, "option", labels.at(-1)),
+      skipOption(place, answering),
+    ];
   },
 
   // Noise on the scale can lead beyond its ends.
   text(question, code, said) {
     const onScale = question.device?.points !== undefined;
-    return onScale ? numberText(question, code) : labelKind.text(question, code, said);
+    if (onScale) return numberText(question, code);
+    const word = question.words?.[code];
+    return word ? `${question.labels[code]} (${word})` : labelKind.text(question, code, said);
   },
 };

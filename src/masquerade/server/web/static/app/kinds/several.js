@@ -3,7 +3,7 @@
 
 import { element } from "../dom.js";
 import { checkLabels, skipWords } from "../label_kind.js";
-import { requireThat } from "../promise.js";
+import { isText, requireThat } from "../promise.js";
 import { words } from "../../words/language.js";
 
 /** Return whether an option is in a code. */
@@ -16,14 +16,20 @@ const skipCode = ({ labels }) => 2 ** labels.length;
 
 export const kind = {
   name: "several",
-  texts: ["options"],
+  texts: ["options", "other"],
   fields: ["options", "most", "allow_skip"],
   decides: false,
   crossable: false,
 
-  form: ({ options, most }) => ({ labels: options, most }),
+  optional: { other: "" },
 
-  check({ most }, { labels }) {
+  form: ({ options, most, other = "" }) => ({
+    labels: other ? [...(options ?? []), other] : options,
+    most,
+  }),
+
+  check({ most, other = "" }, { labels }) {
+    requireThat(isText(other), "an answer");
     checkLabels(labels);
     const limit = Number.isInteger(most) && most >= 1 && most <= labels.length;
     requireThat(most === null || limit, "how many answers can be given");
