@@ -42,6 +42,8 @@
         ├── TooManyReservations     409 too-many-reservations  begun and not opened too often
         ├── InvalidDocument (ValueError) a written survey that cannot be read, and where
         ├── StaleVersion            412 stale-version          somebody has changed it meanwhile
+        ├── TicketRefused           403 ticket-refused         no ticket of this survey
+        ├── TicketUsed              409 ticket-used            a ticket that was used before
         ├── QuotaFull               409 budget-exhausted       enough people have begun it
         ├── WrongState              409 wrong-state            survey or participation is elsewhere
         ├── AlreadyParticipated     409 already-participated   begun or answered before
@@ -346,6 +348,20 @@ class StaleVersion(SurveyError):
 
     slug = "stale-version"
     status = 412
+
+
+class TicketRefused(SurveyError):
+    """A survey takes people with a ticket alone, and there was none, or none of this survey."""
+
+    slug = "ticket-refused"
+    status = 403
+
+
+class TicketUsed(SurveyError):
+    """A ticket was used before, and each works once."""
+
+    slug = "ticket-used"
+    status = 409
 
 
 class QuotaFull(SurveyError):

@@ -24,6 +24,7 @@ def frozen(definition: Survey, token: str) -> FrozenSurvey:
             simulated_truth=None,
             listed=True,
             reward=None,
+            ways=None,
             definition=definition.to_json(),
         )
     )

@@ -23,6 +23,7 @@ from masquerade.surveys.kinds import kinds as known_kinds
 from masquerade.surveys.languages import Languages
 from masquerade.surveys.offered_levels import Mask, OfferedLevel, offered_level
 from masquerade.surveys.question import MOST_OPTIONS
+from masquerade.surveys.reach import OPEN_TO_ALL, Reach
 from masquerade.surveys.survey import DEVICE, MOST_QUESTIONS, REVEALS, Survey
 from masquerade.surveys.two_parties import SplitLevel
 
@@ -48,6 +49,7 @@ class Offer:
     # Who adds up the answers, where they are split between two parties; None where masks protect.
     agreement: Agreement | None = None
     languages: Languages | None = None  # with title and description in each
+    reach: Reach = OPEN_TO_ALL  # who asks, for what consent, and who may answer
 
     @classmethod
     def read(cls, invitation: Mapping[str, Any], *, stored: bool = False) -> Offer:
@@ -104,7 +106,8 @@ class Offer:
         levels.sort(key=_strength)
         spoken = invitation.get("languages")
         languages = None if spoken is None else Languages.from_json(spoken)
-        return cls(covered, count, kinds, groups, tuple(levels), masks, agreement, languages)
+        known = (covered, count, kinds, groups, tuple(levels), masks, agreement)
+        return cls(*known, languages, Reach.from_json(invitation))
 
     @property
     def fixed_level(self) -> str | None:
@@ -128,6 +131,7 @@ class Offer:
             "trust": DEVICE if self.agreement is None else TWO_PARTIES,
             "two_parties": None if self.agreement is None else self.agreement.to_json(),
             "languages": None if self.languages is None else self.languages.to_json(),
+            **self.reach.to_json(),
         }
 
     def require_opening(
@@ -146,6 +150,8 @@ class Offer:
         for name in _COVERED[:-1]:
             if getattr(survey, name) != self.covered[name]:
                 raise BrokenPromise(f"the {name} is another than in the invitation.")
+        if survey.reach != self.reach:
+            raise BrokenPromise("who asks, or what for, is another than in the invitation.")
         if self.agreement is not None:
             [only] = self.levels
             assert isinstance(only, SplitLevel)

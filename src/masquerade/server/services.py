@@ -47,6 +47,7 @@ from masquerade.server.surveys.lifecycle import Lifecycle
 from masquerade.server.surveys.rewards import CompletionCodes
 from masquerade.server.surveys.selection_runs import SelectionRuns
 from masquerade.server.surveys.survey_records import Surveys
+from masquerade.server.surveys.tickets import TicketKeys, Tickets
 from masquerade.server.webhooks.webhooks import Webhooks
 
 
@@ -71,6 +72,7 @@ class Services:
     surveys: Lifecycle
     drafts: Drafts
     selection_runs: SelectionRuns
+    tickets: Tickets
     reports: StoredReports
     results: ResultCache
     relations: Relations
@@ -149,12 +151,14 @@ class Services:
         aggregation = LeaderAggregation(transactions, helpers, seals=seals, today=today)
         endings = SurveyEndings(transactions, today=today, caps=caps)
         lifecycle = Lifecycle(transactions, surveys, endings, today=today)
+        keys = TicketKeys(seals)
         drafts = Drafts(
             transactions,
             surveys,
             today=today,
             caps=caps,
             confirm=proposals.confirm,
+            keys=keys,
         )
         pair_plans = PairPlans(reports)
         flights = SingleFlight(engine, transactions)
@@ -192,6 +196,7 @@ class Services:
             surveys=lifecycle,
             drafts=drafts,
             selection_runs=SelectionRuns(transactions, lifecycle, drafts, today=today),
+            tickets=Tickets(transactions, surveys, keys, today=today),
             reports=reports,
             results=results,
             relations=Relations(results, flights, aggregation),

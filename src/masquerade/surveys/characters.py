@@ -82,13 +82,13 @@ def skeleton(text: str) -> str:
 
 def _takes_lines(pointer: str) -> bool:
     last = pointer.rsplit("/", 1)[-1]
-    return last in ("description", "thanks") or ("/items/" in pointer and last == "text")
+    return last in ("description", "thanks", "consent") or ("/items/" in pointer and last == "text")
 
 
 def wrong_texts(data: Any, pointer: str = "") -> list[tuple[str, str]]:
     """Return the pointers of texts in JSON with forbidden characters, each with its fault.
 
-    Line breaks are allowed in descriptions, in blocks of pages and in the last words.
+    Line breaks are allowed in descriptions, consents, in blocks of pages and in the last words.
     """
     if isinstance(data, str):
         fault = wrong_character(data, lines=_takes_lines(pointer))

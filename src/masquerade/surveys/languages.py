@@ -23,7 +23,7 @@ Json = dict[str, Any]
 MOST_LANGUAGES = 20
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 #: Texts that people read before the survey is opened for them.
-BEFORE_OPENING = ("title", "description")
+BEFORE_OPENING = ("title", "description", "asked_by", "contact", "consent")
 
 
 @dataclass(frozen=True, slots=True)

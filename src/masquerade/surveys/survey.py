@@ -35,6 +35,7 @@ from masquerade.surveys.question import (
     MaskRules,
     Question,
 )
+from masquerade.surveys.reach import OPEN_TO_ALL, Reach
 from masquerade.surveys.two_parties import SplitLevel, TwoParties
 from masquerade.surveys.two_party_encoding import Encoding
 
@@ -74,6 +75,7 @@ class Survey:
     layout: Layout = AS_THEY_STAND  # pages, orders, images and the end
     # In which languages it is asked; None where it does not say.
     languages: Languages | None = None
+    reach: Reach = OPEN_TO_ALL  # who asks, for what consent, and who may answer
 
     def __post_init__(self) -> None:
         self._check()
@@ -216,11 +218,12 @@ class Survey:
         look: Look | None = None,
         layout: Layout | None = None,
         languages: Languages | None = None,
+        reach: Reach = OPEN_TO_ALL,
     ) -> Survey:
         """Return a survey with the mechanisms of its levels.
 
         `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`, `look`,
-        `layout`, `languages`: as in `Survey`.
+        `layout`, `languages`, `reach`: as in `Survey`.
         `levels`: names of levels, or ``"none"``.
         `masking`: ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose
         one-report loss is the level's).
@@ -254,6 +257,7 @@ class Survey:
             look=look or PLAIN,
             layout=layout,
             languages=languages,
+            reach=reach,
         )
 
     @classmethod
@@ -287,6 +291,7 @@ class Survey:
             look=Look.from_json(data.get("look", {})),
             layout=Layout.from_json(data),
             languages=None if spoken is None else Languages.from_json(spoken),
+            reach=Reach.from_json(data),
         )
 
     @classmethod
@@ -333,7 +338,7 @@ class Survey:
             data["look"] = look
         if self.languages is not None:
             data["languages"] = self.languages.to_json()
-        return data | self.layout.to_json()
+        return data | self.layout.to_json() | self.reach.to_json()
 
     def questions_json(self) -> list[dict[str, Any]]:
         """Return the questions as JSON objects, each with its condition where it has one."""

@@ -131,6 +131,11 @@ CODE = keyed_table(
     # What it is worth, in the currency of the survey's reward.
     Required("amount", BigInteger, server_default="0"),
     Required("checked", Boolean),
+    # By which name a panel knows its holder, and what else it sent along; null where nobody sent
+    # them, or they gave none.
+    Column("person", String(200)),
+    Column("panel", JSON(none_as_null=True)),
+    UniqueConstraint("survey", "person", name="one_code_a_person"),
 )
 
 #: A webhook: a team's address for events, and the secret that signs the messages.

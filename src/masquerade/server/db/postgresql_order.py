@@ -35,6 +35,7 @@ TABLES = (
     *("participation", "ledger_entry", "ledger_balance", "caps_to_come", "completion_code"),
     "quota_count",
     *("split_report", "withdrawn_report"),
+    *("ticket", "spent_ticket", "recipient"),
 )
 
 #: Names the setting that holds the day of the last rewriting.

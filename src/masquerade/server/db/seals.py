@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Table, insert, select, update
 from masquerade.errors import OperationError
 from masquerade.server.db.account_tables import ACCOUNT, WEBHOOK
 from masquerade.server.db.party_tables import HELPER, HELPER_TASK, SPLIT_TASK
+from masquerade.server.db.reach_tables import MAILING, RECIPIENT, TICKET_KEY
 from masquerade.server.db.tables import SETTING
 from masquerade.server.keys import ServerKey
 
@@ -28,6 +29,9 @@ SEALED: Final[tuple[tuple[Table, str], ...]] = (
     (HELPER, "token"),
     (SPLIT_TASK, "secrets"),
     (HELPER_TASK, "secrets"),
+    (TICKET_KEY, "secrets"),
+    (MAILING, "key"),
+    (RECIPIENT, "address"),
 )
 
 

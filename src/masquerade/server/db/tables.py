@@ -84,6 +84,8 @@ SURVEY = Table(
     Column("seats", JSON(none_as_null=True)),
     # What people get; null where nothing.
     Column("reward", JSON(none_as_null=True)),
+    # Where panels send people from and to, and which pages may show it; null where neither.
+    Column("ways", JSON(none_as_null=True)),
 )
 
 #: One participant in one survey, from the choice of a level to the reports. Nothing here leads

@@ -23,6 +23,7 @@ from masquerade.server.db.party_tables import (
     STOPPED,
     UNDER_WAY,
 )
+from masquerade.server.db.reach_tables import MAILING, RECIPIENT, TICKET_KEY
 from masquerade.server.db.seals import (
     SEALED,
     Seals,
@@ -119,6 +120,9 @@ def forget_sealed(connection: Connection, after: ServerKey) -> tuple[int, int]:
     connection.execute(delete(DELIVERY))
     webhooks = connection.execute(delete(WEBHOOK)).rowcount
     connection.execute(update(HELPER).values(token=None))
+    # Tickets that were signed go on; no more are, and messages that wait are not sent.
+    for table in (TICKET_KEY, MAILING, RECIPIENT):
+        connection.execute(delete(table))
     set_key(connection, after)
     return accounts, webhooks
 

@@ -62,6 +62,7 @@ from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.surveys.quotas import begin, leave
 from masquerade.server.surveys.rewards import code_of, give_code
 from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys
+from masquerade.server.surveys.tickets import redeem
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.pair_votes import Pairs, drawn_pairs, folded
 from masquerade.surveys.survey import commitment_of, split_commitment
@@ -133,18 +134,21 @@ class Participations:
         level: str,
         *,
         idempotency_key: str,
+        ticket: str = "",
         admit: Callable[[FrozenSurvey, bool], None] | None = None,
     ) -> tuple[Participation, bool]:
         """Choose a level, before any question is shown, and set its cost aside.
 
+        `ticket` is needed, and spent, where the survey takes people with one alone and this person
+        has not begun it before.
         `admit`, if given, is called before something new is begun, with whether the survey has
         quotas; what it raises refuses that. It may be called several times, and counts a
         participant once. Returned is the participation,
         and whether it was begun now, not before.
 
         Raises `NotFound`, `WrongState`, `LevelNotAllowed`, `AlreadyParticipated`,
-        `IdempotencyConflict`, `QuotaFull`, `TooManyReservations` (as many as the survey takes have
-        begun it, or this person opens nothing) or `InsufficientBudget`, `ClearDisclosureRefused`
+        `IdempotencyConflict`, `TicketRefused`, `TicketUsed`, `QuotaFull`, `TooManyReservations` (as
+        many as the survey takes have begun it, or this person opens nothing) or `InsufficientBudget`, `ClearDisclosureRefused`
         (the person's cap does not leave enough).
         """
         request = who.idempotency(idempotency_key)
@@ -180,7 +184,10 @@ class Participations:
         if frozen.survey.two_parties is not None:
             self._split_reports.require_task(connection, token)
         tables = LedgerTables(connection)
-        # Before anything is written, and only for what is new: a repetition is not counted.
+        # Whoever came back after a lapse has spent theirs.
+        if row is None:
+            redeem(connection, frozen, ticket, today=self._today())
+        # Only for what is new: a repetition is not counted.
         if admit is not None:
             admit(frozen, quotas is not None)
         if quotas is not None:

@@ -90,6 +90,7 @@ _PADDING = Annotated[
 ]
 _REFUSED = {
     401: "The header that says whose request it is is missing or wrong",
+    403: "People need a ticket, and this is none",
     404: "It is not there, or somebody else's",
     409: "It cannot be done now; the problem's type says why",
     413: "The body is too large",

@@ -46,6 +46,10 @@ Padding = Annotated[
 ]
 
 
+# Whole groups of four, the last of them filled up.
+_BASE64 = r"^([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+
+
 class Body(StrictBody):
     """The base of all bodies."""
 
@@ -57,6 +61,17 @@ class Beginning(Body):
 
     survey: Annotated[str, Field(max_length=64)]
     level: LevelName
+    ticket: Annotated[
+        str,
+        Field(max_length=800, pattern=r"^[A-Za-z0-9+/=]*$", description="Prefix and signature"),
+    ] = ""
+
+
+class Exchange(Body):
+    """The code of a ticket, and the blinded message that is signed for it."""
+
+    code: Annotated[str, Field(max_length=100)]
+    blinded: Annotated[str, Field(max_length=800, pattern=_BASE64)]
 
 
 class Seal(Body):
@@ -78,10 +93,6 @@ class Sending(SealOpening):
 
     # The first wrong report is enough: a body has room for thousands.
     reports: Annotated[list[Report], Field(max_length=200), FailFast()]
-
-
-# Whole groups of four, the last of them filled up.
-_BASE64 = r"^([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
 class SplitSending(SealOpening):
@@ -150,6 +161,16 @@ class SpokenIn:
     texts: dict[str, dict[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Tickets:
+    """The terms of single-use invitations."""
+
+    key: str
+    wave: int
+    answers_from: str | None
+    watched: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
     """An invitation to a survey: its public facts."""
@@ -185,6 +206,10 @@ class Invitation:
         SpokenIn | None,
         Field(description="Languages of the survey, with its title and description in each"),
     ]
+    asked_by: str
+    contact: str
+    consent: str
+    invitations: Tickets | None
     state: str
 
 
@@ -275,7 +300,19 @@ _STEP = "/participations/{participation}"
 )
 def invite(services: InServices, token: str) -> Response:
     survey, state = services.surveys.frozen(token)
-    return padded(Invitation(**invitation(survey, state=participants_state(state))))
+    state = services.tickets.state(survey, participants_state(state))
+    return padded(Invitation(**invitation(survey, state=state)))
+
+
+@routes.post(
+    "/surveys/{token}/ticket",
+    summary="Exchange the code of a ticket for a blind signature, without the person's secret",
+    responses=answers(Signature, 403, 404, 409, 413, 422),
+)
+def exchange(services: InServices, token: str, asked: Exchange) -> Response:
+    blinded = base64.b64decode(asked.blinded)
+    signature = services.tickets.exchange(token, asked.code, blinded)
+    return padded(Signature(base64.b64encode(signature).decode()))
 
 
 @routes.get("/levels", summary="The parameters of every level", responses=answers(Levels))
@@ -300,7 +337,7 @@ def _level(level: Level) -> LevelParameters:
     "/participations",
     status_code=201,
     summary="Choose a level and reserve its cost",
-    responses=answers(Reserved, 401, 404, 409, 413, 422, status=201),
+    responses=answers(Reserved, 401, 403, 404, 409, 413, 422, status=201),
 )
 def reserve(
     services: InServices,
@@ -318,6 +355,7 @@ def reserve(
             beginning.survey,
             beginning.level,
             idempotency_key=idempotency_key,
+            ticket=beginning.ticket,
             admit=counted.count,
         )
     finally:

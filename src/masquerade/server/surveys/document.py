@@ -18,6 +18,15 @@ from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
 from masquerade.server.http.bodies import StrictBody
+from masquerade.server.surveys.ways import (
+    PanelFields,
+    TicketFields,
+    Ways,
+    origin_issues,
+    panel_issues,
+    ticket_issues,
+    ways_of,
+)
 from masquerade.surveys.characters import composed, skeleton, wrong_texts
 from masquerade.surveys.condition_tree import Condition, Conditions
 from masquerade.surveys.conditions import check_conditions, questions_from_json
@@ -27,6 +36,7 @@ from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel
 from masquerade.surveys.pages import MOST_PAGES, Layout
 from masquerade.surveys.pair_votes import parts_of
 from masquerade.surveys.question import Question
+from masquerade.surveys.reach import Reach, TicketTerms
 from masquerade.surveys.survey import (
     MOST_DESCRIPTION,
     MOST_QUESTIONS,
@@ -153,6 +163,16 @@ class Document(StrictBody):
     return_address: Annotated[str, Field(max_length=500)] = ""
     plan: Plan = Field(default_factory=Plan)
     look: LookFields = Field(default_factory=LookFields)
+    # What people read before they begin: who asks, where to ask back, what they agree to.
+    asked_by: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+    contact: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+    consent: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+    tickets: TicketFields = Field(default_factory=TicketFields)
+    panel: PanelFields = Field(default_factory=PanelFields)
+    # Of the pages that may show the survey within theirs.
+    origins: Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=20)] = Field(
+        default_factory=list
+    )
     # Kept by the team to begin others with; it is not opened itself.
     own_template: bool = False
     languages: SpokenIn = Field(default_factory=SpokenIn)
@@ -160,6 +180,11 @@ class Document(StrictBody):
     def to_json(self) -> dict[str, Any]:
         """Return the document as a JSON object, every field in its place."""
         return self.model_dump()
+
+    @property
+    def ways(self) -> Ways:
+        """How people come to it and where they go."""
+        return ways_of(self.panel, self.origins)
 
     def text(self) -> str:
         """Return the document as the text of a file."""
@@ -255,6 +280,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
         "look": Look.from_json(document.look.model_dump()),
         "layout": layout,
         "languages": spoken,
+        "reach": _reach(document),
     }
     if document.trust == TWO_PARTIES:
         terms = document.two_parties
@@ -315,6 +341,14 @@ def _languages(document: Document, questions: Sequence[Question]) -> Languages |
         again = {address: given[first] for address, first in same.items() if first in given}
         texts[code] = given | again
     return Languages.from_json({"languages": spoken.languages, "texts": texts})
+def _reach(document: Document) -> Reach:
+    tickets = document.tickets
+    terms = None
+    if tickets.phases:
+        day = tickets.answers_from if tickets.phases > 1 else None
+        terms = TicketTerms(tickets.key, tickets.wave, day, tickets.watched)
+    asked_by, contact = document.asked_by.strip(), document.contact.strip()
+    return Reach(asked_by, contact, document.consent.strip(), terms)
 
 
 def document_of(survey: Survey, *, listed: bool) -> Document:
@@ -329,7 +363,13 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
         "look": data.get("look", {}),
         **survey.layout.to_json(),
         **({"languages": data["languages"]} if survey.languages is not None else {}),
+        "asked_by": survey.reach.asked_by,
+        "contact": survey.reach.contact,
+        "consent": survey.reach.consent,
     }
+    if terms := survey.reach.invitations:
+        phases = 1 if terms.answers_from is None else 2
+        document["tickets"] = {**terms.to_json(), "phases": phases}
     if survey.two_parties is None:
         document["levels"] = data["levels"]
     else:
@@ -371,6 +411,11 @@ def survey_or_issues(
     if document.plan.closes is not None and document.plan.closes < today:
         issues.append(("/plan/closes", "This day is over."))
     issues += _plan_issues(document)
+    issues += ticket_issues(document.tickets, today=today, closes=document.plan.closes)
+    issues += panel_issues(document.panel, codes=document.plan.reward == "codes")
+    issues += origin_issues(document.origins)
+    if document.tickets.phases and document.listed:
+        issues.append(("/listed", "People need a ticket, so it cannot be listed for everybody."))
     if issues:
         return None, issues
     try:

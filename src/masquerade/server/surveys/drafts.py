@@ -25,7 +25,9 @@ from masquerade.server.surveys.document import (
 from masquerade.server.surveys.forecast import Forecast, Margin, first_margin, plan_review
 from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
+from masquerade.server.surveys.tickets import TicketKeys
 from masquerade.server.webhooks.webhooks import OPENED, enqueue
+from masquerade.surveys.blind_rsa import PrivateKey
 from masquerade.surveys.survey import DEVICE, Survey
 
 DRAFT = "draft"
@@ -70,6 +72,7 @@ class Drafts:
 
     `confirm`: asks the helper of a survey between two parties, by the survey's `token` and `team`,
         whether it stands by its approval, and raises where it does not.
+    `keys`: of the tickets of surveys for which people need one.
     """
 
     def __init__(
@@ -80,11 +83,13 @@ class Drafts:
         today: Callable[[], str],
         caps: Caps,
         confirm: Callable[..., None],
+        keys: TicketKeys,
     ) -> None:
         self._transactions = transactions
         self._surveys = surveys
         self._today = today
         self._confirm = confirm
+        self._keys = keys
         self.caps = caps
 
     @property
@@ -101,6 +106,9 @@ class Drafts:
         """
         # Drawn now, so that links to the draft hold once it is open.
         token = secrets.token_hex(8)
+        # A key is of one survey: that of a copied document signs nothing here.
+        key = self._keys.draw() if document.tickets.phases else None
+        document = _with_key(document, "" if key is None else key.public.hex())
         values = {
             "token": token,
             "team": team,
@@ -110,20 +118,26 @@ class Drafts:
         }
 
         # The key and the draft in one transaction: after a crash both are there, or neither.
-        name, new = self._keep(values, request)
+        name, new = self._keep(values, request, key)
         # None: opened or deleted in the meantime.
         earlier = None if new else self.find(name, team=team)
         return earlier or Draft(name, team, document, 1, self._today()), new
 
     @writes
     def _keep(
-        self, connection: Connection, row: dict[str, object], request: tuple[str, str] | None
+        self,
+        connection: Connection,
+        row: dict[str, object],
+        request: tuple[str, str] | None,
+        key: PrivateKey | None,
     ) -> tuple[str, bool]:
         token = str(row["token"])
         known = earlier_token(connection, request, token, today=self._today())
         if known is not None:
             return known, False
         connection.execute(insert(SURVEY_DRAFT), row)
+        if key is not None:
+            self._keys.keep(connection, token, key)
         return token, True
 
     def draft(self, token: str, *, team: str) -> Draft:
@@ -137,15 +151,38 @@ class Drafts:
         except NotFound:
             return None
 
-    @writes
-    def change(
-        self, connection: Connection, token: str, changes: Any, *, team: str, version: int
-    ) -> Draft:
+    def change(self, token: str, changes: Any, *, team: str, version: int) -> Draft:
         """Set some fields of a draft anew, finished or not; `version` is the one that was read."""
+        asked = changes.get("tickets") if isinstance(changes, dict) else None
+        key = None
+        # Drawn outside of the transaction, for which writers wait.
+        if isinstance(asked, dict) and asked.get("phases"):
+            key = (
+                None
+                if self._transactions.read(lambda c: self._keys.public(c, token))
+                else (self._keys.draw())
+            )
+        return self._change(token, changes, team, version, key)
+
+    @writes
+    def _change(
+        self,
+        connection: Connection,
+        token: str,
+        changes: Any,
+        team: str,
+        version: int,
+        key: PrivateKey | None,
+    ) -> Draft:
         old = _draft(connection, token, team, hold=True)
         # Under the lock: of two who read the same version, the second is refused.
         _require_version(old, version)
-        new = Draft(token, team, changed(old.document, changes), version + 1, self._today())
+        document = changed(old.document, changes)
+        public = self._keys.public(connection, token)
+        if key is not None and not public:
+            public = self._keys.keep(connection, token, key)
+        document = _with_key(document, public)
+        new = Draft(token, team, document, version + 1, self._today())
         connection.execute(
             update(SURVEY_DRAFT)
             .where(SURVEY_DRAFT.c.token == token)
@@ -163,6 +200,7 @@ class Drafts:
             _require_version(old, version)
         # Runs name the token and no foreign key, so they are deleted here.
         connection.execute(delete(SELECTION_RUN).where(SELECTION_RUN.c.survey == token))
+        self._keys.forget(connection, token)
         connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
 
     def review(self, document: Document) -> Review:
@@ -248,6 +286,10 @@ class Drafts:
         review = self.review(old.document)
         survey, _ = review.require()
         plan = old.document.plan
+        if survey.reach.invitations is None:
+            self._keys.forget(connection, token)
+        elif self._keys.public(connection, token) != survey.reach.invitations.key:
+            raise InvalidDocument([("/tickets", "The key is gone; choose tickets once more.")])
         planned = review.people if plan.quotas else None
         connection.execute(delete(SURVEY_DRAFT).where(SURVEY_DRAFT.c.token == token))
         self._surveys.insert(
@@ -262,11 +304,18 @@ class Drafts:
             closes=plan.closes,
             quotas=planned if quotas is None else dict(quotas),
             reward=review.reward,
+            ways=old.document.ways,
         )
         # The message is written beside the change and sent later: it survives a crash, and is
         # never sent for a change that was taken back.
         enqueue(connection, team, OPENED, survey=token, day=self._today())
         return self._surveys.read(connection, token)
+
+
+def _with_key(document: Document, public: str) -> Document:
+    return document.model_copy(
+        update={"tickets": document.tickets.model_copy(update={"key": public})}
+    )
 
 
 def _row(connection: Connection, token: str, team: str, *, hold: bool = False) -> Row[Any]:

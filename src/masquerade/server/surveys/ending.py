@@ -30,6 +30,7 @@ from masquerade.server.db.tables import (
 )
 from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.surveys.quotas import leave
+from masquerade.server.surveys.tickets import forget_invitations
 from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, enqueue
 
 #: People whose reservations are given back in one transaction: a tenth of a second of writing.
@@ -48,6 +49,7 @@ class SurveyEndings:
         """Expire a survey's reservations, in the transaction that ends or closes it."""
         # The caller has changed the survey's row: nobody begins it, nor do its quotas change.
         self._expire(connection, PARTICIPATION.c.survey == token)
+        forget_invitations(connection, token)
         self._announce(connection, token)
 
     def end_due(self, connection: Connection, *, until: str) -> None:
@@ -62,9 +64,10 @@ class SurveyEndings:
             .values(state=CLOSED, closed=day, closes=None)
             .returning(SURVEY.c.token)
         ).all()
-        connection.execute(
-            update(SURVEY).where(SURVEY.c.state == OPEN, past).values(state=CLOSING, closes=until)
-        )
+        late = update(SURVEY).where(SURVEY.c.state == OPEN, past)
+        closing = late.values(state=CLOSING, closes=until).returning(SURVEY.c.token)
+        for token in connection.scalars(closing).all():
+            forget_invitations(connection, token)
         for token in closed:
             self._announce(connection, token)
 

@@ -29,6 +29,7 @@ from masquerade.server.db.tables import (
 from masquerade.server.http.bodies import encoded
 from masquerade.server.surveys.quotas import count_anew
 from masquerade.server.surveys.rewards import Reward
+from masquerade.server.surveys.ways import Ways
 from masquerade.surveys.split_task import SplitTask
 from masquerade.surveys.survey import Survey
 
@@ -72,6 +73,7 @@ class FrozenSurvey:
         self.simulated: bool = row.simulated_truth is not None
         self.listed: bool = row.listed
         self.reward = Reward.from_json(row.reward)
+        self.ways = Ways.from_json(row.ways)
         self._json: dict[str, Any] = row.definition
         self._task = task
 
@@ -127,6 +129,7 @@ def _fixed(frozen: FrozenSurvey) -> dict[str, Any]:
         simulated=frozen.simulated,
         reward=frozen.reward,
         approval=frozen.approval,
+        panel=frozen.ways.panel,
     )
 
 
@@ -138,8 +141,10 @@ def introduction(
     simulated: bool = False,
     reward: Reward | None = None,
     approval: dict[str, str] | None = None,
+    panel: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the public facts of a survey without its state, opened or to be opened."""
+    tickets = survey.reach.invitations
     return {
         "token": token,
         "title": survey.title,
@@ -157,10 +162,15 @@ def introduction(
         "linked": [list(group) for group in survey.levels[0].linked],
         "fixed_level": survey.fixed_level,
         "reward": None if reward is None else reward.offer(),
+        "panel": panel,
         "look": survey.look.to_json() or None,
         "trust": survey.trust,
         "two_parties": _parties(survey, approval),
         "languages": None if survey.languages is None else survey.languages.before_opening(),
+        "asked_by": survey.reach.asked_by,
+        "contact": survey.reach.contact,
+        "consent": survey.reach.consent,
+        "invitations": None if tickets is None else tickets.to_json(),
     }
 
 
@@ -257,6 +267,7 @@ class Surveys:
         closes: str | None = None,
         quotas: dict[str, int] | None = None,
         reward: Reward | None = None,
+        ways: Ways | None = None,
     ) -> SurveyRecord:
         """Keep a new survey, open; its token is a draft's, or drawn."""
         names = [level.name for level in survey.levels]
@@ -289,6 +300,7 @@ class Surveys:
                 "closes": closes,
                 "seats": quotas,
                 "reward": None if reward is None else reward.to_json(),
+                "ways": None if ways is None else ways.to_json(),
             },
         )
         # All levels at once, so that no first response at a level has to write its cost.

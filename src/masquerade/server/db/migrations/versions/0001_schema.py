@@ -3,13 +3,13 @@
 from alembic import op
 from sqlalchemy import insert
 
-from masquerade.server.db import account_tables, party_tables
+from masquerade.server.db import account_tables, party_tables, reach_tables
 from masquerade.server.db.tables import FIRST_TEAM, METADATA
 
 revision = "0001"
 down_revision = None
 #: The modules whose tables are in `METADATA` once they are imported.
-TABLES = (account_tables, party_tables)
+TABLES = (account_tables, party_tables, reach_tables)
 
 
 def upgrade() -> None:

@@ -84,8 +84,19 @@ export class Server {
     return this.#own("GET", `/invitations${cursorQuery(cursor)}`);
   }
 
-  reserve(survey, level, key) {
-    return this.#own("POST", "/participations", { key, body: padded({ survey, level }) });
+  /** Exchange the code of a ticket; nothing of the person goes along. */
+  exchange(token, code, blinded) {
+    return this.#anybody("POST", `/surveys/${token}/ticket`, padded({ code, blinded }));
+  }
+
+  /** Let a panel know whose completion code it is; nothing else of the person goes along. */
+  claim(token, code, parameters) {
+    return this.#anybody("POST", `/surveys/${token}/panel`, padded({ code, parameters }));
+  }
+
+  reserve(survey, level, key, ticket = "") {
+    const ask = { survey, level, ...(ticket && { ticket }) };
+    return this.#own("POST", "/participations", { key, body: padded(ask) });
   }
 
   open(id) {
@@ -140,8 +151,8 @@ export class Server {
     return this.#own("DELETE", "/me");
   }
 
-  #anybody(method, path) {
-    return request(method, path, { base: this.base, fetch: this.fetch });
+  #anybody(method, path, body = null) {
+    return request(method, path, { base: this.base, fetch: this.fetch, body });
   }
 
   async #own(method, path, options = {}) {

@@ -54,6 +54,8 @@ export function reasonOf({ status, slug }) {
     "privacy-cap-exceeded": intro.cap,
     "clear-cap-exceeded": intro.cap,
     "own-cap": intro.ownCap,
+    "ticket-refused": words().tickets.refused,
+    "ticket-used": words().tickets.used,
     "already-participated": intro.elsewhere,
     "budget-exhausted": intro.full,
     "too-many-reservations": intro.unopened,

@@ -2,8 +2,8 @@
 // before any other tab can, and it is on the disk when its promise is kept.
 
 const NAME = "masquerade";
-const VERSION = 2;
-const TABLES = ["device", "participations", "charges"];
+const VERSION = 3;
+const TABLES = ["device", "participations", "charges", "arrivals"];
 
 /** Return the opened database, or throw where the browser keeps nothing. */
 /** `leader`: its address on a second party's page, where each leader has a storage of its own. */

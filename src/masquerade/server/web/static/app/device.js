@@ -27,7 +27,7 @@ export class Device {
    */
   async become(secret) {
     const settings = await this.settings();
-    await this.database.clear({ but: ["charges"], device: { settings, secret } });
+    await this.database.clear({ but: ["charges", "arrivals"], device: { settings, secret } });
   }
 
   /** Whether an account has moved to the secret that this server sees: "m", or null. */

@@ -5,12 +5,14 @@ import { KINDS } from "./kinds/kinds.js";
 import { readLook } from "./look.js";
 import { languagesOfInvitation } from "./languages.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
+import { readPanel } from "./panel.js";
+import { readReach } from "./reach.js";
 import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { deviceOf } from "../mechanisms/text.js";
 
 const TOPICS = ["everyday", "personal", "sensitive"];
 const REVEALS = ["before_send", "after_send"];
-const STATES = ["open", "closing", "closed"];
+const STATES = ["open", "closing", "closed", "enrolling"];
 const MOST_QUESTIONS = 200;
 const SLACK = 2; // millionths: the last digit may be rounded otherwise
 
@@ -49,6 +51,7 @@ export function readInvitation(data, token) {
     "which questions decide over others",
   );
   const parties = readParties(data);
+  const reach = readReach(data);
   const levels = parties ? [readSplitLevel(data)] : readLevels(data);
   const fixed = levels.length === 1 ? levels[0].name : null;
   requireThat(data.fixed_level === fixed, "the fixed level");
@@ -59,6 +62,9 @@ export function readInvitation(data, token) {
     languages: languagesOfInvitation(data),
     simulated: data.simulated === true,
     reward: readReward(data.reward),
+    reach, asked_by: reach.asked_by ?? "", contact: reach.contact ?? "", consent: reach.consent ?? "",
+    panel: readPanel(data.panel),
+    published: data.results === true,
   };
 }
 

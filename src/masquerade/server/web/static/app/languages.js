@@ -8,7 +8,7 @@ import { words } from "../words/language.js";
 
 const MOST_LANGUAGES = 20;
 const CODE = /^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$/;
-const BEFORE_OPENING = ["title", "description"];
+const BEFORE_OPENING = ["title", "description", "asked_by", "contact", "consent"];
 
 const escaped = (part) => String(part).replaceAll("~", "~0").replaceAll("/", "~1");
 

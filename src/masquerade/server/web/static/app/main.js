@@ -25,7 +25,7 @@ const PAGES = {
 
 async function pageOf(context) {
   const survey = path.match(/^\/s\/([^/]+)$/);
-  if (survey) return new SurveyPage(context, decodeURIComponent(survey[1]));
+  if (survey) return new SurveyPage(context, decodeURIComponent(survey[1]), arrival());
   if (!PAGES[path]) return new HomePage(context);
   const [group, load, name] = PAGES[path];
   allow(group);
@@ -38,6 +38,13 @@ async function speak(list) {
   allow(`words-${code}`);
   await loadLanguage(code).catch(() => {});
   setLanguage(code);
+}
+
+/** Return what the address says beside the survey, and take the ticket out of the address. */
+function arrival() {
+  const { hash: mark, search } = globalThis.location;
+  if (mark.startsWith("#ticket=")) globalThis.location.replace("#");
+  return { mark, search };
 }
 
 async function start() {

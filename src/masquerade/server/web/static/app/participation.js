@@ -192,7 +192,8 @@ export class Participation {
   }
 
   async reserve(record) {
-    const answer = await this.server.reserve(this.token, record.level, record.key);
+    const { ticket } = (await this.database.read("arrivals", `ticket.${this.token}`)) ?? {};
+    const answer = await this.server.reserve(this.token, record.level, record.key, ticket);
     if (answer.ok) {
       const { survey, level } = checked(answer.data);
       requireThat(survey === this.token && level === record.level, "what was reserved");
@@ -391,7 +392,7 @@ export class Participation {
 const OVER = ["sealed", "submitted", "withdrawn", "abandoned", "expired"];
 const REFUSED = [
   "privacy-cap-exceeded", "clear-cap-exceeded", "level-not-allowed", "budget-exhausted",
-  "too-many-reservations", "wrong-state", "already-participated",
+  "too-many-reservations", "wrong-state", "already-participated", "ticket-refused", "ticket-used",
 ];
 const OWN_CAP = { ok: false, status: 409, data: {}, lost: false, slug: "own-cap" };
 

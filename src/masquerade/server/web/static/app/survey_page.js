@@ -10,10 +10,12 @@ import { BrokenPromise } from "./promise.js";
 import { isAffordable } from "./level_view.js";
 import { maskResponse } from "../mechanisms/mask.js";
 import { Participation, checkedQuestions } from "./participation.js";
+import { Arrival } from "./panel.js";
 import { missingAnswer, questionView } from "./question_view.js";
 import { questionsIn } from "./survey_text.js";
 import { answerTo, nextVisible } from "./conditions.js";
 import { strengthOf } from "./strength.js";
+import { Ticket, readMark } from "./tickets.js";
 import * as views from "./survey_views.js";
 import { words } from "../words/language.js";
 import { tail } from "../mechanisms/loss.js";
@@ -33,7 +35,8 @@ function goesOn(record) {
 }
 
 export class SurveyPage {
-  constructor({ screen, server, device, database, prefer = null, host = null }, token) {
+  constructor(context, token, { mark = "", search = "" } = {}) {
+    const { screen, server, device, database, prefer = null, host = null } = context;
     this.screen = screen;
     this.prefer = prefer; // called with the code of the language that somebody chose
     this.language = null; // in which the survey is read, where it says which it has
@@ -42,7 +45,13 @@ export class SurveyPage {
     this.device = device;
     this.token = token;
     this.participation = new Participation(database, server, token, () => device.caps());
+    this.ticket = new Ticket(database, server, token);
+    this.arrival = new Arrival(database, server, token);
+    this.mark = readMark(mark);
+    this.search = search;
     this.invitation = null;
+    this.agreed = false; // to the consent on the first screen
+    this.coming = { ticket: null, given: {} }; // what is kept of how the person came here
     this.chosen = { name: null, clear: false };
     this.failure = null; // why the last attempt to go on failed
     this.broken = false; // the server was caught at something that it did not promise
@@ -58,8 +67,11 @@ export class SurveyPage {
 
   async start() {
     this.screen.show("loading", views.opening(), { focus: false });
+    if (this.mark) await this.ticket.keep(this.mark);
     await this.#load();
     const record = await this.participation.read();
+    // What a panel waits for, where it was not told before.
+    if (record?.code) await this.arrival.bind(record.code);
     // What was begun by a press of a button goes on by itself; showing questions does not.
     this.working = goesOn(record);
     await this.render({ focus: false });
@@ -93,10 +105,10 @@ export class SurveyPage {
       return screen.show("ended", views.ended(record.reason, { again }), options);
     }
     if (closed && ANSWERING.includes(step)) {
-      return screen.show("closed", views.closedUnsent(this.#on("remove")), options);
+      return screen.show("closed", views.closedUnsent(this.#on("remove"), this.#around()), options);
     }
     if (closed || (shut && UNOPENED.includes(step))) {
-      return screen.show("closed", views.closed(), options);
+      return screen.show("closed", views.closed(this.#around()), options);
     }
     if (this.broken && (UNOPENED.includes(step) || step === "opened")) {
       const choices = record ? this.#on("giveBack") : {};
@@ -146,10 +158,14 @@ export class SurveyPage {
       const retry = () => this.start();
       return screen.show("away", views.away(failure, { retry }), options);
     }
-    const { chosen, left } = this;
-    const { language, prefer } = this;
-    const state = { chosen, budget: this.#budget(), left, failure, language };
-    const answering = { ...this.#on("choose", "accept", "start"), prefer };
+    if (invitation.state === "enrolling") {
+      const shown = views.enrolment(invitation, this.language, this.coming.ticket, failure, this.#on("enrol"));
+      return screen.show("enrol", shown, options);
+    }
+    const { chosen, left, agreed, language, prefer } = this;
+    const around = { ...this.#around(), ticket: this.coming.ticket, agreed };
+    const state = { chosen, budget: this.#budget(), left, failure, language, around };
+    const answering = { ...this.#on("choose", "accept", "agree", "start"), prefer };
     return screen.show("intro", views.intro(invitation, state, answering), options);
   }
 
@@ -173,8 +189,24 @@ export class SurveyPage {
       spent: this.#spent(),
       open: ["open", "closing"].includes(this.invitation?.state),
       failure: this.failure,
+      around: this.#around(),
     };
     return views.done(record, state, this.#on("withdraw"));
+  }
+
+  /** Return what leads on from here: to a panel, and to results. */
+  #around() {
+    const { panel = null, published = false, reach = {} } = this.invitation ?? {};
+    const results = published ? `${this.host?.leader ?? ""}/r/${this.token}` : null;
+    return { panel, given: this.coming.given, results, contact: reach.contact };
+  }
+
+  /** Read how the person came, and see that the link meant this very survey. */
+  async #arrive() {
+    const { given } = await this.arrival.keep(this.invitation?.panel, this.search);
+    const ticket = await this.ticket.read();
+    this.coming = { ticket, given };
+    if (ticket && this.invitation && ticket.hash !== this.invitation.hash) this.broken = true;
   }
 
   /** Return the callbacks of these names. */
@@ -184,6 +216,10 @@ export class SurveyPage {
       accept: (clear) => {
         this.chosen = { ...this.chosen, clear };
       },
+      agree: (agreed) => {
+        this.agreed = agreed;
+      },
+      enrol: () => this.#enrol(),
       start: () => this.#begin(),
       go: () => this.#proceed(),
       giveBack: () => this.#giveUp(),
@@ -209,6 +245,7 @@ export class SurveyPage {
       if (data) this.failure = null;
     }
     this.#believe(data);
+    await this.#arrive();
     if (answer.ok && this.invitation) await this.device.keep(`invitation.${this.token}`, data);
     const record = await this.participation.read();
     if (this.invitation && record?.promise && this.invitation.hash !== record.hash) {
@@ -287,9 +324,14 @@ export class SurveyPage {
       this.screen.focus("#accept-clear");
       return this.screen.announce(words().intro.accept);
     }
+    if (invitation.reach.consent && !this.agreed) {
+      this.screen.focus("#agree");
+      return this.screen.announce(words().intro.agreeFirst);
+    }
     this.screen.busy("start", words().intro.starting);
     try {
       this.failure = await this.participation.checkParties(invitation);
+      if (!this.failure) this.failure = await this.#exchange();
     } catch (error) {
       this.broken = error instanceof BrokenPromise;
       this.reason = error.reason ?? null;
@@ -311,6 +353,27 @@ export class SurveyPage {
     return this.#proceed();
   }
 
+  /** Exchange the code of a ticket, where the survey needs one; return what did not succeed. */
+  async #exchange() {
+    const { invitations } = this.invitation.reach;
+    if (!invitations) return null;
+    const failure = await this.ticket.exchange(invitations);
+    await this.#arrive();
+    return failure;
+  }
+
+  async #enrol() {
+    this.screen.busy("enrol", words().intro.starting);
+    try {
+      this.failure = await this.#exchange();
+    } catch (error) {
+      this.broken = error instanceof BrokenPromise;
+      if (!this.broken) return this.screen.show("cannot", views.cannot(words().cannot.storage));
+    }
+    navigator.storage?.persist?.().catch(() => {});
+    return this.render();
+  }
+
   /** Do all that needs no decision, then show where that led. */
   async #proceed() {
     if (this.working) return;
@@ -324,6 +387,7 @@ export class SurveyPage {
       if (before?.step === "sealed" && record?.step === "finished") this.justSent = true;
       if (["sent", "finished"].includes(record?.step)) await this.#refreshAccount();
       if (failure?.slug === "wrong-state") await this.#refreshInvitation();
+      if (record?.code) this.failure ??= await this.arrival.bind(record.code);
     } catch (error) {
       this.broken = error instanceof BrokenPromise;
       this.reason = error.reason ?? null;

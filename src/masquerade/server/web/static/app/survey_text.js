@@ -18,13 +18,15 @@ const BLANK = {
 
 /** Return what of an invitation must still be so when the questions are shown. */
 export function promiseOf(invitation) {
-  const { hash, kinds, questions, linked, estimator, levels, parties, look = null } = invitation;
+  const { hash, kinds, questions, linked, estimator, levels, parties } = invitation;
+  const { look = null, reach = {} } = invitation;
   return {
     ...Object.fromEntries(ABOUT.map((name) => [name, invitation[name]])),
     hash, kinds, questions, linked, estimator, look,
     levels: Object.fromEntries(levels.map(({ name, mechanisms }) => [name, mechanisms])),
     ...(invitation.languages && { languages: invitation.languages }),
     ...(parties && { parties: { ...parties, sums: levels[0].sums } }),
+    ...(Object.keys(reach).length > 0 && { reach }),
   };
 }
 
@@ -53,6 +55,9 @@ export function questionsOf(text, promise, level, pairs = null) {
   const names = [...ABOUT, "questions", "levels", ...optional];
   if (promise.parties) names.push("trust", "two_parties");
   if (promise.languages) names.push("languages");
+  const { reach = {} } = promise;
+  names.push(...Object.keys(reach));
+  for (const [name, said] of Object.entries(reach)) requireThat(same(survey[name], said), `the ${name}`);
   requireThat(Object.keys(survey).length === names.length, "what a survey holds");
   for (const name of ABOUT) requireThat(survey[name] === promise[name], `the ${name}`);
   requireThat(estimator === promise.estimator, "the estimator");

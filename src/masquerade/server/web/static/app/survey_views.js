@@ -18,6 +18,7 @@ import {
   paragraph,
   userText,
 } from "./components.js";
+import { wayBack } from "./panel.js";
 import { strengthOf } from "./strength.js";
 import { halves, isSplit, ownAnswers, partiesIntro } from "./two_party_views.js";
 import { sentTextOf, textOf, visibility } from "./conditions.js";
@@ -34,16 +35,19 @@ export function topicBadge(topic) {
   return name && element("span", { className: `topic ${topic}` }, name);
 }
 
-export function intro(invitation, { chosen, budget, left, failure, language = null }, answering) {
+export function intro(invitation, state, answering) {
+  const { chosen, budget, left, failure, language = null, around = {} } = state;
   const said = words().intro;
-  const { questions, topic, simulated, levels } = invitation;
+  const { questions, topic, simulated, levels, reach = {} } = invitation;
   const [title, description] = ["title", "description"].map((name) => textIn(invitation, name, language));
   const possible = levels.some((level) => isAffordable(level, budget));
+  const full = failure?.slug === "budget-exhausted" && wayBack(around.panel, "full", around.given);
   return [
     simulated && element("p", { className: "badge simulated" }, said.simulated),
     logoOf(invitation.look),
     languagePicker(invitation, language, answering.prefer),
     heading(title, { dir: "auto", ...spokenIn(language) }),
+    asker(invitation, language),
     description && userText(description, "p", "lead", language),
     element(
       "p",
@@ -58,10 +62,86 @@ export function intro(invitation, { chosen, budget, left, failure, language = nu
       ? partiesIntro(invitation, budget)
       : masksIntro(invitation, chosen, budget, answering),
     paragraph(levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
+    ticketNote(reach.invitations),
+    consent(invitation, language, around, answering),
     failureNotice(failure),
-    possible
-      ? actions(button("start", said.start, answering.start))
-      : element("div", { className: "notice" }, element("p", {}, said.nothingFits)),
+    full && actions(full),
+    beginning(possible, reach, around, answering),
+  ];
+}
+
+/** What leads to the questions, or says why nothing does. */
+function beginning(possible, { invitations }, { ticket, panel, given }, { start }) {
+  const said = words();
+  const notice = (text) => element("div", { className: "notice" }, element("p", {}, text));
+  const out = wayBack(panel, "screened_out", given);
+  if (!possible) return [notice(said.intro.nothingFits), out && actions(out)];
+  if (invitations && ticket === null) return [notice(said.tickets.needed), out && actions(out)];
+  return actions(button("start", said.intro.start, start));
+}
+
+/** Who asks, and where one can ask back. */
+function asker(invitation, language) {
+  const said = words().intro;
+  const line = (label, name) => {
+    const text = textIn(invitation, name, language);
+    const shown = text && element("dd", {}, userText(text, "span", "", language));
+    return shown && element("div", {}, element("dt", {}, label), shown);
+  };
+  const lines = [line(said.askedBy, "asked_by"), line(said.contact, "contact")].filter(Boolean);
+  return lines.length > 0 && element("dl", { className: "asker" }, lines);
+}
+
+/** What the person agrees to before a question is shown. */
+function consent(invitation, language, { agreed = false, panel, given }, { agree }) {
+  const text = textIn(invitation, "consent", language);
+  if (!text) return null;
+  const said = words().intro;
+  const box = element("input", {
+    type: "checkbox", id: "agree", checked: agreed, onchange: () => agree?.(box.checked),
+  });
+  const out = wayBack(panel, "screened_out", given);
+  return element(
+    "section",
+    { className: "card consent" },
+    element("h2", {}, said.consent),
+    userText(text, "p", "text-of-others", language),
+    element("label", { className: "check", htmlFor: "agree" }, box, element("span", {}, said.agree)),
+    out && fold(said.disagree, actions(out)),
+  );
+}
+
+/** What of a ticket is kept apart from what. */
+function ticketNote(terms) {
+  if (!terms) return null;
+  const said = words().tickets;
+  const day = terms.answers_from && words().day(terms.answers_from);
+  return element(
+    "section",
+    { className: "card ticket" },
+    element("h2", {}, said.title),
+    paragraph(day ? said.twoPhases(day) : said.onePhase),
+    terms.watched && paragraph(said.watched),
+  );
+}
+
+/** Until people answer, those who are invited enrol. */
+export function enrolment(invitation, language, ticket, failure, { enrol }) {
+  const said = words().tickets;
+  const { reach } = invitation;
+  const [title, description] = ["title", "description"].map((name) => textIn(invitation, name, language));
+  const day = words().day(reach.invitations.answers_from);
+  const enrolled = Boolean(ticket?.ticket);
+  return [
+    heading(title, { dir: "auto", ...spokenIn(language) }),
+    asker(invitation, language),
+    description && userText(description, "p", "lead", language),
+    enrolled
+      ? [element("p", { className: "notice good", id: "enrolled" }, said.enrolled), paragraph(said.comeBack(day))]
+      : paragraph(said.enrol(day)),
+    ticketNote(reach.invitations),
+    failureNotice(failure),
+    !enrolled && (ticket ? actions(button("enrol", said.enrolDo, enrol)) : paragraph(said.needed, "notice")),
   ];
 }
 
@@ -231,8 +311,9 @@ function pairs({ questions, answers, reports }, sentName) {
 }
 
 /** `again` is true on a later visit; `left` is the battery, where it is known. */
-export function done(record, { again, left, spent, open, failure }, { withdraw }) {
+export function done(record, { again, left, spent, open, failure, around = {} }, { withdraw }) {
   const said = { ...words().done, ...(isSplit(record) && words().parties.done) };
+  const back = wayBack(around.panel, "complete", around.given, record.code);
   return [
     !again && motif(),
     heading(again ? said.again : said.title),
@@ -241,7 +322,8 @@ export function done(record, { again, left, spent, open, failure }, { withdraw }
     bill(record, spent),
     battery(left),
     failureNotice(failure),
-    actions(home("button primary")),
+    toResults(around.results),
+    actions(back, home(back ? "button" : "button primary")),
     open &&
       fold(
         said.withdraw,
@@ -281,16 +363,30 @@ export function ended(reason, { again }) {
   ];
 }
 
-export function closed() {
-  return [heading(words().closed.title), paragraph(words().closed.text, "lead"), actions(home())];
+export function closed({ panel, given, results } = {}) {
+  const said = words().closed;
+  return [
+    heading(said.title),
+    paragraph(said.text, "lead"),
+    toResults(results),
+    actions(wayBack(panel, "full", given), home()),
+  ];
+}
+
+/** The way to results that everybody may see; null where there are none. */
+function toResults(address) {
+  const said = words().closed;
+  if (!address) return null;
+  return element("p", {}, element("a", { href: address, id: "results" }, said.results));
 }
 
 /** The survey closed while masked answers wait here. */
-export function closedUnsent({ remove }) {
+export function closedUnsent({ remove }, { results } = {}) {
   const said = words().closed;
   return [
     heading(said.title),
     paragraph(said.late, "lead"),
+    toResults(results),
     actions(button("remove", said.remove, remove)),
   ];
 }

@@ -140,6 +140,12 @@ export const ENGLISH = {
     elsewhere: "You have begun this survey with another level, perhaps on another device. Finish it there.",
     full: "As many people as this survey takes at this level have begun it. Nothing was charged; another level may still be open.",
     unopened: "Too many surveys were begun on this device today and not opened. Nothing was charged; open one that waits, or begin this one tomorrow.",
+    askedBy: "Who asks",
+    contact: "Questions to",
+    consent: "Before you begin",
+    agree: "I have read this and agree",
+    agreeFirst: "Please say first that you agree.",
+    disagree: "I do not agree",
   },
   clear: {
     leavesAnswers: (count) => plural(count, { one: `Your answer, as you give it`, other: `${count} answers, as you give them` }),
@@ -283,6 +289,7 @@ export const ENGLISH = {
     text: "Thank you for coming. It no longer takes answers, and nothing was sent from this device.",
     late: "It closed before your masked answers could be sent.",
     remove: "Delete my answers from this device",
+    results: "See the results",
   },
   missing: {
     title: "There is no survey here",
@@ -549,5 +556,21 @@ export const ENGLISH = {
       late: "The second party no longer takes answers to this survey. Nothing was sent. Ask whoever invited you for a new one.",
       sums: "The two parties would add up something else than this survey says, or with other noise. Nothing was sent. Tell the second party and whoever invited you.",
     },
+  },
+  tickets: {
+    title: "Your invitation",
+    onePhase: "It works once. Your device exchanges it for a ticket that nobody can join with it, so nothing that is kept tells which response is yours. Whoever runs the server could guess it from the time at which you do both.",
+    twoPhases: (day) => `It works once. Your device exchanges it for a ticket that nobody can join with it. Everybody enrols before ${day} and answers from then on, so neither what is kept nor the time of enrolment tells whose response is whose.`,
+    watched: "Who asks can see whether your invitation was used, to remind only those who have not come. They do not see what you answer.",
+    enrol: (day) => `Enrol now, and answer from ${day} on. Nothing is charged today, and you see no question yet.`,
+    enrolDo: "Enrol",
+    enrolled: "You are enrolled. Your ticket is kept on this device alone.",
+    comeBack: (day) => `Open this page again from ${day} on, with this browser on this device.`,
+    needed: "This survey is for invited people. Please open the link of your invitation, whole, with this browser.",
+    used: "This invitation was used before. Each works once, on one device. Nothing was charged.",
+    refused: "This invitation is not one of this survey. Please check the link. Nothing was charged.",
+  },
+  panel: {
+    back: "Back to the panel",
   },
 };
