@@ -106,8 +106,17 @@ class Offer:
         levels.sort(key=_strength)
         spoken = invitation.get("languages")
         languages = None if spoken is None else Languages.from_json(spoken)
-        known = (covered, count, kinds, groups, tuple(levels), masks, agreement)
-        return cls(*known, languages, Reach.from_json(invitation))
+        return cls(
+            covered,
+            count,
+            kinds,
+            groups,
+            tuple(levels),
+            masks,
+            agreement,
+            languages,
+            Reach.from_json(invitation),
+        )
 
     @property
     def fixed_level(self) -> str | None:

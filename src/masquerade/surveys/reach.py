@@ -18,7 +18,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 from masquerade.errors import ParameterError
@@ -33,6 +32,7 @@ _MISREAD = str.maketrans("ILO", "110")
 _LENGTH, _GROUP = 20, 5  # 100 bits: nobody guesses a code, also not with its hash at hand
 _CODE = re.compile(f"[{_ALPHABET}]{{{_LENGTH}}}")
 _FRAGMENT = re.compile(r"#?ticket=([0-9A-Za-z-]{20,30})\.([A-Za-z0-9_-]{43})")
+_DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TEXTS = {"asked_by": LONGEST_NAME, "contact": LONGEST_NAME, "consent": LONGEST_CONSENT}
 
 
@@ -192,7 +192,10 @@ def read_ticket_link(text: str) -> tuple[str, str] | None:
 
 
 def _is_day(text: object) -> bool:
-    try:
-        return isinstance(text, str) and date.fromisoformat(text).isoformat() == text
-    except ValueError:
+    found = _DAY.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
         return False
+    year, month, day = map(int, found.groups())
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    return year > 0 and 1 <= month <= 12 and 1 <= day <= days[month - 1]

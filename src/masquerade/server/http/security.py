@@ -253,7 +253,7 @@ def same_origin(request: Request) -> bool:
 # What a participant's device asks for, with a secret of its own that no browser adds by itself.
 # Nothing that a surveyor's cookie opens is among it.
 _PARTICIPANTS: Final = re.compile(
-    r"/api/v1/(participations|invitations|me)(/.*)?|/api/v1/surveys/[0-9a-f]{1,32}/(invitation|ticket)"
+    r"/api/v1/(participations|invitations|me)(/.*)?|/api/v1/surveys/[0-9a-f]{1,32}/(invitation|ticket|panel)"
 )
 _PREFLIGHT: Final = {
     "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",

@@ -148,8 +148,8 @@ class Participations:
 
         Raises `NotFound`, `WrongState`, `LevelNotAllowed`, `AlreadyParticipated`,
         `IdempotencyConflict`, `TicketRefused`, `TicketUsed`, `QuotaFull`, `TooManyReservations` (as
-        many as the survey takes have begun it, or this person opens nothing) or `InsufficientBudget`, `ClearDisclosureRefused`
-        (the person's cap does not leave enough).
+        many as the survey takes have begun it, or this person opens nothing) or
+        `InsufficientBudget`, `ClearDisclosureRefused` (the person's cap does not leave enough).
         """
         request = who.idempotency(idempotency_key)
         frozen = self._surveys.frozen(connection, token)

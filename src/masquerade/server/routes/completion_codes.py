@@ -14,6 +14,7 @@ from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, WrongState
+from masquerade.results.result_rows import safe
 from masquerade.server.db.tables import TAKING
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
@@ -99,10 +100,16 @@ def file(actor: Writer, token: str) -> Response:
         raise WrongState("the list of codes is there once the survey is closed.")
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(("code", "amount", "currency", "checked"))
+    # Of those parameters alone that the survey names.
+    names = actor.services.surveys.frozen(token)[0].ways.parameters
+    writer.writerow(("code", "amount", "currency", "checked", *names))
     currency = "" if survey.reward is None else survey.reward.currency
     writer.writerows(
-        (one.code, one.amount, currency, "yes" if one.checked else "no") for one in codes
+        (
+            *(one.code, one.amount, currency, "yes" if one.checked else "no"),
+            *(safe(one.panel.get(name, "")) for name in names),
+        )
+        for one in codes
     )
     headers = {"Content-Disposition": f'attachment; filename="codes-{token}.csv"'}
     return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from masquerade.errors import InvalidReport
 from masquerade.mechanisms import LEVELS, Level
 from masquerade.mechanisms.privacy_level import CLEAR
+from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.http.bodies import StrictBody, padded, spare
 from masquerade.server.participants.participations import Participation
 from masquerade.server.participants.privacy_balance import Amount, Battery, Bill, Price, price
@@ -28,6 +29,7 @@ from masquerade.server.routes.dependencies import (
 )
 from masquerade.server.surveys.document import LevelName
 from masquerade.server.surveys.survey_records import invitation, masks_of, participants_state
+from masquerade.server.surveys.ways import LONGEST_VALUE, MOST_PARAMETERS
 
 _LONGEST_LEVEL = 64  # room for the longest name of a level
 _LONGEST_PAID = 96
@@ -72,6 +74,19 @@ class Exchange(Body):
 
     code: Annotated[str, Field(max_length=100)]
     blinded: Annotated[str, Field(max_length=800, pattern=_BASE64)]
+
+
+class Arrived(Body):
+    """A completion code, and the parameters with which a panel sent its holder."""
+
+    code: Annotated[str, Field(max_length=64)]
+    parameters: Annotated[
+        dict[
+            Annotated[str, Field(max_length=32)],
+            Annotated[str, Field(max_length=LONGEST_VALUE)],
+        ],
+        Field(max_length=MOST_PARAMETERS),
+    ]
 
 
 class Seal(Body):
@@ -162,6 +177,20 @@ class SpokenIn:
 
 
 @dataclass(frozen=True, slots=True)
+class Signature:
+    """A blind signature, in base64."""
+
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Whether a completion code is bound to what a panel sent along."""
+
+    bound: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Tickets:
     """The terms of single-use invitations."""
 
@@ -196,6 +225,7 @@ class Invitation:
     ]
     fixed_level: str | None
     reward: RewardOffer | None
+    panel: Mapping[str, object] | None
     look: Annotated[
         dict[Literal["colour", "logo", "logo_text"], str] | None,
         Field(description="The survey's own colour and logo; null where it has none"),
@@ -210,6 +240,7 @@ class Invitation:
     contact: str
     consent: str
     invitations: Tickets | None
+    results: Annotated[bool, Field(description="Whether everybody may see the results")]
     state: str
 
 
@@ -300,8 +331,9 @@ _STEP = "/participations/{participation}"
 )
 def invite(services: InServices, token: str) -> Response:
     survey, state = services.surveys.frozen(token)
-    state = services.tickets.state(survey, participants_state(state))
-    return padded(Invitation(**invitation(survey, state=state)))
+    told = services.tickets.state(survey, participants_state(state))
+    facts = invitation(survey, state=told, results=state == PUBLISHED)
+    return padded(Invitation(**facts))
 
 
 @routes.post(
@@ -313,6 +345,18 @@ def exchange(services: InServices, token: str, asked: Exchange) -> Response:
     blinded = base64.b64decode(asked.blinded)
     signature = services.tickets.exchange(token, asked.code, blinded)
     return padded(Signature(base64.b64encode(signature).decode()))
+
+
+@routes.post(
+    "/surveys/{token}/panel",
+    summary="Bind a completion code to what a panel sent along, without the person's secret",
+    responses=answers(Bound, 404, 409, 413, 422),
+)
+def bind(services: InServices, token: str, arrived: Arrived) -> Response:
+    survey, _ = services.surveys.frozen(token)
+    person, given = survey.ways.read(arrived.parameters)
+    services.completion_codes.bind(survey.token, arrived.code, person, given)
+    return padded(Bound(bound=True))
 
 
 @routes.get("/levels", summary="The parameters of every level", responses=answers(Levels))

@@ -341,6 +341,8 @@ def _languages(document: Document, questions: Sequence[Question]) -> Languages |
         again = {address: given[first] for address, first in same.items() if first in given}
         texts[code] = given | again
     return Languages.from_json({"languages": spoken.languages, "texts": texts})
+
+
 def _reach(document: Document) -> Reach:
     tickets = document.tickets
     terms = None

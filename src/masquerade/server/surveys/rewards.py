@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from masquerade.errors import ParameterError, WrongState
+from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.account_tables import CODE
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.transactions import Transactions, writes
@@ -66,6 +66,7 @@ class CompletionCode:
     code: str
     amount: int
     checked: bool
+    panel: Mapping[str, str]  # what a panel sent along with its holder, once that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,37 @@ class CompletionCodes:
         query = select(CODE).where(CODE.c.survey == survey)
         # By the code itself, which is random: the order says nothing about who came when.
         rows = self._transactions.read(lambda c: c.execute(query.order_by(CODE.c.code)).all())
-        codes = [CompletionCode(row.code, row.amount, bool(row.checked)) for row in rows]
+        codes = [
+            CompletionCode(row.code, row.amount, bool(row.checked), row.panel or {}) for row in rows
+        ]
         return Codes(len(codes), sum(one.checked for one in codes), codes if over else None)
+
+    @writes
+    def bind(
+        self, connection: Connection, survey: str, typed: str, person: str, panel: Mapping[str, str]
+    ) -> None:
+        """Bind a code to the name by which a panel knows its holder, and what else it sent.
+
+        Raises `NotFound` (no such code), `WrongState` (this person has another code, or this code
+        another holder): a person of a panel gets one code.
+        """
+        code = written(typed)
+        if not _possible(code) or not _possible(person, longest=200):
+            raise NotFound("there is no such completion code of this survey.")
+        of_survey = CODE.c.survey == survey
+        others = select(CODE.c.code).where(of_survey, CODE.c.person == person, CODE.c.code != code)
+        if connection.execute(others).first() is not None:
+            raise WrongState("this person of the panel has a completion code of this survey.")
+        free = CODE.c.person.is_(None) | (CODE.c.person == person)
+        change = update(CODE).where(of_survey, CODE.c.code == code, free)
+        # The key of the table decides where two codes are bound to one person at once.
+        done = connection.execute(change.values(person=person, panel=dict(panel))).rowcount
+        if done != 1:
+            if connection.execute(
+                select(CODE.c.code).where(of_survey, CODE.c.code == code)
+            ).first():
+                raise WrongState("this completion code is bound to somebody else.")
+            raise NotFound("there is no such completion code of this survey.")
 
     @writes
     def check(
@@ -138,9 +168,13 @@ class CompletionCodes:
         return [(code, _check(connection, survey, code)) for code in codes]
 
 
-def _check(connection: Connection, survey: str, code: str) -> str:
+def _possible(text: str, *, longest: int = 32) -> bool:
     # Anything else cannot be there, and a database may refuse to look for it.
-    if len(code) > 32 or not code.isascii() or "\0" in code:
+    return len(text) <= longest and text.isprintable() and (longest > 32 or text.isascii())
+
+
+def _check(connection: Connection, survey: str, code: str) -> str:
+    if not _possible(code):
         return UNKNOWN
     mine = (CODE.c.survey == survey) & (CODE.c.code == code)
     # One conditional update: of two who check the same code at once, one is told that it is valid.

@@ -114,9 +114,9 @@ class FrozenSurvey:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def invitation(frozen: FrozenSurvey, *, state: str) -> dict[str, Any]:
-    """Return the public facts of a survey, with its state."""
-    return {**_fixed(frozen), "state": state}
+def invitation(frozen: FrozenSurvey, *, state: str, results: bool = False) -> dict[str, Any]:
+    """Return the public facts of a survey, with its state, and whether its results are public."""
+    return {**_fixed(frozen), "state": state, "results": results}
 
 
 # By identity of the frozen survey, which never changes; the state does, and is added outside.
