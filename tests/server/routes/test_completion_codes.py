@@ -79,8 +79,8 @@ def test_codes_are_given_and_checked(site: Site) -> None:
     listed = site.owner.get(f"{API}/surveys/{token}/codes").json()
     assert listed["codes"] == sorted(
         [
-            {"code": code, "amount": 7, "checked": True},
-            {"code": other, "amount": 7, "checked": False},
+            {"code": code, "amount": 7, "checked": True, "panel": {}},
+            {"code": other, "amount": 7, "checked": False, "panel": {}},
         ],
         key=lambda one: str(one["code"]),
     )
@@ -90,13 +90,13 @@ def test_codes_are_given_and_checked(site: Site) -> None:
 
 
 def test_no_row_leads_from_a_code_to_a_response(site: Site) -> None:
-    """The table of codes has survey, code, amount and a check mark; no other has a code."""
+    """The table has survey, code, amount, a check mark and a panel's name; no other has a code."""
     token = draft(site, {"people": 4, "reward": "codes"})
     site.owner.post(f"{API}/surveys/{token}/open")
     for _ in range(4):
         take_part(site, token)
     rows = everything(site.services)
-    assert {len(row) for row in rows["completion_code"]} == {4}
+    assert {len(row) for row in rows["completion_code"]} == {6}
     codes = {row[1] for row in rows["completion_code"]}
     rest = repr([rows[name] for name in rows if name != "completion_code"])
     assert len(codes) == 4
@@ -130,3 +130,60 @@ def test_a_reward_reads_back() -> None:
     assert Reward.from_json(reward.to_json()) == reward
     assert (reward.amount("high"), reward.amount("low")) == (101, 0)
     assert Reward().offer()["amounts"] == {}
+
+
+def panel_survey(site: Site) -> str:
+    """Open a survey to which a panel sends people with two parameters, and return its token."""
+    made = site.owner.post(
+        f"{API}/surveys",
+        json={
+            "document": {
+                "title": "Tea",
+                "levels": ["medium"],
+                "questions": [
+                    {"kind": "choice", "id": "a", "text": "Tea?", "options": ["Yes", "No"]},
+                ],
+                "plan": {"reward": "codes", "prices": {"medium": 7}, "people": 40},
+                "panel": {
+                    "parameters": ["PROLIFIC_PID", "SESSION_ID"],
+                    "complete": "https://panel.example/done?cc={code}&pid={PROLIFIC_PID}",
+                    "full": "https://panel.example/full",
+                },
+            }
+        },
+        headers={"Idempotency-Key": secrets.token_hex(16)},
+    ).json()
+    assert made["valid"], made["errors"]
+    site.owner.post(f"{API}/surveys/{made['token']}/open", headers={"If-Match": '"v1"'})
+    return str(made["token"])
+
+
+def test_a_panel_is_told_by_the_code_and_by_nothing_else(site: Site) -> None:
+    """An id is bound to one code, once; names that the survey does not list are refused."""
+    token = panel_survey(site)
+    shown = site.visitor.get(f"{API}/surveys/{token}/invitation").json()["panel"]
+    assert shown["parameters"] == ["PROLIFIC_PID", "SESSION_ID"]
+    assert shown["complete"].endswith("cc={code}&pid={PROLIFIC_PID}")
+    first, second = (str(take_part(site, token)["completion_code"]) for _ in range(2))
+
+    def bind(code: str, **given: str) -> int:
+        body = {"code": code, "parameters": given}
+        return site.visitor.post(f"{API}/surveys/{token}/panel", json=body).status_code
+
+    assert bind(first, PROLIFIC_PID="p1", SESSION_ID="=s") == 200
+    assert bind(first, PROLIFIC_PID="p1", SESSION_ID="=s") == 200
+    assert bind(second, PROLIFIC_PID="p1") == 409  # one code an id
+    assert bind(first, PROLIFIC_PID="p2") == 409  # one id a code
+    assert bind("0000-0000-0000-0000", PROLIFIC_PID="p3") == 404
+    assert bind("\0", PROLIFIC_PID="p3") == 404
+    assert bind(second, PROLIFIC_PID="a\0b") == 404
+    assert bind(second, SESSION_ID="s") == 422
+    assert bind(second, PROLIFIC_PID="p3", OTHER="x") == 422
+    assert bind(second, PROLIFIC_PID="p" * 201) == 422
+    assert bind(second, PROLIFIC_PID="p3") == 200
+    site.owner.post(f"{API}/surveys/{token}/close", json={"grace_days": 0})
+    rows = site.owner.get(f"/surveys/{token}/codes.csv").text.splitlines()
+    assert rows[0] == "code,amount,currency,checked,PROLIFIC_PID,SESSION_ID"
+    assert f"{first},7,credits,no,p1,'=s" in rows
+    elsewhere = everything(site.services)
+    assert "p3" not in repr([rows for name, rows in elsewhere.items() if name != "completion_code"])
