@@ -31,8 +31,8 @@ from masquerade.results import (
     write_reports,
 )
 from masquerade.results.reports import SurveyReports as Reports
-from masquerade.results.result_rows import FORMULA_STARTS, safe
 from masquerade.surveys import Choice
+from masquerade.surveys.characters import FORMULA_STARTS, safe
 from masquerade.surveys.codebook import COLUMNS
 
 

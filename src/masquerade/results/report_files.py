@@ -19,7 +19,7 @@ import pyarrow.parquet as pa_parquet
 from masquerade.answers import Frame, to_arrow
 from masquerade.errors import ParameterError, SchemaError, UnreadableFile
 from masquerade.results.reports import PersonRows, SurveyReports
-from masquerade.results.result_rows import safe
+from masquerade.surveys.characters import safe
 from masquerade.surveys.codebook import COLUMNS, Codebook
 
 #: A person's pseudonym, level and reports, the last as the JSON text of a list.

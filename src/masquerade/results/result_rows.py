@@ -11,13 +11,11 @@ import pyarrow as pa
 from masquerade.results.columns import COLUMNS, NAMES, Cell, numbers
 from masquerade.results.question_figures import Figure
 from masquerade.results.typed_result import SurveyResult
+from masquerade.surveys.characters import safe
 
 MEAN = "(mean)"
 EVERYBODY = "all"
 ANSWERED = "answered"  # of those who answered, where some may not have
-
-# The last four are full-width signs, which spreadsheets read as the plain ones.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def arrow_table(result: SurveyResult) -> pa.Table:
@@ -56,11 +54,6 @@ def result_table(result: SurveyResult) -> str:
     for row in _rows(result, safe):
         writer.writerow([result.survey, *row])
     return out.getvalue()
-
-
-def safe(text: str) -> str:
-    """Keep a spreadsheet from reading a text as a formula: put an apostrophe before it."""
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cell]]:

@@ -14,6 +14,9 @@ from typing import Any, Final
 #: How many combining marks one letter may carry: Vietnamese and pointed Hebrew have two.
 MOST_MARKS: Final = 2
 
+# The last four are full-width signs, which spreadsheets read as the plain ones.
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
 _UNSEEN: Final = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 _JOINERS: Final = "\u200c\u200d"
 # Letters of no width and blank symbols, which Unicode counts among letters and symbols.
@@ -83,6 +86,11 @@ def skeleton(text: str) -> str:
 def _takes_lines(pointer: str) -> bool:
     last = pointer.rsplit("/", 1)[-1]
     return last in ("description", "thanks", "consent") or ("/items/" in pointer and last == "text")
+
+
+def safe(text: str) -> str:
+    """Keep a spreadsheet from reading a text as a formula: put an apostrophe before it."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def wrong_texts(data: Any, pointer: str = "") -> list[tuple[str, str]]:

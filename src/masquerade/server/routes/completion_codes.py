@@ -14,13 +14,13 @@ from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from masquerade.errors import MasqueradeError, WrongState
-from masquerade.results.result_rows import safe
 from masquerade.server.db.tables import TAKING
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import FormBody, form, page
 from masquerade.server.surveys.rewards import MOST_AT_ONCE, Codes
 from masquerade.server.surveys.survey_records import SurveyRecord
+from masquerade.surveys.characters import safe
 
 
 class CodeList(FormBody):
