@@ -85,7 +85,7 @@ table.loc[table["question"] == "ill", columns].round(3)
 # %%
 # Here the truth is known: the share of these 1,500 people who have worked while ill.
 
-first = table[(table["question"] == "ill") & table["estimator"].isin(["eb", "reported"])]
+first = table[(table["question"] == "ill") & table["estimator"].isin(["within", "reported"])]
 first = first[first["option"].isin(["Yes", "No"])]
 truth = pd.DataFrame({"option": ["Yes", "No"], "value": [ill.mean(), 1 - ill.mean()]})
 drawn = pd.concat(
@@ -94,7 +94,7 @@ drawn = pd.concat(
         first[first["estimator"] == "reported"].assign(
             low=lambda t: t["value"], high=lambda t: t["value"], series="plain percentages"
         ),
-        first[first["estimator"] == "eb"].assign(series="estimate"),
+        first[first["estimator"] == "within"].assign(series="estimate"),
     ]
 )[["option", "value", "low", "high", "series"]]
 axes = plots.shares(drawn, title="Have you worked while ill?")

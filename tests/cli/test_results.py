@@ -125,11 +125,11 @@ def test_p_values_are_never_zero() -> None:
 def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:
     """Another headline and the pool's shares can be asked for; what cannot be is refused."""
     path = files / "reports.parquet"
-    found = run("results", path, "--estimator", "ivw", "--pool", "high=100,low=300", "--json").json
-    assert found["estimator"] == "ivw"
+    found = run("results", path, "--estimator", "alike", "--pool", "high=100,low=300", "--json").json
+    assert found["estimator"] == "alike"
     assert [level["pool"] for level in found["levels"]] == [100, 300]
     assert "mean" in run("results", path, "--estimator", "mean").err
-    assert run("results", path, "--estimator", "mean").code == 2
+    assert run("results", path, "--estimator", "ivw").code == 2
     assert run("results", path, "--pool", "high").code == 2
     assert run("results", path, "--pool", "high=1,low=1").code == 1
 

@@ -99,7 +99,7 @@ def test_nobody_of_twenty_is_no_proof_of_a_difference() -> None:
 
 
 def test_all_differences_of_two_waves_are_corrected_for_their_number() -> None:
-    """Each option of a question has one, with Holm's probability; means have one alone."""
+    """Options and means of all questions are one family, and hold together."""
     asked = (NIGHT, Rating("mood", "?"))
     rng = np.random.default_rng(2)
     waves = [
@@ -116,7 +116,9 @@ def test_all_differences_of_two_waves_are_corrected_for_their_number() -> None:
     alone = [
         difference(waves[0], waves[1], "night", option=label).probability for label in NIGHT.labels
     ]
-    assert min(one.probability for one in found[:3]) == pytest.approx(min(1.0, 3 * min(alone)))
+    assert min(one.probability for one in found[:3]) == pytest.approx(min(1.0, 4 * min(alone)))
+    assert {one.family for one in found} == {4}
+    assert all(one.simultaneous_low <= one.low <= one.high <= one.simultaneous_high for one in found)
 
 
 def test_groups_are_compared_for_every_question() -> None:

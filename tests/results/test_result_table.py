@@ -59,7 +59,7 @@ def test_the_table_is_tidy_and_exact() -> None:
     assert len(set(keys)) == len(keys)
     by_key = dict(zip(keys, rows, strict=True))
     for option in result["questions"][0]["options"]:
-        row = by_key["c", option["label"], "eb", "all"]
+        row = by_key["c", option["label"], "within", "all"]
         assert float(row["value"]) == option["value"]
         assert float(row["se"]) == option["standard_error"]
         assert (float(row["low"]), float(row["high"])) == (option["low"], option["high"])

@@ -89,7 +89,7 @@ def test_the_gate_closes_where_reports_carry_nothing() -> None:
     mechanism = rating(0.1)
     fit = ChannelEM().fit(masked(claims, mechanism, 1, "hidden"), mechanism=mechanism)
     assert fit.remarks_[0].code == "PRIOR_ONLY"
-    assert str(fit.remarks_[0]).startswith("PRIOR_ONLY: the estimate is the pooled distribution")
+    assert str(fit.remarks_[0]).startswith("PRIOR_ONLY: all tasks have one estimate")
     assert set(fit.values_.tolist()) == {fit.constant_}
     assert fit.information_.max() == 0
     truths = Truths.from_frame({"task": claims.tasks, "truth": truth})

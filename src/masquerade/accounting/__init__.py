@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from masquerade.accounting.gaussian import gaussian_sigma
     from masquerade.accounting.ledger import Ledger, charge_all
     from masquerade.accounting.loss_distribution import composed
+    from masquerade.accounting.shuffling import Published, counted_pairs, published_loss
     from masquerade.accounting.storage import MemoryStorage, Storage
     from masquerade.accounting.trade_off import largest_power, trade_off_curve
     from masquerade.accounting.words import explain, power_in_words, risk_in_words
@@ -43,6 +44,7 @@ __all__ = [
     "Ledger",
     "Loss",
     "MemoryStorage",
+    "Published",
     "Spent",
     "Storage",
     "audit",
@@ -50,12 +52,14 @@ __all__ = [
     "compose",
     "compose_linked",
     "composed",
+    "counted_pairs",
     "explain",
     "gaussian_sigma",
     "largest_power",
     "noise",
     "pairs_of",
     "power_in_words",
+    "published_loss",
     "pure_loss",
     "risk_in_words",
     "spent",

@@ -46,9 +46,9 @@ CodebookOption = Annotated[
 EstimatorChoice = Annotated[
     str | None,
     choice(
-        *("eb", "respondent", "ivw"),
-        help="How far people at one level may differ from everybody: eb, by 15 points of "
-        "100; respondent, by any; ivw, not at all. Default: what the survey fixed before it "
+        *("within", "own", "alike"),
+        help="How far people at one level may differ from everybody: within, by 15 points of "
+        "100; own, by any; alike, not at all. Default: what the survey fixed before it "
         "was opened.",
     ),
 ]
@@ -162,14 +162,20 @@ def _compare(reports: SurveyReports, by: str | None, against: Path | None, *, js
         console.print(view)
         _print_differences(console, one.differences)
     _print_differences(console, waves)
+    rows = [*(row for one in groups for row in one.differences), *waves]
+    if len(rows) > 1:
+        console.print(
+            f"{len(rows)} differences were looked at together: in 95 of 100 such tables all their "
+            "intervals hold, and none is said to be there that is not."
+        )
 
 
 def _print_differences(console: Console, rows: Sequence[Difference]) -> None:
     for row in rows:
         share = row.option is not None
         name = row.question if row.option is None else f"{row.question}, {row.option}"
-        low, high = (_number(end, share=share, signed=True) for end in (row.low, row.high))
-        sure = "differ" if row.probability < 1 - row.confidence else "may be alike"
+        low, high = (_number(end, share=share, signed=True) for end in (row.simultaneous_low, row.simultaneous_high))
+        sure = "differ" if row.differ else "may be alike"
         console.print(
             f"{_plain(name)}: {_plain(row.first_group)} minus {_plain(row.second_group)} between "
             f"{low} and {high}; they {sure} (p {p_value(row.probability, 3)})"
@@ -188,7 +194,10 @@ def _changed(codebook: Codebook, estimator: str | None, pool: str | None) -> Cod
     from dataclasses import replace
 
     if estimator is not None:
-        codebook = replace(codebook, survey=replace(codebook.survey, estimator=estimator))
+        from masquerade.surveys.survey import LEVEL_RULES
+
+        code = next(code for code, name in LEVEL_RULES.items() if name == estimator)
+        codebook = replace(codebook, survey=replace(codebook.survey, estimator=code))
     if pool is not None:
         codebook = replace(codebook, pool=_counts(pool))
     return codebook
@@ -217,7 +226,7 @@ def _show(result: SurveyResult) -> None:
         for one in result.levels
     )
     console.print(f"[bold]{_plain(result.title)}[/bold]: {result.responses} people ({levels})")
-    console.print(f"estimator {result.estimator}; intervals of {result.confidence:.0%}")
+    console.print(f"intervals of {result.confidence:.0%}")
     for question in result.questions:
         view = Table(title=_plain(question.text), title_justify="left")
         for column in ("answer", "estimate", "from", "to", "reported"):

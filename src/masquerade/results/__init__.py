@@ -10,15 +10,14 @@ if TYPE_CHECKING:
     from masquerade.results.analysis_notebook import notebook
     from masquerade.results.claims_of_numbers import numeric_claims, numeric_domain
     from masquerade.results.cross_tables import CrossTable, cross_table
-    from masquerade.results.differences import (
-        Difference,
+    from masquerade.results.differences import Difference, all_differences, difference
+    from masquerade.results.feature_weighting import FeatureWeight, feature_weights
+    from masquerade.results.groups import (
         GroupComparison,
-        all_differences,
-        difference,
         group_comparisons,
         group_difference,
+        split_group_comparisons,
     )
-    from masquerade.results.feature_weighting import FeatureWeight, feature_weights
     from masquerade.results.headline import Outlook, outlook, sentence
     from masquerade.results.methods import bibliography, methods_text
     from masquerade.results.question_figures import Figure, QuestionResult
@@ -72,6 +71,7 @@ __all__ = [
     "result_table",
     "sentence",
     "split_codebook",
+    "split_group_comparisons",
     "split_result",
     "survey_result",
     "write_reports",

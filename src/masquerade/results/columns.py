@@ -38,7 +38,7 @@ NAMES = (
     Column("option", "the option, or `(mean)`; an item of pairs"),
     Column(
         "estimator",
-        "the survey's own; `answered`: of those who answered; `reported`: masks and all; `level`; "
+        "`within`, `own` or `alike`, by how far levels may differ; `answered`: of those who answered; `reported`: masks and all; `level`; "
         "`label`: an inferred label, with its probability; `strength`: of an item of pairs",
     ),
     Column("level", "`all`, or the level of an estimate of one level"),

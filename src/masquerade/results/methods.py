@@ -7,7 +7,6 @@ from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.question_figures import QuestionResult
 from masquerade.results.two_party_result import epsilon_text, split_methods
 from masquerade.results.typed_result import LevelSummary, SurveyResult
-from masquerade.surveys.survey import EB, IVW, RESPONDENT
 
 #: BibTeX entries by key, as templates of `str.format`.
 REFERENCES = {
@@ -59,10 +58,10 @@ REFERENCES = {
 _NOISE = "discrete-gaussian"
 
 _LEVEL_WORDS = {
-    EB: "They allow that people at no level differ from everybody by more than "
+    "within": "They allow that people at no level differ from everybody by more than "
     f"{100 * WITHIN:g} % of the range.",
-    RESPONDENT: "They let people at each level answer in whatever way.",
-    IVW: "They take people at all levels to answer alike.",
+    "own": "They let people at each level answer in whatever way.",
+    "alike": "They take people at all levels to answer alike.",
 }
 
 

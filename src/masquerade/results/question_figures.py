@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from masquerade.estimation import Estimate, Plausibility, Test
 from masquerade.estimation.hypotheses import DIFFER
 from masquerade.results.json_form import INLINE, LEFT_OUT, JsonValue
+from masquerade.surveys.survey import LEVEL_RULES
 
 #: Responses below which no point is shown.
 FEWEST_FOR_HEADLINE = 20
@@ -223,7 +224,9 @@ class QuestionResult(JsonValue):
         Responses.
     n_by_level : mapping of str to int or None
         None where a count is withheld.
-    estimator, mechanism : str
+    estimator : str
+        How far levels may differ: ``within`` 15 points of 100, ``own`` or ``alike``.
+    mechanism : str
     options : tuple of OptionFigures
         Empty for numbers.
     heterogeneity : LevelTest or None
@@ -256,6 +259,9 @@ class QuestionResult(JsonValue):
     headline: Headline
     precision: PeopleNeeded
     by_level: tuple[LevelFigures, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "estimator", LEVEL_RULES.get(self.estimator, self.estimator))
 
     @property
     def asked_of_some(self) -> bool:

@@ -38,10 +38,11 @@ from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.results.reports import SentReports
 from masquerade.surveys import Question
-from masquerade.surveys.survey import EB, IVW, RESPONDENT
+from masquerade.surveys.survey import EB, IVW, LEVEL_RULES, RESPONDENT
 
 #: How far a level's own figure may be from everybody's, in widths of the range, by estimator.
 BOUNDS = {EB: WITHIN, RESPONDENT: OWN, IVW: ALIKE}
+BOUNDS |= {LEVEL_RULES[code]: bound for code, bound in BOUNDS.items()}
 
 #: The reports to a question at each level.
 Sent = Mapping[str, SentReports]

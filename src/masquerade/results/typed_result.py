@@ -17,6 +17,7 @@ from masquerade.plots import shares
 from masquerade.results.json_form import INLINE, LEFT_OUT, JsonValue
 from masquerade.results.question_figures import Figure, QuestionResult
 from masquerade.results.reports import SurveyReports
+from masquerade.surveys.survey import LEVEL_RULES
 from masquerade.surveys.two_parties import TwoParties
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ class SurveyResult(JsonValue, Result):
         Of a survey between two parties; else None.
     confidence : float
     estimator : str
+        How far levels may differ: ``within`` 15 points of 100, ``own`` or ``alike``.
     level : str or None
         The level of everybody, where there is one.
     levels : tuple of LevelSummary
@@ -287,6 +289,9 @@ class SurveyResult(JsonValue, Result):
     labels: tuple[ItemLabel, ...]
     ranking: tuple[ItemStrength, ...]
     leaderboards: tuple[VotedLeaderboard, ...] | None = field(default=None, metadata=LEFT_OUT)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "estimator", LEVEL_RULES.get(self.estimator, self.estimator))
 
     @classmethod
     def of(cls, source: SurveyReports | SurveyResult | Mapping[str, Any]) -> SurveyResult:

@@ -47,6 +47,8 @@ RESPONDENT, IVW, EB = "respondent", "ivw", "eb"
 #: People at one level differ from everybody by any; not at all; by at most 15 points (default).
 ESTIMATORS = (RESPONDENT, IVW, EB)
 DEFAULT_ESTIMATOR = EB
+#: The same in results, files and on the command line; documents keep their codes, as hashes do.
+LEVEL_RULES = {RESPONDENT: "own", IVW: "alike", EB: "within"}
 #: Trust: answers are masked on the person's own device, and nobody else has to be trusted.
 DEVICE = "device"
 _LEVEL_NAME = re.compile(LEVEL_PATTERN)

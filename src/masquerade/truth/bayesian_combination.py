@@ -230,8 +230,8 @@ class BayesianCombination(CategoricalEstimator):
             return Remark("ONE_COIN", note)
         if informed:
             return found
-        little = f" (by {surplus:.1f} standard deviations only)" if surplus >= 0.05 else ""
-        reason = f"workers agree no more than if they answered without regard to the task{little}"
+        little = f"; they agree {surplus:.1f} standard deviations more" if surplus >= 0.05 else ""
+        reason = f"chance could make workers agree as much as they do{little}"
         alone = Member(models[0], _by_the_prior(start, n))
         return replace(
             found,

@@ -127,7 +127,7 @@ def test_the_estimator_is_fixed_by_the_definition(sqlite_services: Services) -> 
     assert survey.survey.to_json()["estimator"] == "respondent"
     assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
     found = sqlite_services.results.result(sqlite_services.surveys.close(survey)).to_json()
-    assert found["estimator"] == "respondent"
+    assert found["estimator"] == "own"
 
 
 @pytest.mark.parametrize("estimator", ["eb", "respondent", "ivw"])

@@ -34,7 +34,7 @@ CHUNK = 5000
 COUNTED_AT_ONCE = 500
 
 #: Under which results are kept; pages read no other form, so earlier ones are computed anew.
-_FORM = "result-3"
+_FORM = "result-4"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from masquerade.server.results.figures import Axis, Figures, Row
 from masquerade.server.results.leaderboards import LeaderboardView, voted_view
 from masquerade.surveys import Question
 from masquerade.surveys.kinds import kinds
-from masquerade.surveys.survey import EB, IVW, RESPONDENT, Survey
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from masquerade.results import Figure, QuestionResult, SurveyResult
@@ -23,9 +23,9 @@ FEW = 30
 
 #: How levels are put together, in one sentence.
 LEVEL_WORDS = {
-    EB: "We allow that people at no level differ from everybody by more than 15 points of 100.",
-    RESPONDENT: "People at each level may answer in whatever way.",
-    IVW: "People at all levels are taken to answer alike.",
+    "within": "We allow that people at no level differ from everybody by more than 15 points of 100.",
+    "own": "People at each level may answer in whatever way.",
+    "alike": "People at all levels are taken to answer alike.",
 }
 
 

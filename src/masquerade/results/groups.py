@@ -1,0 +1,340 @@
+"""Groups of people by their answer to one question, and what they differ by.
+
+Who is in a group is masked too: nobody's group is known, and what a group answers is found through
+both masks. Between two parties the tables are those that were declared before the survey opened.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from masquerade.answers.result import Result
+from masquerade.errors import EmptyTable, ParameterError
+from masquerade.estimation import Crowd, Figures, ratio_difference, ratios
+from masquerade.estimation.sums import SummedPeople
+from masquerade.exact.arrays import Floats
+from masquerade.exact.number import in_range
+from masquerade.lazy import suggestion
+from masquerade.results import sum_reports
+from masquerade.results.cross_tables import FEWEST_IN_CELL, table_crowd
+from masquerade.results.differences import Comparison, Difference, require_question
+from masquerade.results.json_form import JsonValue
+from masquerade.results.question_figures import Figure
+from masquerade.results.question_result import CONFIDENCE
+from masquerade.results.reports import SurveyReports
+from masquerade.surveys import Question
+from masquerade.surveys.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigure(JsonValue):
+    """A figure of one group of people."""
+
+    group: str
+    figure: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class GroupComparison(Result):
+    """A share or a mean of several groups, and the differences of all pairs.
+
+    Attributes
+    ----------
+    question : str
+        Id.
+    option : str or None
+        Whose share it is; None for a mean.
+    groups : tuple of GroupFigure
+    differences : tuple of Difference
+        One family with those of all questions and options of the same groups.
+
+    Examples
+    --------
+    >>> GroupComparison("ill", "Yes", (), ()).question
+    'ill'
+    """
+
+    question: str
+    option: str | None
+    groups: tuple[GroupFigure, ...]
+    differences: tuple[Difference, ...]
+
+
+def group_difference(
+    reports: SurveyReports,
+    question: str,
+    *,
+    by: str,
+    groups: tuple[str, str],
+    option: str | None = None,
+    confidence: float = CONFIDENCE,
+) -> Difference:
+    """Return by how much two groups of one survey differ, told apart by another question's answer.
+
+    Who is in which group is masked too: nobody's group is known, and what a group answers is found
+    through both masks, as in `cross_table`. Where a group may be empty, nothing is known of it, and
+    the interval says so.
+
+    Parameters
+    ----------
+    reports : SurveyReports
+    question : str
+        Id of a question of categories or of a rating masked as one.
+    by : str
+        Id of the question of categories whose answer makes the group.
+    groups : tuple of two str
+        Two answers to it.
+    option : str, optional
+        Whose share among a group; default the mean of a rating among those who gave one.
+    confidence : float
+        0 to 1, both excluded.
+
+    Raises
+    ------
+    ParameterError
+        There is no such question, group or option, or answers are not masked one by one.
+    EmptyTable
+        Nobody answered.
+
+    Examples
+    --------
+    >>> from masquerade.results import Codebook
+    >>> from masquerade.surveys import Choice
+    >>> from masquerade.surveys.survey import Survey
+    >>> asked = tuple(Choice(name, f"{name}?", ("Yes", "No")) for name in ("ill", "night"))
+    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
+    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    >>> rows = [[int(n % 3 == 0), n % 2] for n in range(900)]
+    >>> people = [f"p{n}" for n in range(900)]
+    >>> reports = SurveyReports.from_rows(book, people, ["low"] * 900, rows)
+    >>> found = group_difference(reports, "ill", by="night", groups=("Yes", "No"), option="Yes")
+    >>> found.low < 0 < found.high
+    True
+    """
+    if len(groups) != 2 or groups[0] == groups[1]:
+        raise ParameterError(f"groups is {groups!r}, expected two different answers to {by!r}.")
+    in_range(confidence, "confidence", above=0, below=1)
+    crossed = Crossed.of(reports, question, by)
+    figures = [crossed.figures(group, option) for group in groups]
+    between = ratio_difference(*figures)
+    found = Comparison((question, option), groups, figures, between, bounded=True)
+    return found.difference(confidence)
+
+
+def group_comparisons(
+    reports: SurveyReports, *, by: str, confidence: float = CONFIDENCE
+) -> tuple[GroupComparison, ...]:
+    """Return every other question's mean or shares in the groups of one question's answers.
+
+    All differences are one family: their simultaneous intervals hold together.
+
+    Parameters
+    ----------
+    reports : SurveyReports
+    by : str
+        Id of the question of categories whose answers make the groups; groups of which fewer than
+        20 reports are there are left out.
+    confidence : float
+
+    Raises
+    ------
+    ParameterError
+        There is no such question, fewer than two groups, or no question that can be crossed with
+        it.
+    EmptyTable
+        Nobody answered.
+    """
+    if not len(reports):
+        raise EmptyTable("there are no reports; a comparison needs some.")
+    codebook = reports.codebook
+    places = {asked.id: place for place, asked in enumerate(codebook.questions)}
+    require_question(by, places)
+    found = []
+    for question in codebook.questions:
+        if question.id == by:
+            continue
+        try:
+            found.append(Crossed.of(reports, question.id, by))
+        except ParameterError:
+            continue  # numbers, and several answers, cannot be crossed
+    labels = codebook.questions[places[by]].labels
+    sent = [
+        reports.people[reports.report[:, places[by]] == code].sum() for code in range(len(labels))
+    ]
+    return _compared(found, by, labels, sent, confidence)
+
+
+def split_group_comparisons(
+    survey: Survey,
+    sums: Sequence[Sequence[int]],
+    *,
+    by: str,
+    count: int,
+    confidence: float = CONFIDENCE,
+) -> tuple[GroupComparison, ...]:
+    """Return the comparisons of a survey between two parties, from its declared tables.
+
+    Parameters
+    ----------
+    survey : Survey
+    sums : sequence of sequences of int
+        Of each block, with the noise of both parties.
+    by : str
+        Id of the question whose answers make the groups.
+    count : int
+        Responses in the sums.
+    confidence : float
+
+    Raises
+    ------
+    ParameterError
+        No table with this question was declared, or fewer than two groups are large enough.
+    EmptyTable
+        Nobody answered.
+    """
+    if not count:
+        raise EmptyTable("there are no sums; a comparison needs some.")
+    require_question(by, [one.id for one in survey.questions])
+    people, found = SummedPeople(count), []
+    for place, pair in enumerate(survey.encoding.cross):
+        if by in pair:
+            crowd, _ = sum_reports.table_crowd(
+                survey.encoding, place, sums, noise=survey.split_noise, people=people
+            )
+            other = pair[1 - pair.index(by)]
+            asked = {one.id: one for one in survey.questions}
+            found.append(Crossed(crowd, asked[other], asked[by], by_first=pair[0] == by))
+    place = [one.id for one in survey.questions].index(by)
+    labels = survey.questions[place].labels
+    return _compared(found, by, labels, list(sums[place][: len(labels)]), confidence)
+
+
+def comparable(survey: Survey) -> list[Question]:
+    """Return the questions whose answers can make groups: one of 2 to 12 labels."""
+    if survey.two_parties is None:
+        asked = [one for one in survey.questions if one.parts_of_whole and one.scores is None]
+        return [one for one in asked if 2 <= len(one.labels) <= _MOST_GROUPS]
+    crossed = {name for pair in survey.encoding.cross for name in pair}
+    return [one for one in survey.questions if one.id in crossed and len(one.labels) >= 2]
+
+
+_MOST_GROUPS = 12
+
+
+def _compared(
+    crossed: Sequence[Crossed],
+    by: str,
+    labels: Sequence[str],
+    sent: Sequence[float],
+    confidence: float,
+) -> tuple[GroupComparison, ...]:
+    """Return the comparisons of groups that are large enough."""
+    if not crossed:
+        raise ParameterError(f"no question of the survey can be crossed with {by!r}.")
+    names = [name for name, n in zip(labels, sent, strict=True) if n >= FEWEST_IN_CELL]
+    if len(names) < 2:
+        raise ParameterError(
+            f"{len(names)} of the answers to {by!r} have {FEWEST_IN_CELL} reports, expected two "
+            "groups at least; more people are needed, or another question."
+        )
+    rows: list[tuple[Crossed, str | None, dict[str, Figures], list[Comparison]]] = []
+    for one in crossed:
+        options: list[str | None] = [None] if one.question.scores else [*one.question.labels]
+        for option in options:
+            figures = {name: one.figures(name, option) for name in names}
+            pairs = [
+                Comparison(
+                    (one.question.id, option),
+                    pair,
+                    [figures[name] for name in pair],
+                    ratio_difference(*(figures[name] for name in pair)),
+                    bounded=True,
+                )
+                for pair in itertools.combinations(names, 2)
+            ]
+            rows.append((one, option, figures, pairs))
+    family = sum(len(pairs) for *_, pairs in rows)
+    return tuple(
+        GroupComparison(
+            one.question.id,
+            option,
+            tuple(
+                GroupFigure(name, one.figure(own, option, confidence))
+                for name, own in figures.items()
+            ),
+            tuple(pair.difference(confidence, family=family) for pair in pairs),
+        )
+        for one, option, figures, pairs in rows
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossed:
+    """A question by the answers to another, through the masks of both."""
+
+    crowd: Crowd
+    question: Question
+    by: Question
+    by_first: bool = True  # whether the groups are the rows of the table
+
+    @classmethod
+    def of(cls, reports: SurveyReports, question: str, by: str) -> Crossed:
+        """Return the table of two questions; `ParameterError` where masks do not allow it."""
+        codebook = reports.codebook
+        places = {asked.id: place for place, asked in enumerate(codebook.questions)}
+        for name in (question, by):
+            require_question(name, places)
+        if question == by:
+            raise ParameterError(f"question {question!r} makes the groups itself; name another.")
+        if not len(reports):
+            raise EmptyTable("there are no reports; a difference needs some.")
+        crowd = table_crowd(reports, places[by], places[question])
+        return cls(crowd, codebook.questions[places[question]], codebook.questions[places[by]])
+
+    def figures(self, group: str, option: str | None) -> Figures:
+        """Return the share or the mean of a group."""
+        worth, counts, low, high = _worth(self.question, option)
+        there = np.zeros(len(self.by.codes))
+        there[_code(self.by, group)] = 1.0
+        tables = np.outer(there, worth), np.outer(there, counts)
+        part, whole = ((one if self.by_first else one.T).ravel() for one in tables)
+        return ratios(self.crowd, [part], whole, low=low, high=high)
+
+    def figure(self, figures: Figures, option: str | None, confidence: float) -> Figure:
+        """Return the share or the mean of a group as a person reads it."""
+        *_, low, high = _worth(self.question, option)
+        return Figure.of(figures.estimates(confidence)[0], int(self.crowd.n), width=high - low)
+
+
+def _worth(question: Question, option: str | None) -> tuple[Floats, Floats, float, float]:
+    """Return the worth of answers in a figure, the answers that count, and the figure's range."""
+    labels = question.codes
+    counts = np.ones(len(labels))
+    if option is not None:
+        code = _code(question, option)
+        if code < len(question.labels):
+            counts[len(question.labels) :] = 0.0  # the share is of those who answered
+        return np.eye(len(labels))[code], counts, 0.0, 1.0
+    if question.scores is None:
+        raise ParameterError(
+            f"question {question.id!r} has no mean here; give option=, one of {labels}.",
+            field="option",
+        )
+    counts[len(question.scores) :] = 0.0  # "prefer not to say" has no score
+    worth = np.zeros(len(labels))
+    worth[: len(question.scores)] = question.scores
+    return worth, counts, float(min(question.scores)), float(max(question.scores))
+
+
+def _code(question: Question, answer: str) -> int:
+    labels = question.codes
+    if answer not in labels:
+        raise ParameterError(
+            f"question {question.id!r} has no answer {answer!r}, expected one of {labels}."
+            f"{suggestion(answer, labels)}"
+        )
+    return labels.index(answer)
