@@ -197,7 +197,8 @@ def test_groups_in_clear_differ_as_two_samples() -> None:
 
 def test_a_difference_is_a_result(tmp_path: Path) -> None:
     """It is a row of a table, and the same again from its file."""
-    found = Difference("ill", "Yes", "a", "b", 0.6, 0.5, 0.1, 0.04, 0.02, 0.18, 0.95, 0.012)
+    found = Difference("ill", "Yes", "a", "b", 0.6, 0.5, 0.1, 0.04, 0.02, 0.18, 0.95, 0.012, 0, 0.2, 2)
+    assert not found.differ
     assert found.to_arrow().to_pylist()[0]["first_group"] == "a"
     found.save(tmp_path / "d.json")
     assert Difference.load(tmp_path / "d.json") == found

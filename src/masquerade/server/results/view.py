@@ -106,6 +106,15 @@ class QuestionView:
     levels: Mapping[str, int | None]
     quartiles: list[tuple[str, str, str]]
 
+    @property
+    def median(self) -> str:
+        """The median in words, where it is known to be one of a few."""
+        found = [row for row in self.quartiles if row[0] == "Median"]
+        if not found or self.headline.kind == "few":
+            return ""
+        _, value, between = found[0]
+        return f"median {value}" if between.startswith(f"{value} to {value}") else f"median {between}"
+
 
 @dataclass(frozen=True, slots=True)
 class CrossView:

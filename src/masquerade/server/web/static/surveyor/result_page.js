@@ -1,4 +1,4 @@
-// Two comforts for pages of results: what can be pasted is copied, and paper shows what is folded.
+// A comfort for pages of results: what can be pasted is copied.
 // All figures and charts are there without it.
 
 for (const button of document.querySelectorAll("[data-copy]")) {
@@ -26,13 +26,4 @@ document.addEventListener("keydown", ({ key }) => {
     menu.open = false;
     menu.querySelector("summary").focus();
   }
-});
-
-let folded = [];
-globalThis.addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("main details:not([open], .menu)")];
-  for (const each of folded) each.open = true;
-});
-globalThis.addEventListener("afterprint", () => {
-  for (const each of folded) each.open = false;
 });
