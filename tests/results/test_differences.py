@@ -118,7 +118,9 @@ def test_all_differences_of_two_waves_are_corrected_for_their_number() -> None:
     ]
     assert min(one.probability for one in found[:3]) == pytest.approx(min(1.0, 4 * min(alone)))
     assert {one.family for one in found} == {4}
-    assert all(one.simultaneous_low <= one.low <= one.high <= one.simultaneous_high for one in found)
+    assert all(
+        one.simultaneous_low <= one.low <= one.high <= one.simultaneous_high for one in found
+    )
 
 
 def test_groups_are_compared_for_every_question() -> None:
@@ -197,7 +199,9 @@ def test_groups_in_clear_differ_as_two_samples() -> None:
 
 def test_a_difference_is_a_result(tmp_path: Path) -> None:
     """It is a row of a table, and the same again from its file."""
-    found = Difference("ill", "Yes", "a", "b", 0.6, 0.5, 0.1, 0.04, 0.02, 0.18, 0.95, 0.012, 0, 0.2, 2)
+    found = Difference(
+        "ill", "Yes", "a", "b", 0.6, 0.5, 0.1, 0.04, 0.02, 0.18, 0.95, 0.012, 0, 0.2, 2
+    )
     assert not found.differ
     assert found.to_arrow().to_pylist()[0]["first_group"] == "a"
     found.save(tmp_path / "d.json")

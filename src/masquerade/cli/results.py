@@ -174,7 +174,10 @@ def _print_differences(console: Console, rows: Sequence[Difference]) -> None:
     for row in rows:
         share = row.option is not None
         name = row.question if row.option is None else f"{row.question}, {row.option}"
-        low, high = (_number(end, share=share, signed=True) for end in (row.simultaneous_low, row.simultaneous_high))
+        low, high = (
+            _number(end, share=share, signed=True)
+            for end in (row.simultaneous_low, row.simultaneous_high)
+        )
         sure = "differ" if row.differ else "may be alike"
         console.print(
             f"{_plain(name)}: {_plain(row.first_group)} minus {_plain(row.second_group)} between "

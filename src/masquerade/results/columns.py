@@ -38,8 +38,9 @@ NAMES = (
     Column("option", "the option, or `(mean)`; an item of pairs"),
     Column(
         "estimator",
-        "`within`, `own` or `alike`, by how far levels may differ; `answered`: of those who answered; `reported`: masks and all; `level`; "
-        "`label`: an inferred label, with its probability; `strength`: of an item of pairs",
+        "`within`, `own` or `alike`, by how far levels may differ; `answered`: of those who "
+        "answered; `reported`: masks and all; `level`; `label`: an inferred label, with its "
+        "probability; `strength`: of an item of pairs",
     ),
     Column("level", "`all`, or the level of an estimate of one level"),
 )

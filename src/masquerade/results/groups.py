@@ -213,18 +213,6 @@ def split_group_comparisons(
     return _compared(found, by, labels, list(sums[place][: len(labels)]), confidence)
 
 
-def comparable(survey: Survey) -> list[Question]:
-    """Return the questions whose answers can make groups: one of 2 to 12 labels."""
-    if survey.two_parties is None:
-        asked = [one for one in survey.questions if one.parts_of_whole and one.scores is None]
-        return [one for one in asked if 2 <= len(one.labels) <= _MOST_GROUPS]
-    crossed = {name for pair in survey.encoding.cross for name in pair}
-    return [one for one in survey.questions if one.id in crossed and len(one.labels) >= 2]
-
-
-_MOST_GROUPS = 12
-
-
 def _compared(
     crossed: Sequence[Crossed],
     by: str,

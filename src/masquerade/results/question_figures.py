@@ -233,7 +233,7 @@ class QuestionResult(JsonValue):
     plausibility : ReportTest
     mean : MeanFigures or None
     quartiles : tuple of QuartileFigure or None
-        Of sums of two parties.
+        Of ratings, and of sums of two parties.
     forecast_standard_error : float
         As planning has it for so many people.
     headline : Headline

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from masquerade.estimation import Estimate
+import numpy as np
+
+from masquerade.estimation import Estimate, quantile
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.results.forecasts import (
     answering_share,
@@ -28,7 +31,12 @@ from masquerade.results.question_figures import (
     QuestionResult,
     ReportTest,
 )
-from masquerade.results.question_reports import QuestionReports, Sent, question_reports
+from masquerade.results.question_reports import (
+    AnswerReports,
+    QuestionReports,
+    Sent,
+    question_reports,
+)
 from masquerade.surveys import Question
 from masquerade.surveys.small_counts import shown_counts
 
@@ -70,7 +78,27 @@ def masked_question(
         for place, (name, one) in enumerate(sent.items())
         if counted[name] and len(sent) > 1
     ]
-    return question_result(question, reports, question.codes, setting, by_level=by_level)
+    quartiles = _quartiles(reports)
+    return question_result(
+        question, reports, question.codes, setting, by_level=by_level, quartiles=quartiles
+    )
+
+
+def _quartiles(reports: QuestionReports) -> tuple[QuartileFigure, ...] | None:
+    """Return the quartiles of answers with scores, of those who answered."""
+    if not isinstance(reports, AnswerReports) or reports.scores is None:
+        return None
+    order = np.argsort(reports.scores)
+    ends = [(reports.scores[place], reports.scores[place]) for place in order]
+    if any(order[1:] < order[:-1]):
+        return None  # answers that do not rise have no middle
+    found = [quantile(reports.crowd, ends, share) for share in (0.25, 0.5, 0.75)]
+    return tuple(
+        QuartileFigure(one.share, one.value, one.low, one.high)
+        if math.isfinite(one.value)
+        else QuartileFigure(one.share, None, None, None)
+        for one in found
+    )
 
 
 @dataclass(frozen=True, slots=True)

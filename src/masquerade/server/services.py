@@ -39,6 +39,7 @@ from masquerade.server.parties.proposals import Proposals, bind_task
 from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.results.cache import ResultCache, StoredReports
+from masquerade.server.results.groups import Groups
 from masquerade.server.results.pair_plans import PairPlans
 from masquerade.server.results.relations import Relations
 from masquerade.server.surveys.drafts import Drafts
@@ -76,6 +77,7 @@ class Services:
     reports: StoredReports
     results: ResultCache
     relations: Relations
+    groups: Groups
     helpers: Helpers
     proposals: Proposals
     aggregation: LeaderAggregation
@@ -200,6 +202,7 @@ class Services:
             reports=reports,
             results=results,
             relations=Relations(results, flights, aggregation),
+            groups=Groups(results, flights, aggregation),
             helpers=helpers,
             proposals=proposals,
             aggregation=aggregation,

@@ -85,7 +85,7 @@ class Remark(Result):
 
     Examples
     --------
-    >>> Remark("PRIOR_ONLY", "Workers agree hardly more than if they had not looked at the task.").code
+    >>> Remark("PRIOR_ONLY", "Chance could make workers agree as much.").code
     'PRIOR_ONLY'
     """
 
@@ -101,7 +101,9 @@ PRIOR_ONLY = "PRIOR_ONLY"
 
 def prior_only(reason: str) -> Remark:
     """Return the remark that the claims tell tasks apart no better than chance."""
-    return Remark(PRIOR_ONLY, f"all tasks have one estimate, that of all answers together: {reason}.")
+    return Remark(
+        PRIOR_ONLY, f"all tasks have one estimate, that of all answers together: {reason}."
+    )
 
 
 def remarks_on(claims: Claims, groups: int | None = None) -> tuple[Remark, ...]:

@@ -23,7 +23,8 @@ FEW = 30
 
 #: How levels are put together, in one sentence.
 LEVEL_WORDS = {
-    "within": "We allow that people at no level differ from everybody by more than 15 points of 100.",
+    "within": "We allow that people at no level differ from everybody by more than 15 points of "
+    "100.",
     "own": "People at each level may answer in whatever way.",
     "alike": "People at all levels are taken to answer alike.",
 }
@@ -113,7 +114,9 @@ class QuestionView:
         if not found or self.headline.kind == "few":
             return ""
         _, value, between = found[0]
-        return f"median {value}" if between.startswith(f"{value} to {value}") else f"median {between}"
+        return (
+            f"median {value}" if between.startswith(f"{value} to {value}") else f"median {between}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +270,22 @@ def _headline(found: QuestionResult, figures: Figures) -> HeadlineView:
 
 
 def _quartiles(found: QuestionResult, figures: Figures | None) -> list[tuple[str, str, str]]:
-    """Return name, value and interval of each quartile, where sums of two parties have them."""
+    """Return name, value and interval of each quartile, where there are any."""
     if figures is None:
         return []
     names = ("First quartile", "Median", "Third quartile")
+    ends = [x for one in found.quartiles or () for x in (one.value, one.low, one.high)]
+    if all(x.is_integer() for x in map(_float, ends)):
+        figures = replace(figures, digits=0)
     return [
         (name, figures.text(one.value), figures.between(one.low, one.high))
         for name, one in zip(names, found.quartiles or (), strict=False)
         if one.value is not None
     ]
+
+
+def _float(value: float | None) -> float:
+    return 0.5 if value is None else float(value)
 
 
 def _mean_view(found: QuestionResult, figures: Figures | None) -> MeanView | None:

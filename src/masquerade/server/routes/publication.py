@@ -39,6 +39,7 @@ def page(services: InServices, request: Request, token: str) -> Response:
         "record": record,
         "summary": summary(record),
         "view": result_view(record.survey, services.results.result(record)),
+        "public_link": public_link(request, token),
     }
     return _kept(request, render(request, "result/publication.html", context))
 

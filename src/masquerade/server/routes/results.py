@@ -79,6 +79,13 @@ def cross(actor: Reader, token: Token, first: str, second: str) -> Response:
     return JSONResponse(table.to_json())
 
 
+@routes.get("/groups")
+def groups(actor: Reader, token: Token, by: Chosen) -> Response:
+    """Return every question in the groups of one question's answers, with their differences."""
+    text = actor.services.groups.text(actor.survey(token), by)
+    return Response(text, media_type="application/json")
+
+
 @routes.get("/relations")
 def relations(actor: Reader, token: Token, outcome: Chosen, predictor: Predictors) -> Response:
     """Return the regression of one question on others, with the level as a term."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, File, Form
+from fastapi import APIRouter, Depends, File, Form, Query
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
@@ -19,6 +19,7 @@ from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
 from masquerade.server.http.pages import qr_code
 from masquerade.server.http.security import PREVIEW_POLICY
 from masquerade.server.participants.privacy_balance import cap_amounts
+from masquerade.server.results.groups import comparable
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
@@ -168,7 +169,12 @@ def open_(settings: InSettings, actor: Writer, token: str, version: Annotated[in
 
 
 @routes.get(PAGE)
-def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
+def survey_page(
+    settings: InSettings,
+    actor: Reader,
+    token: str,
+    by: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
     if actor.draft(token) is not None:
         if actor.may("survey:write"):
             return RedirectResponse(f"/surveys/{token}/edit", 303)
@@ -179,13 +185,22 @@ def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
     # Some roles see results only once they are everybody's.
     visible = actor.may("results:read") or record.state == PUBLISHED
     view, waiting, adding = None, "", False
+    groups, refused = None, None
     if record.state in FINISHED and visible:
         try:
             view = result_view(record.survey, actor.services.results.result(record))
         except WrongState as error:  # two parties have not added up, or cannot
             waiting = str(error)
             adding = _is_adding(actor, token)
+    if view and by and actor.may("results:read"):
+        try:
+            groups = actor.services.groups.view(record, by)
+        except MasqueradeError as error:  # the page says why, above the results of everybody
+            refused = error
     context = {
+        "groups": groups,
+        "by": by,
+        "comparable": comparable(record.survey) if view else [],
         "record": record,
         "summary": summary(record),
         "view": view,
@@ -193,7 +208,7 @@ def survey_page(settings: InSettings, actor: Reader, token: str) -> Response:
         "adding": adding,
         **published_context(actor.request, token),
     }
-    return actor.page("surveyor/survey.html", context)
+    return actor.page("surveyor/survey.html", context, error=refused)
 
 
 def _is_adding(actor: Actor, token: str) -> bool:
