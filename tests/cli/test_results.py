@@ -125,7 +125,9 @@ def test_p_values_are_never_zero() -> None:
 def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:
     """Another headline and the pool's shares can be asked for; what cannot be is refused."""
     path = files / "reports.parquet"
-    found = run("results", path, "--estimator", "alike", "--pool", "high=100,low=300", "--json").json
+    found = run(
+        "results", path, "--estimator", "alike", "--pool", "high=100,low=300", "--json"
+    ).json
     assert found["estimator"] == "alike"
     assert [level["pool"] for level in found["levels"]] == [100, 300]
     assert "mean" in run("results", path, "--estimator", "mean").err

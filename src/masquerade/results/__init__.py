@@ -8,6 +8,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.results.analysis_notebook import notebook
+    from masquerade.results.charts import chart_svg, question_charts
     from masquerade.results.claims_of_numbers import numeric_claims, numeric_domain
     from masquerade.results.cross_tables import CrossTable, cross_table
     from masquerade.results.differences import Difference, all_differences, difference
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     )
     from masquerade.results.headline import Outlook, outlook, sentence
     from masquerade.results.methods import bibliography, methods_text
+    from masquerade.results.office_files import reports_sav, result_sav, result_workbook
+    from masquerade.results.printed_report import chart_png, report_pdf
     from masquerade.results.question_figures import Figure, QuestionResult
     from masquerade.results.report_counts import ReportCounts
     from masquerade.results.report_files import (
@@ -54,6 +57,8 @@ __all__ = [
     "SurveyResult",
     "all_differences",
     "bibliography",
+    "chart_png",
+    "chart_svg",
     "cross_table",
     "difference",
     "estimate_sums",
@@ -65,10 +70,15 @@ __all__ = [
     "numeric_claims",
     "numeric_domain",
     "outlook",
+    "question_charts",
     "read_codebook",
     "read_reports",
+    "report_pdf",
+    "reports_sav",
     "result_bytes",
+    "result_sav",
     "result_table",
+    "result_workbook",
     "sentence",
     "split_codebook",
     "split_group_comparisons",

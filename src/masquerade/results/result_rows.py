@@ -86,7 +86,7 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
             interval = (line.low, line.high, line.standard_error)
             figure = Figure(line.strength, None, *interval, None, None)
             yield [
-                board.question,
+                text(board.question),
                 text(line.item),
                 "strength",
                 EVERYBODY,

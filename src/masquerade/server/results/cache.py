@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,13 +12,14 @@ from typing import TYPE_CHECKING, cast
 from sqlalchemy import Connection, Text, func, select
 from sqlalchemy import cast as as_type
 
-from masquerade.errors import WrongState
+from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.plain_rows import plain_rows
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.tables import FINISHED, PARTICIPATION, SUBMITTED
 from masquerade.server.db.transactions import Transactions, reads
 from masquerade.server.parties.leader_aggregation import LeaderAggregation
 from masquerade.server.surveys.survey_records import SurveyRecord
+from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from masquerade.results import (
@@ -32,6 +35,9 @@ CHUNK = 5000
 #: People whose reports are in memory at once while they are counted: so few that Python's search
 #: for cycles, which begins at 700 new tuples, hardly ever runs. It took half of the time.
 COUNTED_AT_ONCE = 500
+
+#: Tables of two questions in a workbook: all of those of ten questions.
+MOST_TABLES = 45
 
 #: Under which results are kept; pages read no other form, so earlier ones are computed anew.
 _FORM = "result-4"
@@ -148,6 +154,49 @@ class ResultCache:
 
         return result_table(self.result(record))
 
+    def workbook(self, record: SurveyRecord, *, crossed: bool) -> bytes:
+        """Return a survey's result as a workbook (.xlsx).
+
+        `crossed`: also the tables of two questions, which are not for everybody.
+        """
+        from masquerade.results import cross_table, result_workbook
+
+        tables = []
+        if crossed and record.survey.two_parties is None and record.responses:
+            reports = self.reports(record)
+            for first, second in _crossable(record.survey):
+                # masks that hang together have no table of two questions
+                with contextlib.suppress(ParameterError):
+                    tables.append(cross_table(reports, first, second))
+        return result_workbook(self.result(record), record.survey, tables=tables)
+
+    def statistics_file(self, record: SurveyRecord) -> bytes:
+        """Return the numbers of a survey's result for SPSS (.sav)."""
+        from masquerade.results import result_sav
+
+        return result_sav(self.result(record))
+
+    def reports_file(self, record: SurveyRecord) -> bytes:
+        """Return a survey's masked reports for SPSS (.sav), a row a person."""
+        from masquerade.results import reports_sav
+
+        return reports_sav(self.codebook(record), self._chunks(record.token))
+
+    def paper(self, record: SurveyRecord) -> bytes:
+        """Return a survey's result on paper (PDF)."""
+        from masquerade.results import report_pdf
+
+        return report_pdf(self.result(record), description=record.survey.description)
+
+    def chart(self, record: SurveyRecord, question: str, kind: str) -> bytes:
+        """Return the chart of a question as a picture, `kind` svg or png; `NotFound` without."""
+        from masquerade.results import chart_png, chart_svg, question_charts
+
+        found = question_charts(self.result(record)).get(question)
+        if found is None:
+            raise NotFound(f"the result has no chart of a question {question!r}.")
+        return chart_png(found) if kind == "png" else chart_svg(found).encode()
+
     def codebook(self, record: SurveyRecord) -> Codebook:
         """Return the codebook of a survey's reports: questions, masks and counts by level."""
         require_finished(record)
@@ -221,6 +270,12 @@ def _uncounted_codebook(record: SurveyRecord) -> Codebook:
     from masquerade.results import Codebook
 
     return Codebook(record.token, record.survey, record.hash, known_shares=record.simulated_truth)
+
+
+def _crossable(survey: Survey) -> list[tuple[str, str]]:
+    """Return pairs of questions of one answer each, the first `MOST_TABLES`."""
+    asked = [one.id for one in survey.questions if one.parts_of_whole and one.labels]
+    return list(itertools.combinations(asked, 2))[:MOST_TABLES]
 
 
 def _require_reports(record: SurveyRecord) -> None:

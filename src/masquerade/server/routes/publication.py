@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from masquerade import __version__
 from masquerade.errors import NotFound
@@ -40,6 +41,7 @@ def page(services: InServices, request: Request, token: str) -> Response:
         "summary": summary(record),
         "view": result_view(record.survey, services.results.result(record)),
         "public_link": public_link(request, token),
+        "files": file_kinds(),
     }
     return _kept(request, render(request, "result/publication.html", context))
 
@@ -59,6 +61,15 @@ def embed(services: InServices, request: Request, token: str) -> Response:
     return answer
 
 
+@routes.get("/{fingerprint}")
+def exactly(services: InServices, token: str, fingerprint: str) -> Response:
+    """Lead to the results, if they are of the survey with this hash."""
+    record = _published(services, token)
+    if len(fingerprint) < 16 or not record.hash.startswith(fingerprint):
+        raise NotFound("the results here are of a survey with another hash; check the link.")
+    return RedirectResponse(f"/r/{token}", 303)
+
+
 def published_context(request: Request, token: str) -> Mapping[str, object]:
     """Return the links of a survey's published results, for the surveyor's page."""
     link = public_link(request, token)
@@ -67,6 +78,12 @@ def published_context(request: Request, token: str) -> Mapping[str, object]:
         'loading="lazy"></iframe>'
     )
     return {"public_link": link, "embed_code": code}
+
+
+def file_kinds() -> Mapping[str, bool]:
+    """Return which kinds of files can be made here, by the packages that are installed."""
+    needed = {"xlsx": ("openpyxl",), "sav": ("pyreadstat", "pandas"), "pdf": ("typst",)}
+    return {kind: all(map(find_spec, names)) for kind, names in needed.items()}
 
 
 def public_link(request: Request, token: str) -> str:

@@ -31,8 +31,13 @@ _NOTEBOOK = "application/x-ipynb+json"
 # Of `masquerade.results.REPORT_FORMATS`, which is slow to load.
 _REPORT_TYPES = ("text/csv", "application/vnd.apache.parquet", "application/x-ndjson")
 
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_SAV = "application/x-spss-sav"
+_PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
+
 Token = Annotated[str, Path(max_length=64)]
 Kind = Literal["csv", "parquet", "jsonl"]
+Picture = Literal["svg", "png"]
 
 
 # Results of a published survey are everybody's; else they need this right.
@@ -69,7 +74,45 @@ def read_results(services: InServices, survey: Visible) -> Response:
 @routes.get("/results.csv", openapi_extra=SOMETIMES, **file_answer("text/csv"))
 def results_csv(services: InServices, survey: Visible) -> Response:
     """Return the numbers of the result as one tidy table."""
-    return _file(services.results.table(survey), _CSV, f"results-{survey.token}.csv")
+    # with a mark, by which spreadsheet programs know UTF-8
+    text = "\ufeff" + services.results.table(survey)
+    return _file(text, _CSV, f"results-{survey.token}.csv")
+
+
+@routes.get("/results.xlsx", openapi_extra=SOMETIMES, **file_answer(_XLSX))
+def results_workbook(services: InServices, survey: Visible) -> Response:
+    """Return the result as a workbook: findings, numbers, codebook."""
+    content = services.results.workbook(survey, crossed=False)
+    return _file(content, _XLSX, f"results-{survey.token}.xlsx")
+
+
+@routes.get("/workbook.xlsx", **file_answer(_XLSX))
+def workbook(actor: Reader, token: Token) -> Response:
+    """Return the result as a workbook that also has all tables of two questions."""
+    content = actor.services.results.workbook(actor.survey(token), crossed=True)
+    return _file(content, _XLSX, f"workbook-{token}.xlsx")
+
+
+@routes.get("/results.sav", openapi_extra=SOMETIMES, **file_answer(_SAV))
+def results_sav(services: InServices, survey: Visible) -> Response:
+    """Return the numbers of the result for SPSS."""
+    content = services.results.statistics_file(survey)
+    return _file(content, _SAV, f"results-{survey.token}.sav")
+
+
+@routes.get("/report.pdf", openapi_extra=SOMETIMES, **file_answer("application/pdf"))
+def report(services: InServices, survey: Visible) -> Response:
+    """Return the result on paper."""
+    content = services.results.paper(survey)
+    return _file(content, "application/pdf", f"report-{survey.token}.pdf")
+
+
+@routes.get("/chart.{picture}", openapi_extra=SOMETIMES, **file_answer(*_PICTURES.values()))
+def chart(services: InServices, survey: Visible, picture: Picture, question: Chosen) -> Response:
+    """Return the chart of one question as a picture."""
+    content = services.results.chart(survey, question, picture)
+    place = [one.id for one in survey.survey.questions].index(question) + 1
+    return _file(content, _PICTURES[picture], f"chart-{survey.token}-{place}.{picture}")
 
 
 @routes.get("/cross-table")
@@ -115,6 +158,14 @@ def reports(actor: Taker, token: Token, kind: Kind) -> Response:
     )
 
 
+@routes.get("/persons.sav", **file_answer(_SAV))
+@audited("took reports away")
+def persons(actor: Taker, token: Token) -> Response:
+    """Return the masked reports for SPSS, one row a person."""
+    content = actor.services.results.reports_file(actor.survey(token))
+    return _file(content, _SAV, f"reports-{token}.sav")
+
+
 @routes.get("/codebook")
 def codebook(actor: Taker, token: Token) -> Response:
     """Return the codebook of the reports: questions, codes and mechanisms."""
@@ -131,7 +182,7 @@ def notebook(actor: Taker, token: Token) -> Response:
     return _file(text, _NOTEBOOK, f"survey-{survey.token}.ipynb")
 
 
-def _file(text: str, media_type: str, name: str) -> Response:
+def _file(text: str | bytes, media_type: str, name: str) -> Response:
     return Response(text, media_type=media_type, headers=_named(name))
 
 

@@ -25,7 +25,7 @@ from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.dependencies import InSettings
 from masquerade.server.routes.forms import Text, form, page
-from masquerade.server.routes.publication import published_context, summary
+from masquerade.server.routes.publication import file_kinds, published_context, summary
 from masquerade.server.routes.surveys import (
     cancel,
     close,
@@ -200,6 +200,7 @@ def survey_page(
     context = {
         "groups": groups,
         "by": by,
+        "files": file_kinds(),
         "comparable": comparable(record.survey) if view else [],
         "record": record,
         "summary": summary(record),
