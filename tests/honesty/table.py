@@ -212,6 +212,7 @@ ROWS = (
         (
             *("estimation.ratio_difference", "results.group_difference"),
             *("results.group_comparisons", "results.GroupComparison"),
+            "results.split_group_comparisons",
         ),
         simulated.masked_groups,
         quick=20,
@@ -528,6 +529,9 @@ NO_FIGURE = {
         *("REPORT_FORMATS", "Codebook", "FeatureWeight", "ReportCounts", "SurveyReports"),
         "bibliography",
         *("feature_weights", "methods_text", "notebook", "numeric_claims", "numeric_domain"),
+        # the numbers of the result in other forms: tests/results/test_files_to_take_along.py
+        *("chart_png", "chart_svg", "question_charts", "report_pdf"),
+        *("reports_sav", "result_sav", "result_workbook"),
         *("ReportCounts", "read_codebook", "read_reports", "split_codebook", "write_reports"),
     },
     "selection": {
