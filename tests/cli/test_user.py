@@ -136,3 +136,18 @@ def test_the_last_owner_stays(run: Run, data: Path, type_in: Any) -> None:
         refused = run("user", *words, "--data-dir", data)
         assert refused.code == 1
         assert "last owner" in refused.err
+
+
+def test_a_token_is_made_for_a_program(run: Run, data: Path, type_in: Any) -> None:
+    """It is shown once, belongs to a member, has the rights that were named, and is in the log."""
+    at = ("--data-dir", data, "--json")
+    type_in(PASSWORD)
+    run("user", "add", "ann", "--role", "owner", "--password-stdin", *at)
+    made = run("token", "create", "ann", "--scope", "results:read", "--name", "weekly", *at)
+    assert made.code == 0
+    assert made.json["token"].startswith("mq_")
+    assert ("(command line)", "made a token") in logged(data)
+    refused = run("token", "create", "ann", "--scope", "everything", *at)
+    assert (refused.code, refused.out) == (1, "")
+    assert "'everything' is no scope" in refused.err
+    assert run("token", "create", "nobody", *at).code == 1

@@ -39,6 +39,7 @@ _COMMANDS = {
         "audit": "privacy",
     },
     "Survey": {
+        "surveys": "surveys:",
         "plan": "select",
         "select": "select",
         "answer": "answer",
@@ -55,6 +56,7 @@ _COMMANDS = {
         "new-key": "operate",
         "doctor": "operate",
         "user": "user:",
+        "token": "user:",
         "helper": "helper_party:",
     },
     "Study": {"simulate": "simulate:"},

@@ -26,6 +26,10 @@ user = typer.Typer(
     no_args_is_help=True, help="Manage the accounts of surveyors, the people who run surveys."
 )
 
+token = typer.Typer(
+    no_args_is_help=True, help="Manage the tokens by which programs act for surveyors."
+)
+
 Login = Annotated[str, typer.Argument(help="Login: the name with which the person signs in.")]
 _ROLES = ("owner", "editor", "viewer", "auditor")
 Role = Annotated[
@@ -213,6 +217,51 @@ def remove(
         for team in teams:
             _log(services, account, "ended an account", team=team)
         show({"login": account.login, "removed": True}, as_json=as_json, title="Removed")
+
+
+@token.command("create")
+def create(
+    login: Login,
+    name: Annotated[str, typer.Option(help="What the token is for.")] = "command line",
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A right of the token, such as results:read; give the option for each. Default: "
+            "survey:read, survey:write, results:read and reports:read. It never has more rights "
+            "than the account's role.",
+            show_default=False,
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Last day on which it works, such as 2027-06-30.")
+    ] = None,
+    team: TeamName = None,
+    data_dir: DataDir = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token by which a program acts for a surveyor. It is shown this once.
+
+    Example: masquerade token create ann --name "weekly results" --scope results:read
+    """
+    from masquerade.server.accounts.teams import EDITOR, ROLES
+
+    with _services(data_dir, config) as services:
+        account = services.accounts.by_login(login)
+        into = _team(services, team)
+        if into is None or into.id not in _teams_of(services, account):
+            raise ParameterError(
+                f"{login} is in no team {team or 'of that name'}; see masquerade user list."
+            )
+        made = services.tokens.create(
+            account.id, into.id, name=name, scopes=scope or sorted(ROLES[EDITOR]), until=until
+        )
+        _log(services, account, "made a token", team=into.id)
+        show(
+            {"token": made, "login": account.login, "team": into.name},
+            as_json=as_json,
+            title="Token",
+        )
 
 
 @contextmanager

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from masquerade.client.identity import Identity
     from masquerade.client.participation import Masked, Participation, Receipt
     from masquerade.client.questions import MaskedQuestion, is_asked
+    from masquerade.client.surveyor import Surveyor
     from masquerade.surveys.question import Answer
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -31,6 +32,7 @@ __all__ = [
     "MaskedQuestion",
     "Participation",
     "Receipt",
+    "Surveyor",
     "is_asked",
     "survey_of",
 ]

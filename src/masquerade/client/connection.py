@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
-_LONGEST_ANSWER = 16 * 2**20
+_LONGEST_ANSWER, _LONGEST_FILE = 16 * 2**20, 2**31
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -48,7 +48,7 @@ def _is_near(host: str) -> bool:
 
 
 class Connection:
-    """A server, as one participant reaches it.
+    """A server, as one participant or one program of a surveyor reaches it.
 
     Every request can be sent again without harm, so each is, after growing pauses and at most
     `attempts` times, where it is not known whether it arrived or the server is busy. `secret` gives
@@ -142,6 +142,34 @@ class Connection:
             content = padded(body)
         return self._ask(method, path, headers, content)
 
+    def as_program(
+        self,
+        token: str,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        key: str | None = None,
+        match: str | None = None,
+    ) -> bytes:
+        """Return the content of an answer to a surveyor's program.
+
+        `match`: the ETag of what is changed.
+        """
+        given = {
+            "Authorization": f"Bearer {token}",
+            "Idempotency-Key": key,
+            "If-Match": match,
+            "Content-Type": None if body is None else "application/json",
+            "Accept": "*/*",
+        }
+        headers = {name: value for name, value in given.items() if value is not None}
+        content = None if body is None else _json(body)
+        answer = self._sent(method, path, headers, content, most=_LONGEST_FILE)
+        if not 200 <= answer.status < 300:
+            self._read(answer)  # raises what the server says
+        return answer.content
+
     def _ask(
         self,
         method: str,
@@ -151,16 +179,29 @@ class Connection:
         *,
         server: str | None = None,
     ) -> dict[str, Any]:
+        return self._read(self._sent(method, path, headers, content, server=server))
+
+    def _sent(
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        content: bytes | None,
+        *,
+        server: str | None = None,
+        most: int = _LONGEST_ANSWER,
+    ) -> _Answer:
+        """Send a request until it is answered, and return the answer."""
         pause, reason = _FIRST_PAUSE_SECONDS, ""
         for attempt in range(1, self._attempts + 1):
             asked_to_wait = 0.0
             try:
-                answer = self._answer(method, path, headers, content)
+                answer = self._answer(method, path, headers, content, most)
             except self._failure as error:
                 reason = str(error) or type(error).__name__
             else:
                 if answer.status not in _TRY_AGAIN:
-                    return self._read(answer)
+                    return answer
                 reason = f"it answered with status {answer.status}"
                 asked_to_wait = _seconds(answer.retry_after)
             if attempt < self._attempts:
@@ -173,16 +214,16 @@ class Connection:
         )
 
     def _answer(
-        self, method: str, path: str, headers: dict[str, str], content: bytes | None
+        self, method: str, path: str, headers: dict[str, str], content: bytes | None, most: int
     ) -> _Answer:
         """Return a server's answer; raise where it is longer than that of a real server."""
         read = bytearray()
         with self._http.stream(method, path, headers=headers, content=content) as answer:
             for chunk in answer.iter_bytes():
                 read += chunk
-                if len(read) > _LONGEST_ANSWER:
+                if len(read) > most:
                     raise ServerUnavailable(
-                        f"{self.url} answers more than {_LONGEST_ANSWER} bytes, as no Masquerade "
+                        f"{self.url} answers more than {most} bytes, as no Masquerade "
                         "server does; check the address."
                     )
         return _Answer(answer.status_code, answer.headers.get("Retry-After", ""), bytes(read))

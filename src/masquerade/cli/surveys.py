@@ -1,0 +1,212 @@
+"""``masquerade surveys``: surveys on a server, for programs and people who run them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from masquerade.cli.options import AsJson, choice
+from masquerade.cli.terminal import show, show_rows
+from masquerade.errors import ParameterError, UnreadableFile
+
+if TYPE_CHECKING:
+    from masquerade.client import Surveyor
+
+surveys = typer.Typer(
+    no_args_is_help=True,
+    help="Make, open, close and read surveys on a server. The environment variable "
+    "MASQUERADE_SERVER or --server names it. The token stands in the environment variable "
+    "MASQUERADE_TOKEN or in the file of --token-file, where other people of this computer cannot "
+    "see it; masquerade token create makes one.",
+)
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of the server, such as https://surveys.example.org.",
+        envvar="MASQUERADE_SERVER",
+        show_default=False,
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(help="File whose first line is the token. Default: MASQUERADE_TOKEN."),
+]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="Token of the survey: what follows /s/ in its link.",
+        metavar="SURVEY",
+        show_default=False,
+    ),
+]
+
+
+@surveys.command("list")
+def list_(server: Server = None, token_file: TokenFile = None, json: AsJson = False) -> None:
+    """List the team's surveys and drafts.
+
+    Example: masquerade surveys list --server https://surveys.example.org
+    """
+    with _surveyor(server, token_file) as surveyor:
+        found = list(surveyor.surveys())
+    if json:
+        show({"surveys": found}, as_json=True, title="Surveys")
+        return
+    from rich.console import Console
+
+    columns = ("token", "state", "title", "responses")
+    rows = [tuple(str(one.get(name, "")) for name in columns) for one in found]
+    show_rows(Console(), columns, rows, lines=False)
+
+
+@surveys.command()
+def create(
+    document: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Survey as the builder exports it (JSON).", metavar="FILE", show_default=False
+        ),
+    ] = None,
+    template: Annotated[
+        str | None, typer.Option(help="Name of a template, in place of a file.")
+    ] = None,
+    copy_of: Annotated[
+        str | None, typer.Option(help="Token of a survey to copy, in place of a file.")
+    ] = None,
+    server: Server = None,
+    token_file: TokenFile = None,
+    json: AsJson = False,
+) -> None:
+    """Make a draft, and say what still keeps it from being opened.
+
+    Example: masquerade surveys create questionnaire.json
+    """
+    with _surveyor(server, token_file) as surveyor:
+        draft = surveyor.create(document, template=template, copy_of=copy_of)
+    faults = [f"{one['pointer']}: {one['detail']}" for one in draft["errors"]]
+    found = {"token": draft["token"], "valid": draft["valid"], "errors": faults}
+    if not json:
+        found["errors"] = "; ".join(faults) or "none"
+    show(found, as_json=json, title="Draft")
+
+
+@surveys.command("open")
+def open_(
+    survey: Name, server: Server = None, token_file: TokenFile = None, json: AsJson = False
+) -> None:
+    """Freeze a draft, let people answer, and print the link.
+
+    Example: masquerade surveys open 5a5a5a5a5a5a5a5a
+    """
+    with _surveyor(server, token_file) as surveyor:
+        opened = surveyor.open(survey)
+    show(_of(opened, "token", "state", "link", "hash"), as_json=json, title="Open")
+
+
+@surveys.command()
+def close(
+    survey: Name,
+    grace_days: Annotated[
+        int,
+        typer.Option(help="Days in which people who have begun can still finish.", min=0, max=30),
+    ] = 0,
+    server: Server = None,
+    token_file: TokenFile = None,
+    json: AsJson = False,
+) -> None:
+    """Let nobody begin a survey any more. It cannot be opened again.
+
+    Example: masquerade surveys close 5a5a5a5a5a5a5a5a
+    """
+    with _surveyor(server, token_file) as surveyor:
+        closed = surveyor.close(survey, grace_days=grace_days)
+    show(_of(closed, "token", "state", "responses"), as_json=json, title="Closed")
+
+
+@surveys.command()
+def results(
+    survey: Name, server: Server = None, token_file: TokenFile = None, json: AsJson = False
+) -> None:
+    """Print the figures of a closed survey.
+
+    Example: masquerade surveys results 5a5a5a5a5a5a5a5a
+    """
+    with _surveyor(server, token_file) as surveyor:
+        if json:
+            show(surveyor.result(survey), as_json=True, title="Results")
+            return
+        table = surveyor.table(survey)
+    from rich.console import Console
+
+    columns = table.column_names
+    rows = [tuple(_cell(row[name]) for name in columns) for row in table.to_pylist()]
+    show_rows(Console(), columns, rows, lines=False)
+
+
+@surveys.command()
+def export(
+    survey: Name,
+    out: Annotated[
+        Path,
+        typer.Option(help="File to write; its ending says the format.", show_default=False),
+    ],
+    what: Annotated[
+        str,
+        choice(
+            *("results", "reports", "codebook", "document"),
+            help="results: .json or .csv. reports, masked: .parquet, .csv or .jsonl. codebook of "
+            "the reports, and document of the survey: .json.",
+        ),
+    ] = "results",
+    server: Server = None,
+    token_file: TokenFile = None,
+    json: AsJson = False,
+) -> None:
+    """Write a file of a survey.
+
+    Example: masquerade surveys export 5a5a5a5a5a5a5a5a --what reports --out reports.parquet
+    """
+    with _surveyor(server, token_file) as surveyor:
+        path = surveyor.export(survey, out, what)
+    written = {"file": str(path), "bytes": path.stat().st_size}
+    show(written, as_json=json, title="Written")
+
+
+@contextmanager
+def _surveyor(server: str | None, token_file: Path | None) -> Iterator[Surveyor]:
+    from masquerade.client import Surveyor
+
+    if not server:
+        raise ParameterError(
+            "no server is named; add --server https://surveys.example.org, or set "
+            "MASQUERADE_SERVER."
+        )
+    token = os.environ.get("MASQUERADE_TOKEN", "")
+    if token_file is not None:
+        try:
+            token = token_file.read_text(encoding="utf-8").partition("\n")[0]
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableFile(f"{token_file} cannot be read: {error}.") from error
+    if not token.strip():
+        raise ParameterError(
+            "no token is given; set MASQUERADE_TOKEN, or name a file with --token-file. The "
+            "server's operator makes one with masquerade token create."
+        )
+    with Surveyor(server, token) as surveyor:
+        yield surveyor
+
+
+def _of(found: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: found.get(name) for name in names}
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
