@@ -148,7 +148,7 @@ def test_refusals_say_what_to_do(place: Place, surveyor: Surveyor, tmp_path: Pat
     assert draft["errors"]
     with pytest.raises(MasqueradeError):
         surveyor.open(draft["token"])
-    with pytest.raises(ParameterError, match="results as .xml"):
+    with pytest.raises(ParameterError, match=r"results as \.xml"):
         surveyor.export(draft["token"], tmp_path / "r.xml")
 
 
