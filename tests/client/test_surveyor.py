@@ -138,8 +138,8 @@ def test_refusals_say_what_to_do(place: Place, surveyor: Surveyor, tmp_path: Pat
     broken.write_text("[1]")
     with pytest.raises(UnreadableFile, match="no JSON object"):
         surveyor.create(broken)
+    broken.write_text("{")
     with pytest.raises(UnreadableFile, match="surveys import"):
-        broken.write_text("{")
         surveyor.create(broken)
     with pytest.raises(UnreadableFile, match="cannot be read"):
         surveyor.create(tmp_path / "none.json")
