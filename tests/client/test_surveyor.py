@@ -118,18 +118,20 @@ def test_the_same_key_makes_one_draft(surveyor: Surveyor) -> None:
 
 def test_refusals_say_what_to_do(place: Place, surveyor: Surveyor, tmp_path: Path) -> None:
     """Wrong tokens, rights, files, endings and states are errors of their own."""
-    with pytest.raises(Unauthenticated):
-        list(reach(place, "mq_nothing").surveys())
-    few = reach(place, token_of(place, "survey:read"))
-    with pytest.raises(Forbidden):
-        few.create(DOCUMENT)
+    with reach(place, "mq_nothing") as stranger, pytest.raises(Unauthenticated):
+        list(stranger.surveys())
+    with reach(place, token_of(place, "survey:read")) as reader, pytest.raises(Forbidden):
+        reader.create(DOCUMENT)
     for wrong in ("", "mq_ä", "two words"):
         with pytest.raises(ParameterError, match="token"):
             Surveyor(place.url, wrong)
     with pytest.raises(ParameterError, match="over http"):
         Surveyor("http://surveys.example.org", "mq_x")
-    with pytest.raises(ServerUnavailable):
-        Surveyor("http://127.0.0.1:9", "mq_x", attempts=1).survey("5a")
+    with (
+        Surveyor("http://127.0.0.1:9", "mq_x", attempts=1) as far,
+        pytest.raises(ServerUnavailable),
+    ):
+        far.survey("5a")
     with pytest.raises(ParameterError, match="give one of"):
         surveyor.create()
     with pytest.raises(ParameterError, match="hexadecimal"):
