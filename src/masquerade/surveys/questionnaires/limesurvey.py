@@ -159,7 +159,7 @@ def read_lss(root: Node) -> Questionnaire:
         found, [first, *settings.get("additional_languages", "").split(), *languages]
     )
     texts = {name: _Translations(tables.get(name, []), codes, first) for name in _L10N}
-    groups = {}
+    groups: dict[str, _Group] = {}
     for row in sorted(tables.get("groups", []), key=lambda row: _number(row.get("group_order"))):
         group = groups.setdefault(row.get("gid", ""), _Group())
         group.relevance = row.get("grelevance", "")
@@ -262,7 +262,7 @@ def read_tab_table(rows: list[dict[str, str]]) -> Questionnaire:
             _say(found, code, {name.removeprefix("surveyls_"): text})
         elif kind == "G":
             # Groups are named in each language; they stand in the same order in each.
-            place = places[code] = places.get(code, -1) + 1
+            place = places[code or ""] = places.get(code or "", -1) + 1
             if place >= len(groups):
                 groups.append(_Group(relevance=row.get("relevance", "")))
                 groups[-1].random = row.get("random_group", "")

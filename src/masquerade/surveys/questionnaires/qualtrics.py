@@ -1,4 +1,4 @@
-"""Questionnaires of Qualtrics: .qsf, JSON with an element for each question, the blocks, the flow."""
+"""Questionnaires of Qualtrics: .qsf, JSON with elements for questions, blocks and the flow."""
 
 from __future__ import annotations
 
@@ -54,8 +54,12 @@ _WHY_NOT = {
 }
 _LOCATOR = re.compile(r"q://(QID\w+)/(\w+)(?:/([\w~.-]+))?(?:/([\w~.-]+))?")
 _SIGNS = {
-    "EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<",
-    "LessThanOrEqual": "<=", "Is": "=",
+    "EqualTo": "=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "Is": "=",
 }
 _FLOW_WORDS = {
     "EmbeddedData": ("embedded data", "nothing is kept about a person beside the masked answers"),
@@ -92,22 +96,22 @@ def read_qsf(data: Mapping[str, Any]) -> Questionnaire:
 
 class _Reader:
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self._elements = [one for one in data["SurveyElements"] if isinstance(one, dict)]
+        self._records = [one for one in data["SurveyElements"] if isinstance(one, dict)]
         self._entry = _mapping(data.get("SurveyEntry"))
         self._found = Questionnaire("Qualtrics .qsf")
         self._questions = {
-            str(_mapping(one.get("Payload")).get("QuestionID") or one.get("PrimaryAttribute")):
-            _mapping(one.get("Payload"))
-            for one in self._elements
+            str(
+                _mapping(one.get("Payload")).get("QuestionID") or one.get("PrimaryAttribute")
+            ): _mapping(one.get("Payload"))
+            for one in self._records
             if one.get("Element") == "SQ"
         }
         self._blocks = {str(block.get("ID")): block for block in self._all_blocks()}
         self._placed: set[str] = set()
         self._shown_blocks: set[str] = set()
-        self._consents: dict[str, str] = {}
 
     def _all_blocks(self) -> Iterable[Mapping[str, Any]]:
-        for one in self._elements:
+        for one in self._records:
             if one.get("Element") == "BL":
                 yield from map(_mapping, _values(one.get("Payload")))
 
@@ -119,7 +123,7 @@ class _Reader:
         found.title = self._words(str(self._entry.get("SurveyName") or ""))
         if text := self._entry.get("SurveyDescription"):
             found.description = self._words(str(text))
-        flow = next((one for one in self._elements if one.get("Element") == "FL"), {})
+        flow = next((one for one in self._records if one.get("Element") == "FL"), {})
         steps = _values(_mapping(flow.get("Payload")).get("Flow"))
         if steps:
             self._flow(steps, ALWAYS, moves=False)
@@ -137,7 +141,7 @@ class _Reader:
             if name not in self._placed:
                 tag = str(question.get("DataExportTag") or name)
                 found.leave_out(tag, _type(question), "it is in no block that people see")
-        for one in self._elements:
+        for one in self._records:
             name = str(one.get("Element"))
             if name in _ELEMENT_WORDS:
                 found.leave_out(name, *_ELEMENT_WORDS[name])
@@ -246,7 +250,7 @@ class _Reader:
         if not isinstance(part, Compared) or not self._found.screens:
             return None
         elements = [one for screen in self._found.screens for one in screen.elements]
-        known = next((one for one in elements if self._consents.get(part.name) == one.name), None)
+        known = next((one for one in elements if one.key == part.name), None)
         if known is None or known.shape != CHOICE or len(known.options) != 2:
             return None
         agreed = known.options[0]
@@ -266,11 +270,17 @@ class _Reader:
     def _block(self, block: Mapping[str, Any], condition: Logic, *, moves: bool) -> None:
         name = str(block.get("Description") or block.get("ID"))
         if str(block.get("ID")) in self._shown_blocks:
-            self._found.leave_out(name, "block", "it is shown a second time; questions are asked once")
+            self._found.leave_out(
+                name, "block", "it is shown a second time; questions are asked once"
+            )
             return
         self._shown_blocks.add(str(block.get("ID")))
         options = _mapping(block.get("Options"))
-        shuffle = str(options.get("RandomizeQuestions")) in ("true", "RandomWithXPerPage", "Advanced")
+        shuffle = str(options.get("RandomizeQuestions")) in (
+            "true",
+            "RandomWithXPerPage",
+            "Advanced",
+        )
         screen = Screen(name, condition=condition, moves=moves, shuffle=shuffle)
         self._found.screens.append(screen)
         if options.get("Looping") not in (None, "None", ""):
@@ -289,7 +299,6 @@ class _Reader:
             return []
         self._placed.add(name)
         tag, what = str(question.get("DataExportTag") or name), _type(question)
-        self._consents[name] = tag
         reason = self._why_not(question)
         if reason is not None:
             self._found.leave_out(tag, what, reason)
@@ -305,6 +314,7 @@ class _Reader:
             condition = ALWAYS
         for one in made:
             one.condition = condition
+            one.key = one.name.replace(tag, name, 1).replace(f"{name}_", f"{name}/", 1)
             one.required = settings.get("ForceResponse") == "ON"
             one.shuffle = _mapping(question.get("Randomization")).get("Type") in ("All", "Subset")
             if question.get("SkipLogic") or item.get("SkipLogic"):
@@ -359,7 +369,7 @@ class _Reader:
             if selector not in (*_SINGLE, *_MULTIPLE):
                 element.notes.append(f"“{selector}” is asked as a plain choice")
             most = _mapping(_mapping(question.get("Validation")).get("Settings")).get("MaxChoices")
-            element.most = int(most) if str(most).isdigit() and int(most) else None
+            element.most = int(str(most)) if str(most).isdigit() else None
         if any(_mapping(one).get("TextEntry") for one in _pairs(question.get("Choices")).values()):
             element.notes.append(OTHER_NOTE.replace("“Other” is an option", "an option stands"))
         return [element]
@@ -400,8 +410,8 @@ class _Reader:
                 one.notes.append("each slider is a question of its own")
             elif option.words:
                 one.notes.append(
-                    f"the word “{next(iter(option.words.values()))[:80]}” beside the slider is left "
-                    "out"
+                    f"the word “{next(iter(option.words.values()))[:80]}” beside the slider is "
+                    "left out"
                 )
             one.low, one.high = low, high
             lines = _decimal(setup.get("GridLines"), 10)
@@ -426,7 +436,7 @@ class _Reader:
             for key, one in sorted(_mapping(given).items())
             if str(key).isdigit() and isinstance(one, dict)
         ]
-        groups: list[Logic] = []
+        groups: list[tuple[str, Logic]] = []
         for one in sets:
             parts = [
                 _mapping(part)
@@ -434,8 +444,8 @@ class _Reader:
                 if str(key).isdigit()
             ]
             group = _joined([(str(p.get("Conjuction") or "And"), self._leaf(p)) for p in parts])
-            groups.append((str(one.get("Type")), group))  # type: ignore[arg-type]
-        return _joined([("Or" if kind == "OrIf" else "And", logic) for kind, logic in groups])  # type: ignore[misc]
+            groups.append(("Or" if one.get("Type") in ("OrIf", "ElseIf") else "And", group))
+        return _joined(groups)
 
     def _leaf(self, part: Mapping[str, Any]) -> Logic:
         kind, sign = str(part.get("LogicType")), str(part.get("Operator"))
@@ -446,7 +456,6 @@ class _Reader:
             raise UnreadableLogic("it names no question")
         name, where, first, second = found.groups()
         tag = str(self._questions.get(name, {}).get("DataExportTag") or name)
-        self._consents.setdefault(name, tag)
         if where in ("SelectableChoice", "SelectableAnswer") and first:
             # Of an array: a row and a column.
             leaf = Compared(f"{name}/{first}" if second else name, "=", second or first)
@@ -480,8 +489,9 @@ def _number(question: Mapping[str, Any], element: Element) -> Element:
     settings = _mapping(_mapping(question.get("Validation")).get("Settings"))
     limits = _mapping(settings.get("ValidNumber"))
     element.shape = NUMBER
-    element.low, element.high = _decimal(limits.get("Min"), None), _decimal(limits.get("Max"), None)  # type: ignore[assignment]
-    if element.low is None or element.high is None or element.low >= element.high:
+    low, high = _decimal(limits.get("Min"), 1.0), _decimal(limits.get("Max"), 0.0)
+    element.low, element.high = low, high
+    if low >= high:
         element.low, element.high = 0, 100
         element.notes.append("it has no range, so it is 0 to 100: set the true ends")
     return element
@@ -497,7 +507,11 @@ def _flow_name(step: Mapping[str, Any]) -> str:
 
 
 def _display(choice: object) -> str:
-    return str(_mapping(choice).get("Display") or "") if isinstance(choice, dict) else str(choice or "")
+    return (
+        str(_mapping(choice).get("Display") or "")
+        if isinstance(choice, dict)
+        else str(choice or "")
+    )
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -515,7 +529,7 @@ def _values(value: object) -> list[Any]:
     return list(_pairs(value).values())
 
 
-def _decimal(value: object, default: Any) -> Any:
+def _decimal(value: object, default: float) -> float:
     try:
         number = float(str(value))
     except ValueError:

@@ -47,7 +47,8 @@ class Option:
 class Element:
     """A question or a text of a questionnaire.
 
-    `name`: in the file; `what`: its type there, in words; `notes`: changes, each with its reason.
+    `name`: in the file; `what`: its type there, in words; `key`: its name in conditions, where that
+    is another; `notes`: changes, each with its reason.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Element:
     required: bool = False
     shuffle: bool = False
     condition: Logic | None = None
+    key: str = ""
     notes: list[str] = field(default_factory=list)
 
 

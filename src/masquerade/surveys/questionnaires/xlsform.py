@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,19 +43,45 @@ _FILES = "pictures, sounds and files cannot be masked"
 _DEVICE = "nothing is kept about a person or device beside the masked answers"
 _COMPUTED = "nothing is computed from answers here; they leave the device masked"
 _WHY_NOT = {
-    "text": FREE_TEXT, "string": FREE_TEXT, "barcode": FREE_TEXT,
+    "text": FREE_TEXT,
+    "string": FREE_TEXT,
+    "barcode": FREE_TEXT,
     "date": "a date is not offered; ask for a period with a choice",
     "time": "a time is not offered; ask for a part of the day with a choice",
     "datetime": "a date is not offered; ask for a period with a choice",
-    "geopoint": _PLACES, "geotrace": _PLACES, "geoshape": _PLACES, "gps": _PLACES,
-    "location": _PLACES, "start-geopoint": _PLACES,
-    "image": _FILES, "photo": _FILES, "audio": _FILES, "video": _FILES, "file": _FILES,
+    "geopoint": _PLACES,
+    "geotrace": _PLACES,
+    "geoshape": _PLACES,
+    "gps": _PLACES,
+    "location": _PLACES,
+    "start-geopoint": _PLACES,
+    "image": _FILES,
+    "photo": _FILES,
+    "audio": _FILES,
+    "video": _FILES,
+    "file": _FILES,
     "background-audio": _FILES,
-    "calculate": _COMPUTED, "hidden": _COMPUTED, "csv-external": "its list is in another file",
+    "calculate": _COMPUTED,
+    "hidden": _COMPUTED,
+    "csv-external": "its list is in another file",
     "xml-external": "its list is in another file",
 } | dict.fromkeys(
-    ("start", "end", "today", "deviceid", "subscriberid", "simserial", "phonenumber", "username",
-     "email", "audit", "imei", "phone number", "start time", "end time"),
+    (
+        "start",
+        "end",
+        "today",
+        "deviceid",
+        "subscriberid",
+        "simserial",
+        "phonenumber",
+        "username",
+        "email",
+        "audit",
+        "imei",
+        "phone number",
+        "start time",
+        "end time",
+    ),
     _DEVICE,
 )
 _GROUPS = re.compile(r"(begin|end)[ _](group|repeat|loop)")
@@ -131,7 +158,9 @@ class _Reader:
             if name not in ("survey", "choices", "settings") and self._sheets[name]:
                 found.leave_out(name, "sheet", "it is not part of a form here")
         if settings:
-            found.leave_out("settings", "settings of the form", "all but its title is set anew here")
+            found.leave_out(
+                "settings", "settings of the form", "all but its title is set anew here"
+            )
         return found
 
     def _set_languages(self) -> None:
@@ -212,9 +241,7 @@ class _Reader:
         element.required = row.get("required", "").strip().lower() in ("yes", "true", "true()", "1")
         element.shuffle = "randomize=true" in row.get("parameters", "").replace(" ", "")
         element.notes += [
-            f"{lost} is left out"
-            for column, lost in _LOST.items()
-            if row.get(column, "").strip()
+            f"{lost} is left out" for column, lost in _LOST.items() if row.get(column, "").strip()
         ]
         if any(column.startswith(_EXTRAS) and row[column].strip() for column in row):
             element.notes.append("pictures and sounds are left out")
@@ -266,10 +293,9 @@ class _Reader:
             part.split("=", 1) for part in row.get("parameters", "").split() if "=" in part
         )
         if first == "range":
-            element.low, element.high, element.step = (
-                _float(given.get(name), usual)
-                for name, usual in (("start", 1), ("end", 10), ("step", 1))
-            )
+            element.low = _float(given.get("start"), 1.0)
+            element.high = _float(given.get("end"), 10.0)
+            element.step = _float(given.get("step"), 1.0)
             if element.step == 1 and element.high - element.low < 20:
                 element.shape = RATING
             return
@@ -296,8 +322,8 @@ class _Reader:
         for part in parts:
             if not isinstance(part, Compared) or part.name != ".":
                 continue
-            value = _float(part.value, None)
-            if value is None:
+            value = _float(part.value, math.nan)
+            if math.isnan(value):
                 continue
             by = element.step if part.sign in ("<", ">") else 0
             if part.sign in (">", ">="):
@@ -315,7 +341,7 @@ def _split(column: str) -> tuple[str, bool, str]:
     return head.strip(), bool(mark), language.strip(": ")
 
 
-def _float(text: object, default: float | None) -> float | None:
+def _float(text: object, default: float) -> float:
     try:
         number = float(str(text))
     except ValueError:
