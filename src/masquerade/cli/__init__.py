@@ -39,9 +39,9 @@ _COMMANDS = {
         "audit": "privacy",
     },
     "Survey": {
-        "surveys": "surveys:",
         "plan": "select",
         "select": "select",
+        "surveys": "surveys:",
         "answer": "answer",
         "withdraw": "answer",
         "me": "answer",

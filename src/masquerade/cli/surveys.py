@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from masquerade.cli.options import AsJson, choice
+from masquerade.cli.questionnaires import import_
 from masquerade.cli.terminal import show, show_rows
 from masquerade.errors import ParameterError, UnreadableFile
 
@@ -45,6 +46,8 @@ Name = Annotated[
         show_default=False,
     ),
 ]
+
+surveys.command("import")(import_)
 
 
 @surveys.command("list")

@@ -203,7 +203,7 @@ def create_app(
     app.state.writes = WriteQueue()
     app.add_middleware(AuditTrail, log=services.audit_log)
     app.add_middleware(WriteSlots, queue=app.state.writes)
-    app.add_middleware(BodyLimit, most=leaderboards.most_body)
+    app.add_middleware(BodyLimit, most=_most_body)
     app.add_middleware(
         RateLimits,
         participant=settings.rate_participant,
@@ -227,6 +227,10 @@ def create_app(
 
 
 @cache
+def _most_body(path: str) -> int | None:
+    return leaderboards.most_body(path) or survey_pages.most_body(path)
+
+
 def _description() -> dict[str, Any]:
     """Return the OpenAPI document; of each application of this process it is the same."""
     document = get_openapi(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import logging
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -195,12 +196,23 @@ def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
         (b"{", "line 1, column 2"),
         (b"\xff", "no text in UTF-8"),
         (b'{"colour": 5}', "<code>/colour</code>"),
-        (POISON.encode(), "no JSON"),
+        (POISON.encode(), "no well-formed XML"),
     ):
         page = site.owner.post("/surveys/import", files={"file": ("a.json", content)})
         assert page.status_code == 422
         assert says in page.text
         assert "<script>alert" not in page.text
+
+
+def test_a_questionnaire_of_another_tool_becomes_a_draft_with_a_report(site: Site) -> None:
+    """The page names every element, what became of it and why, and leads to the builder."""
+    path = Path(__file__).parents[2] / "surveys" / "questionnaires" / "small.qsf"
+    page = site.owner.post("/surveys/import", files={"file": ("a.qsf", path.read_bytes())})
+    assert page.status_code == 200
+    assert "no mask can protect it" in page.text
+    [token] = set(re.findall(r"/surveys/([0-9a-f]{16})/edit", page.text))
+    draft = site.services.drafts.draft(token, team=FIRST_TEAM)
+    assert [one["id"] for one in draft.document.questions][:2] == ["smoke", "likely"]
 
 
 def test_a_draft_that_is_not_finished_is_not_opened(site: Site) -> None:

@@ -7,11 +7,18 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, File, Form, Query
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
+from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from masquerade.errors import InvalidDocument, MasqueradeError, ParameterError, WrongState
+from masquerade.errors import (
+    InvalidDocument,
+    MasqueradeError,
+    ParameterError,
+    UnreadableFile,
+    WrongState,
+)
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.db.party_tables import UNDER_WAY
@@ -36,7 +43,7 @@ from masquerade.server.routes.surveys import (
     unpublish,
 )
 from masquerade.server.settings import Settings
-from masquerade.server.surveys.document import Document, read_document_text
+from masquerade.server.surveys.document import Document, read_document, read_json_text
 from masquerade.server.surveys.drafts import DRAFT, TEMPLATE, Draft, Review
 from masquerade.server.surveys.lifecycle import progress_json
 from masquerade.server.surveys.selection_runs import (
@@ -50,12 +57,18 @@ from masquerade.server.surveys.survey_records import introduction
 from masquerade.server.surveys.templates import BLANK, TEMPLATES, template_named
 from masquerade.surveys.kinds import kinds
 from masquerade.surveys.offered_levels import ALL_LEVELS
+from masquerade.surveys.questionnaires import OWN, Imported, import_questionnaire
+from masquerade.surveys.questionnaires.qualtrics import is_qsf
+from masquerade.surveys.questionnaires.questionnaire import OUTCOMES
 
 _GROUPS = (
     ("Draft", (DRAFT,)),
     ("Live", TAKING),
     ("Closed", (*FINISHED, CANCELLED)),
 )
+IMPORT = "/surveys/import"
+#: In bytes: a questionnaire, and the rest of the form that it comes in.
+MOST_QUESTIONNAIRE, _FORM_ROOM = 8_000_000, 20_000
 PAGE, _EDIT = "/surveys/{token}", "/surveys/{result}/edit"
 
 routes = APIRouter(include_in_schema=False)
@@ -95,14 +108,49 @@ def create(actor: Writer, template: Annotated[str, Form()]) -> str:
     return _draft(actor, Document() if template == BLANK else template_named(template).document())
 
 
-@form(routes, "/surveys/import", then=_EDIT, refused=choose)
-@audited("imported a draft")
-def import_(actor: Writer, file: Annotated[bytes, File()]) -> str:
+def most_body(path: str) -> int | None:
+    """Return how long a body may be that is sent to `path`, where that is not the usual length."""
+    return MOST_QUESTIONNAIRE + _FORM_ROOM if path == IMPORT else None
+
+
+async def _sent(request: Request, _: Writer) -> bytes:
+    """Return the file of a form; a stranger's is never read."""
+    fields = await request.form()
     try:
-        text = file.decode("utf-8-sig")
+        file = fields.get("file")
+        return await file.read() if isinstance(file, UploadFile) else b""
+    finally:
+        await fields.close()
+
+
+def _imported(actor: Actor, result: tuple[str, Imported], **_: Any) -> Response:
+    """Return the report of an import; what was written here goes on in the builder at once."""
+    token, found = result
+    if found.format == OWN:
+        return RedirectResponse(_EDIT.format(result=token), 303)
+    context = {"found": found, "token": token, "outcomes": OUTCOMES}
+    return actor.page("surveyor/imported.html", context)
+
+
+@form(routes, IMPORT, then=_imported, refused=choose)
+@audited("imported a draft")
+def import_(actor: Writer, content: Annotated[bytes, Depends(_sent)]) -> tuple[str, Imported]:
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b""):
+        data = read_json_text(_text(content))
+        if not is_qsf(data):
+            return _draft(actor, read_document(data)), Imported(OWN, {}, ())
+    try:
+        found = import_questionnaire(content)
+    except UnreadableFile as error:
+        raise InvalidDocument([("", str(error))]) from None
+    return _draft(actor, read_document(dict(found.document))), found
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidDocument([("", "the file is no text in UTF-8.")]) from None
-    return _draft(actor, read_document_text(text))
 
 
 @form(routes, f"{PAGE}/copy", then=_EDIT)

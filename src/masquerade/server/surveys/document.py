@@ -237,15 +237,19 @@ def _refusal(error: Mapping[str, Any]) -> str:
 
 def read_document_text(text: str) -> Document:
     """Return the document of a file; `InvalidDocument` names line and column of wrong JSON."""
+    return read_document(read_json_text(text))
+
+
+def read_json_text(text: str) -> Any:
+    """Return the value of JSON; `InvalidDocument` names line and column where it is wrong."""
     try:
-        data = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         reason = f"line {error.lineno}, column {error.colno}: {error.msg}."
         raise InvalidDocument([("", f"the file is no JSON: {reason}")]) from None
     except RecursionError:
         # A short text can be nested more deeply than the stack of the interpreter.
         raise InvalidDocument([("", "the file is nested too deeply.")]) from None
-    return read_document(data)
 
 
 def changed(document: Document, changes: Any) -> Document:
@@ -265,7 +269,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
     whole = document.to_json()
     written, conditions = Layout.written(whole, questions, conditions)
     layout = written.spread(questions)
-    spoken = _languages(document, questions)
+    spoken = _languages(document, questions, layout)
     questions, conditions = parts_of(questions, conditions)
     fields: dict[str, Any] = {
         "title": document.title.strip(),
@@ -316,30 +320,44 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
     )
 
 
-def _languages(document: Document, questions: Sequence[Question]) -> Languages | None:
-    """Return the languages as the survey has them: translations of its texts alone."""
+def _languages(
+    document: Document, questions: Sequence[Question], layout: Layout
+) -> Languages | None:
+    """Return the languages as the survey has them: translations of its texts alone.
+
+    `questions`: as they are written; `layout`: as the survey has it, with their parts.
+    """
     spoken = document.languages
     if not spoken.languages:
         return None
     known = texts_of(document.to_json())
-    # Which text each further text repeats: of a question that is asked as several.
-    same = {
+    # Where each text of the survey is written: a question may be asked as several.
+    sources = {
         path_of("questions", part.id, *place.split("/")): path_of(
             "questions", one.id, *one.place_of(place, text).split("/")
         )
         for one in questions
-        for part in one.parts()[1:]
+        for part in one.parts()
         for place, text in part.texts().items()
     }
+    for number, page in enumerate(layout.pages):
+        written = document.pages[number]["items"]
+        blocks = [place for place, one in enumerate(written) if not isinstance(one, str)]
+        spread = [place for place, one in enumerate(page.items) if not isinstance(one, str)]
+        for before, after in zip(blocks, spread, strict=True):
+            for field in page.blocks[spread.index(after)].texts():
+                source = path_of("pages", number, "items", before, field)
+                sources[path_of("pages", number, "items", after, field)] = source
+    own = [one for one in known if not one.startswith("questions/") and "/items/" not in one]
+    sources |= dict(zip(own, own, strict=True))
     texts = {}
     for code in spoken.languages[1:]:
-        given = {
-            address: text.strip()
-            for address, text in spoken.texts.get(code, {}).items()
-            if address in known and text.strip()
+        given = spoken.texts.get(code, {})
+        texts[code] = {
+            address: given[source].strip()
+            for address, source in sources.items()
+            if source in known and given.get(source, "").strip()
         }
-        again = {address: given[first] for address, first in same.items() if first in given}
-        texts[code] = given | again
     return Languages.from_json({"languages": spoken.languages, "texts": texts})
 
 

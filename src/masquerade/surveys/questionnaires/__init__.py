@@ -46,7 +46,8 @@ def import_questionnaire(content: bytes) -> Imported:
         return build(read_xlsform(sheets))
     if content[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
         raise UnreadableFile("the file is an old spreadsheet (.xls); save it as .xlsx.")
-    start = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    # Behind a mark of UTF-8 or UTF-16.
+    start = content.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")[:1]
     if start == b"<":
         root = read_xml(content)
         if not is_lss(root):

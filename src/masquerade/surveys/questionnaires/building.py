@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from masquerade.errors import ParameterError
@@ -12,6 +12,7 @@ from masquerade.surveys.blocks import MOST_TEXT, plain
 from masquerade.surveys.condition_tree import check_written, condition_from_json
 from masquerade.surveys.conditions import check_leaf, questions_from_json
 from masquerade.surveys.kinds import kinds, question_from_json
+from masquerade.surveys.kinds.matrix import MOST_ROWS
 from masquerade.surveys.languages import path_of
 from masquerade.surveys.pages import MOST_HEADING, MOST_ITEMS, Layout
 from masquerade.surveys.question import MOST_CHARACTERS, Question
@@ -20,6 +21,7 @@ from masquerade.surveys.questionnaires.logic import (
     Answered,
     Compared,
     Fixed,
+    Joined,
     Logic,
     UnreadableLogic,
 )
@@ -49,6 +51,7 @@ from masquerade.surveys.survey import MOST_DESCRIPTION, MOST_QUESTIONS, MOST_TIT
 
 Json = dict[str, Any]
 _RETURN = re.compile(r"https://[^\s<>\"'\\]{1,490}")
+_OTHER_CODES = ("-oth-", "other")
 _YES = ("y", "yes", "1", "true")
 
 
@@ -67,6 +70,8 @@ class _Target:
     question: Question
     labels: Mapping[str, str] = field(default_factory=dict)
     tick: str = ""  # the option that the name stands for
+    origin: float = 0
+    point: float = 1
 
 
 def build(found: Questionnaire) -> Imported:
@@ -83,6 +88,12 @@ class _Builder:
         self._pages: list[Json] = []
         self._ids: set[str] = set()
         self._shuffled: list[str] = []  # questions with options in random order
+        logics = [
+            *(screen.condition for screen in found.screens),
+            *(screen.ends for screen in found.screens),
+            *(one.condition for screen in found.screens for one in screen.elements),
+        ]
+        self._named = {name for logic in logics for name in _names(logic)}
         self._partial = False  # whether not everybody is shown what comes now
         self._targets: dict[str, _Target] = {}
         self._earlier: dict[str, Question] = {}
@@ -246,31 +257,41 @@ class _Builder:
         return self._block(element)
 
     def _matrix(self, element: Element, condition: object) -> list[object]:
-        """Return a question for each row, of one scale."""
+        """Return a matrix; where it is none of ours, a question for each row, of one scale."""
         if not element.rows:
             raise _Refused("it has no rows")
+        text, before = self._text(element, element.words)
+        key = element.key or element.name
+        # Conditions name whole questions, so a row that decides is one.
+        decides = any(name.startswith((f"{key}_", f"{key}/")) for name in self._named)
+        if decides or not 2 <= len(element.rows) <= MOST_ROWS:
+            element.notes.append("each row is a question of its own, all on one page")
+            return [*before, *self._rows(element, text, condition)]
+        options = self._options(element)
+        rows = self._options(replace(element, options=element.rows, notes=element.notes))
+        fields: Json = {"kind": "matrix", "rows": rows, **_scale(options, self._first)}
+        return [*before, self._question(element, text, fields, {}, condition)]
+
+    def _rows(self, element: Element, text: _Said, condition: object) -> list[object]:
         items: list[object] = []
-        lead, before = self._text(element, element.words)
+        key = element.key or element.name
         for row in element.rows:
             name = self._read(row.words, f"{element.name} {row.code}", 200)
             said = {
-                language: f"{lead.get(language, '')} {text}".strip()[:MOST_CHARACTERS]
-                for language, text in name.items()
+                language: f"{text.get(language, '')} {words}".strip()[:MOST_CHARACTERS]
+                for language, words in name.items()
             }
             one = Element(f"{element.name}_{row.code}", element.what, CHOICE, said)
-            one.options, one.required = element.options, element.required
-            one.shuffle = False
+            one.options, one.required, one.key = (
+                element.options,
+                element.required,
+                f"{key}_{row.code}",
+            )
             fields, labels = self._fields(one)
-            key = element.key or element.name
-            for alias in (f"{key}_{row.code}", f"{key}/{row.code}"):
-                one.key = alias
-                if alias == f"{key}_{row.code}":
-                    items.append(self._question(one, _Said(said), fields, labels, condition))
-                    made = self._targets[alias]
-                self._targets[alias] = made
+            items.append(self._question(one, _Said(said), fields, labels, condition))
+            self._targets[f"{key}/{row.code}"] = self._targets[one.key]
             element.notes += [note for note in one.notes if note not in element.notes]
-        element.notes.append("each row is a question of its own, all on one page")
-        return [*before, *items]
+        return items
 
     def _text(self, element: Element, words: Words) -> tuple[_Said, list[object]]:
         """Return the text of a question; one that is too long stands in a block before it."""
@@ -299,15 +320,12 @@ class _Builder:
         firsts = [one.get(self._first) or next(iter(one.values())) for one in options]
         codes = [option.code for option in element.options]
         labels = dict(zip(codes, firsts, strict=True))
-        points = [int(text) for text in firsts if re.fullmatch(r"-?\d{1,4}", text)]
-        scale = len(points) == len(firsts) > 2
-        if (
-            scale
-            and element.shape in (CHOICE, NPS)
-            and points == [*range(points[0], points[-1] + 1)]
-        ):
-            return {"kind": "rating", "low": points[0], "high": points[-1]}, labels
+        scale = _scale(options, self._first)
+        if element.shape in (CHOICE, NPS) and len(options) > 2 and "words" not in scale:
+            return {"kind": "rating", **scale}, labels
         fields: Json = {"kind": "choice", "options": options}
+        if element.shape == CHOICE and codes[-1] in _OTHER_CODES and len(options) > 2:
+            fields = {"kind": "choice", "options": options[:-1], "other": options[-1]}
         if element.shape == SEVERAL:
             most = element.most
             whole = most is None or not 1 <= most < len(options)
@@ -383,7 +401,7 @@ class _Builder:
 
     def _remember(self, element: Element, question: Question, labels: dict[str, str]) -> None:
         key = element.key or element.name
-        self._targets[key] = _Target(question, labels)
+        self._targets[key] = _Target(question, labels, "", element.origin, element.point)
         if element.shape == SEVERAL:
             for code, label in labels.items():
                 for alias in (f"{key}_{code}", f"{key}/{code}"):
@@ -420,7 +438,9 @@ class _Builder:
         if isinstance(logic, Fixed):
             return logic.holds
         if isinstance(logic, Compared | Answered):
-            target = self._targets.get(logic.name) or self._targets.get(logic.name.split(".")[-1])
+            short = (logic.name.split(".")[-1], logic.name.split("/")[0])
+            names = (name for name in (logic.name, *short) if name in self._targets)
+            target = self._targets.get(next(names, ""))
             if target is None:
                 raise UnreadableLogic(f"it depends on {logic.name!r}, which is not asked here")
             return _compared(logic, target)
@@ -487,6 +507,22 @@ class _Builder:
         return None
 
 
+def _scale(options: list[_Said], first: str) -> Json:
+    """Return the fields of a scale with these points: numbers, or words on points from 1 on."""
+    texts = [one.get(first) or next(iter(one.values())) for one in options]
+    points = [int(text) for text in texts if re.fullmatch(r"-?\d{1,4}", text)]
+    if len(points) == len(texts) and points == [*range(points[0], points[-1] + 1)]:
+        return {"low": points[0], "high": points[-1]}
+    return {"low": 1, "high": len(options), "words": options}
+
+
+def _names(logic: Logic | None) -> set[str]:
+    """Return the names of questions in a condition."""
+    if isinstance(logic, Compared | Answered):
+        return {logic.name}
+    return {n for part in logic.parts for n in _names(part)} if isinstance(logic, Joined) else set()
+
+
 def _compared(logic: Compared | Answered, target: _Target) -> Json | bool:
     """Return a leaf of our conditions."""
     question, lattice = target.question, target.question.lattice
@@ -507,7 +543,10 @@ def _compared(logic: Compared | Answered, target: _Target) -> Json | bool:
         return ticked if logic.value.lower() in _YES else {"none": [ticked]}
     if number and lattice is not None:
         return _interval(logic, question)
-    codes = [code for code in target.labels if _holds(code, logic.sign, logic.value)]
+    value = logic.value
+    if target.point != 1 or target.origin:
+        value = f"{(_number(value) - target.origin) / target.point:.9g}"
+    codes = [code for code in target.labels if _holds(code, logic.sign, value)]
     labels = [target.labels[code] for code in codes]
     if not labels and logic.sign == "=":
         labels = [label for label in question.labels if label == logic.value]
@@ -519,10 +558,7 @@ def _compared(logic: Compared | Answered, target: _Target) -> Json | bool:
 def _interval(logic: Compared, question: Question) -> Json | bool:
     lattice = question.lattice
     assert lattice is not None
-    try:
-        value = float(logic.value)
-    except ValueError:
-        raise UnreadableLogic(f"“{logic.value}” is no number") from None
+    value = _number(logic.value)
     points = [float(lattice.low + lattice.step * n) for n in range(min(lattice.points, 100_001))]
     kept = [point for point in points if _holds(str(point), logic.sign, str(value))]
     if not kept:
@@ -532,6 +568,13 @@ def _interval(logic: Compared, question: Question) -> Json | bool:
         "from": _plain_number(kept[0]),
         "to": _plain_number(kept[-1]),
     }
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UnreadableLogic(f"“{text}” is no number") from None
 
 
 def _holds(code: str, sign: str, value: str) -> bool:

@@ -418,6 +418,7 @@ class _Reader:
             if high - low > 20 or (high - low) % 1 or low % 1:
                 points = lines if 2 <= lines <= 20 and lines % 1 == 0 else 10
                 one.low, one.high = 0, points
+                one.origin, one.point = low, (high - low) / points
                 one.notes.append(
                     f"the slider from {low:g} to {high:g} is a rating from 0 to {points:g}: each "
                     f"point stands for {(high - low) / points:g}"

@@ -66,6 +66,8 @@ class Element:
     shuffle: bool = False
     condition: Logic | None = None
     key: str = ""
+    origin: float = 0  # the number in the file that the point 0 stands for
+    point: float = 1  # how much a point stands for
     notes: list[str] = field(default_factory=list)
 
 
