@@ -149,7 +149,13 @@ def test_each_kind_lists_its_texts(name: str) -> None:
         )
         if words and field not in ("id", "kind", *kind.secret):
             assert field in kind.translatable, field
+    assert ["text", *device_texts(name)] == list(kind.translatable)
+
+
+def device_texts(name: str) -> list[str]:
+    """Return the fields with texts that the device's module of a kind lists."""
     script = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
     listed = re.search(r"^  texts: \[(.*)\],$", script, re.MULTILINE)
-    fields = re.findall(r'"(\w+)"', listed[1]) if listed else []
-    assert ["text", *fields] == list(kind.translatable)
+    inherited = re.findall(r"\.\.\.(\w+)\.texts", listed[1]) if listed else []
+    own = re.findall(r'"(\w+)"', listed[1]) if listed else []
+    return [field for one in inherited for field in device_texts(one)] + own

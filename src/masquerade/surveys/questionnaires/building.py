@@ -65,7 +65,7 @@ class _Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What conditions can say of a question: its labels by code, or that it is a number."""
+    """A question as conditions name it: by codes of its labels, or as a number."""
 
     question: Question
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -347,7 +347,7 @@ def _shown_to_all(
 
 
 def _elements(found: Questionnaire, one: _Question) -> list[Element]:
-    """Return what a question becomes; the report names it where it becomes nothing."""
+    """Return the elements of a question; the report names it where there are none."""
     what = f"{_NAMES.get(one.type, 'unknown type')} ({one.type})"
     if one.attributes.get("hidden") == "1":
         found.leave_out(one.code, what, "it is hidden from people")

@@ -44,7 +44,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What always holds, or never."""
+    """A condition that always holds, or never."""
 
     holds: bool
 
@@ -98,7 +98,7 @@ def read_logic(text: str) -> Logic:
 
 
 def join(rule: str, parts: list[Logic]) -> Logic:
-    """Return parts of which all or any hold, without what always or never does."""
+    """Return parts of which all or any hold, without those that are fixed."""
     neutral = rule == "all"
     left: list[Logic] = []
     for part in parts:

@@ -69,7 +69,7 @@ class _Reader(HTMLParser):
 
 
 def read_text(html: str, *, marked: bool = False) -> tuple[str, list[str]]:
-    r"""Return the text of HTML, and what of it cannot be shown here.
+    r"""Return the text of HTML, and names of the parts that cannot be shown here.
 
     `marked`: whether bold and italic words, lists and links keep marks (of several lines); else the
     text is one line.
@@ -98,7 +98,7 @@ def read_text(html: str, *, marked: bool = False) -> tuple[str, list[str]]:
         return " ".join(text.split()), lost
     lines = [" ".join(line.split()) for line in text.split("\n")]
     whole = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-    return re.sub(r"\*\*\s*\*\*|(?<!\*)\*\s*\*(?!\*)", "", whole), lost
+    return re.sub(r"\*\*\s*\*\*|(?<!\*)\*\s+\*(?!\*)", "", whole), lost
 
 
 def _allowed(text: str) -> str:

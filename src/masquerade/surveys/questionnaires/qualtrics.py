@@ -520,7 +520,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _pairs(value: object) -> dict[str, Any]:
-    """Return what the file writes as an object, or as a list where keys are numbers."""
+    """Return an object of the file, which is written as a list where keys are numbers."""
     if isinstance(value, dict):
         return {str(key): one for key, one in value.items()}
     return {str(n): one for n, one in enumerate(value)} if isinstance(value, list) else {}

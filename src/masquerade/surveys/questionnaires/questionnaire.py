@@ -73,7 +73,7 @@ class Element:
 
 @dataclass(slots=True)
 class Screen:
-    """What is shown at once: a heading, and elements."""
+    """A screen: a heading, and elements that are shown at once."""
 
     name: str
     heading: Words = field(default_factory=dict)
