@@ -52,7 +52,7 @@ const RESERVED = [
   // by given randomness, for test vectors
   [/\bshardFrom\b/, ["aggregate/prio3.js"]],
   [/\bsealFrom\b/, ["aggregate/hpke.js"]],
-  [/new SystemCoins/, ["app/mask_demo.js", "app/survey_page.js"]],
+  [/new SystemCoins/, ["app/mask_demo.js", "app/participation.js", "app/survey_page.js"]],
   // to a panel's address, that the page's policy names
   [/"form"/, ["app/panel.js"]],
   [/\bURL\.createObjectURL\b/, ["app/ledger_page.js"]],
@@ -71,8 +71,9 @@ const KNOWN = {
   "app/kinds": ["choice", "comparison", "kinds", "matrix", "nps", "number", "pair", "rating", "several"],
   app: [
     "about_page", "agreement", "api", "blind_rsa", "budget", "components", "conditions", "database", "device",
-    "dom", "home_page", "invitation", "label_kind", "languages", "ledger_page", "level_view", "look", "main",
-    "mask_demo", "numbers", "panel", "participation", "promise", "question_view", "reach", "recovery", "screen",
+    "dom", "home_page", "invitation", "label_kind", "languages", "ledger_page", "level_view",
+    "linked_questions", "look", "main",
+    "mask_demo", "numbers", "page_view", "pages", "panel", "participation", "promise", "question_view", "reach", "recovery", "rich_text", "screen",
     "service_worker", "settings_page", "sha256", "sha384", "split_encoding", "strength", "survey_page",
     "survey_text", "survey_views", "tickets", "two_parties", "two_party_views",
   ],

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,8 +36,8 @@ class Linked:
     Attributes
     ----------
     groups : tuple of tuple of int
-        Places of questions: for each question that decides over others the largest sets of reports
-        that one change of its answer changes.
+        Places of questions: the largest sets of reports that one changed answer changes, first the
+        question that it is to. Sets that cost no more than another one may be left out.
     at_most : bool
         Whether some of them are upper bounds, because there were too many combinations.
     """
@@ -66,7 +67,7 @@ def linked(
     >>> first = Choice("a", "?", ("Yes", "No"))
     >>> more = [Choice(name, "?", ("Yes", "No"), allow_skip=True) for name in "bc"]
     >>> linked((first, *more), (None, ShowIf("a", ("Yes",)), ShowIf("b", ("Yes",)))).groups
-    ((0, 1, 2), (1, 2))
+    ((0, 1, 2),)
     """
     if not any(conditions):
         return Linked(())
@@ -76,7 +77,9 @@ def linked(
     at_most = False
     for place in range(len(questions)):
         below = _below(above, place)
-        if len(below) == 1:
+        known = (Counter(costs[one] for one in group) for group in found)
+        # What costs no more than a change that is known already is not looked through.
+        if len(below) == 1 or any(Counter(costs[one] for one in below) <= one for one in known):
             continue
         groups = _changes(questions, conditions, above, place, below)
         at_most = at_most or groups is None
@@ -174,6 +177,8 @@ def _changes(
     if worlds is None:
         return None
     shown = worlds.shown(place)
+    if not shown.any():
+        return set()  # nobody answers it
     further = [worlds.shown(other) for other in below if other != place]
     # Axis 0 is the answer that changes; a row says which further questions each answer shows.
     table = np.stack(further, axis=-1)[:, shown[0]]

@@ -4,6 +4,7 @@
 // every other answer, so that nobody can tell who was asked.
 
 import { kindOf } from "./kinds/kinds.js";
+import { isRecord, requireThat } from "./promise.js";
 
 /** Return the code of "prefer not to say": after those of all answers. */
 export const skipCode = (question) => kindOf(question).skipCode(question);
@@ -28,21 +29,74 @@ export function answerTo(answers, id) {
   return Object.hasOwn(answers, id) ? answers[id] : undefined;
 }
 
+const MOST_LEAVES = 32;
+const MOST_DEPTH = 6;
+const RULES = ["all", "any", "none"];
+
+/** Return the rule of a condition that combines others: "all", "any" or "none"; else undefined. */
+export const ruleOf = (condition) => RULES.find((rule) => Array.isArray(condition?.[rule]));
+
+/** Return the conditions on single questions of which a condition is made. */
+export function leavesOf(condition) {
+  if (!condition) return [];
+  const rule = ruleOf(condition);
+  return rule ? condition[rule].flatMap(leavesOf) : [condition];
+}
+
+/** Return whether a condition is met, from whether each of its leaves is. */
+export function holds(condition, met) {
+  const rule = ruleOf(condition);
+  if (!rule) return met(condition);
+  if (rule === "all") return condition.all.every((part) => holds(part, met));
+  const some = condition[rule].some((part) => holds(part, met));
+  return rule === "any" ? some : !some;
+}
+
+/** Throw unless a condition is on answers of earlier questions; `earlier` has them by their ids. */
+export function checkCondition(condition, earlier) {
+  checkShape(condition, MOST_DEPTH);
+  const leaves = leavesOf(condition);
+  requireThat(leaves.length <= MOST_LEAVES, "a condition");
+  for (const leaf of leaves) {
+    const before = isRecord(leaf) ? earlier.get(leaf.question) : undefined;
+    requireThat(before && kindOf(before).decides, "a condition");
+    kindOf(before).checkLeaf(before, leaf);
+  }
+}
+
+function checkShape(condition, depth) {
+  const rule = ruleOf(condition);
+  if (!rule) return;
+  const parts = condition[rule];
+  requireThat(depth > 1 && parts.length > 0 && Object.keys(condition).length === 1, "a condition");
+  for (const part of parts) checkShape(part, depth - 1);
+}
+
 /** Return for each question whether it is shown; `answers` holds codes by the questions' ids. */
 export function visibility(questions, answers) {
   const flags = new Map();
-  const known = new Map(questions.map((question) => [question.id, question]));
+  const met = metBy(questions, answers, flags);
   for (const { id, show_if: condition } of questions) {
-    if (!condition) {
-      flags.set(id, true);
-      continue;
-    }
-    const before = known.get(condition.question);
-    const label = before?.labels[maskedCode(before, answerTo(answers, condition.question))];
-    const met = label !== undefined && condition.answers.includes(label);
-    flags.set(id, met && flags.get(condition.question) === true);
+    flags.set(id, !condition || holds(condition, met));
   }
   return questions.map(({ id }) => flags.get(id));
+}
+
+/** Return whether a page's condition is met by the answers so far. */
+export function isMet(condition, questions, answers) {
+  const shown = visibility(questions, answers);
+  const flags = new Map(questions.map(({ id }, place) => [id, shown[place]]));
+  return !condition || holds(condition, metBy(questions, answers, flags));
+}
+
+/** An answer to what was not shown is none. */
+function metBy(questions, answers, flags) {
+  const known = new Map(questions.map((question) => [question.id, question]));
+  return (leaf) => {
+    const code = answerTo(answers, leaf.question);
+    const before = known.get(leaf.question);
+    return Boolean(flags.get(leaf.question)) && code !== undefined && kindOf(before).meets(before, maskedCode(before, code), leaf);
+  };
 }
 
 /** Return the code of each answer; of a question that is not shown, that of "no answer". */

@@ -6,6 +6,11 @@
 //   texts      fields of a definition that people read, besides text: texts, or lists of texts
 //   optional   fields that a definition leaves out where they are at the value given here
 //   decides    whether the answer can decide which other questions are shown
+//   checkLeaf(question, leaf)    throws where a condition is none on answers to the question
+//   meets(question, code, leaf)  whether an answer meets a condition; "no answer" meets none
+//   decidingCodes(question, leaves)  codes, between them all that these conditions tell apart
+//   shuffled(definition)  how many options, from the first on, may stand in any order; absent: none.
+//              `asked.order` has the codes of all in the order in which they stand
 //   crossable  whether two parties can count it in a cross table
 //   form(definition)             the fields of the device's form, of any draft
 //   check(definition, form)      throws `BrokenPromise` where it is no question of this kind
@@ -37,13 +42,13 @@ export function checkLabels(labels) {
 }
 
 /** Return one answer as a button of a group of which one is pressed. */
-export function option({ chosen }, { choose, next }, code, className, ...inside) {
+export function option({ chosen, group = "answer" }, { choose, next }, code, className, ...inside) {
   return element(
     "label",
     { className },
     element("input", {
       type: "radio",
-      name: "answer",
+      name: group,
       value: String(code),
       checked: code === chosen,
       autocomplete: "off",
@@ -69,8 +74,27 @@ export function skipWords({ mechanism }) {
   return [skip, mechanism !== null && element("small", {}, maskedToo)];
 }
 
+/** Throw unless a condition names some labels of a question, at most so many. */
+export function checkNames({ labels }, leaf, most) {
+  requireThat(Object.keys(leaf).length === 2 && Array.isArray(leaf.answers), "a condition");
+  requireThat(leaf.answers.every((answer) => labels.includes(answer)), "a condition");
+  const count = new Set(leaf.answers).size;
+  requireThat(count >= 1 && count <= most, "a condition");
+}
+
+/** Return the codes of a question's labels in the order in which they stand. */
+export const inOrder = ({ labels, order }) => order ?? labels.map((_, code) => code);
+
 export const labelKind = {
   decides: true,
+
+  // All labels may be named where "no answer" is left to hide the question.
+  checkLeaf: (question, leaf) =>
+    checkNames(question, leaf, question.labels.length - 1 + Number(question.allow_skip)),
+
+  meets: ({ labels }, code, { answers }) => code < labels.length && answers.includes(labels[code]),
+
+  decidingCodes: ({ labels }) => labels.map((_, code) => code),
   crossable: true,
 
   check(definition, { labels }) {
@@ -84,8 +108,8 @@ export const labelKind = {
   fits: (question, { most }) => most === undefined,
 
   draw(place, answering) {
-    const options = place.asked.labels.map((label, code) =>
-      option(place, answering, code, "option", label),
+    const options = inOrder(place.asked).map((code) =>
+      option(place, answering, code, "option", place.asked.labels[code]),
     );
     return [options, skipOption(place, answering)];
   },

@@ -21,14 +21,15 @@
 // never was opened here gives its charge back.
 
 import { USUAL_CAPS, admits, chargeOf } from "./budget.js";
-import { randomName } from "../mechanisms/coins.js";
+import { SystemCoins, randomName } from "../mechanisms/coins.js";
 import { checkForms } from "./invitation.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
 import { sha256OfText } from "./sha256.js";
 import { answerCodes, maskedCode } from "./conditions.js";
 import { strengthOf } from "./strength.js";
-import { promiseOf, questionsOf } from "./survey_text.js";
+import { drawOrder } from "./pages.js";
+import { endingOf, layoutOfText, promiseOf, questionsOf } from "./survey_text.js";
 import { checkParties, checkSums, loadAgreement, sealAnswers } from "./two_parties.js";
 
 const MOST_PAGES = 1000; // of a list of invitations
@@ -127,7 +128,8 @@ export class Participation {
     return this.#change((record) => {
       if (record?.step !== "opened") return record;
       const answers = { ...record.answers, ...changes.answers };
-      return { ...record, ...changes, answers };
+      const agreed = { ...record.agreed, ...changes.agreed };
+      return { ...record, ...changes, answers, agreed };
     });
   }
 
@@ -246,11 +248,15 @@ export class Participation {
       const promise = { ...record.promise, token: this.token };
       await checkSums(await this.agreement(), promise, questions, text);
     }
+    const layout = layoutOfText(text, questions);
+    const ending = endingOf(text);
+    const drawn = drawOrder(layout, questions, new SystemCoins());
     await this.#changeCharged((old, mine) => {
       // Another tab may have given it up meanwhile, and its charge back, and begun it anew.
       const waits = mine && old?.step === "reserved" && old.id === id;
       if (!waits) return { record: old, charge: mine };
-      return { record: { ...old, step: "opened", text, pairs, questions, answers: {}, at: 0 }, charge: mine };
+      const shown = { text, pairs, questions, drawn, ending, answers: {}, agreed: {}, at: 0 };
+      return { record: { ...old, step: "opened", ...shown }, charge: mine };
     });
     return null;
   }
@@ -440,7 +446,7 @@ function amountOf(reward) {
 /** Return a record without anything a person said, was asked or sent. */
 function withoutContent(record) {
   const {
-    questions, text, pairs, answers, at, reports, report, salt, commitment, wished, key, promise, ...rest
+    questions, text, pairs, drawn, answers, agreed, at, reports, report, salt, commitment, wished, key, promise, ...rest
   } = record;
   return rest;
 }

@@ -1,4 +1,4 @@
-// One question a screen. There is no form around the answers: no browser can ever put them into an
+// One question by itself. There is no form around the answers: no browser can ever put them into an
 // address.
 
 import { element } from "./dom.js";
@@ -18,12 +18,7 @@ export function questionView(place, answering) {
   const { asked, index, count } = place;
   const said = words().question;
   return [
-    element(
-      "div",
-      { className: "progress" },
-      element("progress", { max: count, value: index + 1, "aria-hidden": "true" }),
-      element("span", {}, said.progress(index + 1, count)),
-    ),
+    progress(index, count),
     element(
       "fieldset",
       { className: `answers ${asked.kind}` },
@@ -37,6 +32,15 @@ export function questionView(place, answering) {
     ),
   ];
 }
+
+/** Return how far a person has come. */
+export const progress = (index, count) =>
+  element(
+    "div",
+    { className: "progress" },
+    element("progress", { max: count, value: index + 1, "aria-hidden": "true" }),
+    element("span", {}, words().question.progress(index + 1, count)),
+  );
 
 /** Return what to say where the person goes on without an answer. */
 export const missingAnswer = (asked) => kindOf(asked).missing(asked, words().question);

@@ -11,9 +11,11 @@ import { isAffordable } from "./level_view.js";
 import { maskResponse } from "../mechanisms/mask.js";
 import { Participation, checkedQuestions } from "./participation.js";
 import { Arrival } from "./panel.js";
-import { missingAnswer, questionView } from "./question_view.js";
-import { questionsIn } from "./survey_text.js";
-import { answerTo, nextVisible } from "./conditions.js";
+import { missingAnswer } from "./question_view.js";
+import { answerTo, skipCode, visibility } from "./conditions.js";
+import { notAgreed, pageView } from "./page_view.js";
+import { inDrawnOrder, nextPage, pagesInOrder, placesOn } from "./pages.js";
+import { layoutOfText, questionsIn } from "./survey_text.js";
 import { strengthOf } from "./strength.js";
 import { Ticket, readMark } from "./tickets.js";
 import * as views from "./survey_views.js";
@@ -61,7 +63,10 @@ export class SurveyPage {
     this.pause = FIRST_PAUSE_MILLISECONDS; // before the next attempt that nobody asked for
     this.working = false;
     this.justSent = false;
-    this.typed = true; // whether what is typed in a number's field is an answer
+    this.wrong = new Set(); // ids of questions in whose field stands what is no answer
+    this.reminded = null; // the page on which somebody was told of questions that were left out
+    this.refused = null; // place of the page whose consent was not given
+    this.layout = null;
     globalThis.addEventListener("online", () => this.#online());
   }
 
@@ -169,17 +174,42 @@ export class SurveyPage {
     return screen.show("intro", views.intro(invitation, state, answering), options);
   }
 
+  /** Return the pages as this person sees them, their questions and their images. */
+  #layout({ hash, text, questions, drawn }) {
+    const { language } = this;
+    if (this.layout?.hash !== hash || this.layout.language !== language) {
+      const { images, ...layout } = layoutOfText(text, questions, language);
+      const inOrder = questions.map((question) => inDrawnOrder(question, drawn));
+      this.layout = { hash, language, images, pages: pagesInOrder(layout, drawn), questions: inOrder };
+    }
+    return this.layout;
+  }
+
   #answering(record, options) {
-    const { questions, answers, at } = record;
-    if (at >= questions.length) {
+    const { answers, agreed = {}, at } = record;
+    const { pages, questions, images } = this.#layout(record);
+    if (at >= pages.length) {
       return this.screen.show("seal", views.seal(record, this.#on("back", "confirm")), options);
     }
-    const asked = questions[at];
-    this.typed = true;
-    const place = { asked, index: at, count: questions.length, chosen: answerTo(answers, asked.id) };
-    const answering = { ...this.#on("back", "next"), choose: (code) => this.#keep(asked, code) };
-    if (at === 0) answering.back = null;
-    return this.screen.show("question", questionView(place, answering), options);
+    if (this.refused === at) {
+      const choices = { back: () => this.#refuse(null), end: () => this.#giveUp() };
+      return this.screen.show("refused", views.refused(choices), options);
+    }
+    this.wrong = new Set();
+    this.reminded = null;
+    const known = { questions, answers, images, agreed, index: at, count: pages.length };
+    const answering = {
+      ...this.#on("back", "next"),
+      choose: (asked, code) => this.#keep(asked, code),
+      agree: (text, on) => this.participation.keepDraft({ agreed: { [text]: on } }),
+    };
+    if (nextPage(pages, questions, answers, at, -1) < 0) answering.back = null;
+    return this.screen.show("question", pageView(pages[at], known, answering), options);
+  }
+
+  #refuse(at) {
+    this.refused = at;
+    return this.render();
   }
 
   #done(record) {
@@ -190,6 +220,7 @@ export class SurveyPage {
       open: ["open", "closing"].includes(this.invitation?.state),
       failure: this.failure,
       around: this.#around(),
+      language: this.language,
     };
     return views.done(record, state, this.#on("withdraw"));
   }
@@ -401,7 +432,8 @@ export class SurveyPage {
   }
 
   async #keep(asked, code) {
-    this.typed = code !== null;
+    if (code === null) this.wrong.add(asked.id);
+    else this.wrong.delete(asked.id);
     this.screen.announce("");
     if (code === null) return;
     try {
@@ -412,15 +444,46 @@ export class SurveyPage {
   }
 
   async #move(by) {
-    const { questions, answers, at } = await this.participation.read();
-    const asked = questions[at];
-    if (by > 0 && asked && (answerTo(answers, asked.id) === undefined || !this.typed)) {
-      this.screen.announce(missingAnswer(asked));
-      return this.screen.focus("main input");
+    const record = await this.#inLanguage(await this.participation.read());
+    const { at, answers, agreed = {} } = record;
+    const { pages, questions } = this.#layout(record);
+    const page = pages[at];
+    let blank = {};
+    if (by > 0 && page) {
+      const missing = this.#missing(page, questions, answers);
+      if (missing === null) return undefined;
+      blank = missing;
+      if (notAgreed(page, agreed).length) return this.#refuse(at);
     }
-    const next = nextVisible(questions, answers, at, by);
-    await this.participation.keepDraft({ at: Math.max(0, next) });
+    const next = nextPage(pages, questions, { ...answers, ...blank }, at, by);
+    await this.participation.keepDraft({ at: Math.max(0, next), answers: blank });
     return this.render();
+  }
+
+  /**
+   * Return "no answer" to the questions of a page that were left out and may be, once the person was
+   * reminded of them; null where somebody has to answer first, which is said.
+   */
+  #missing(page, questions, answers) {
+    const shown = visibility(questions, answers);
+    const without = placesOn(page)
+      .filter((place) => shown[place])
+      .map((place) => questions[place])
+      .filter(({ id }) => answerTo(answers, id) === undefined || this.wrong.has(id));
+    if (!without.length) return {};
+    const needed = without.find(({ allow_skip: skip, id }) => !skip || this.wrong.has(id));
+    const alone = placesOn(page).length === 1;
+    const at = placesOn(page).length === page.items.length && alone ? "" : `#q${questions.indexOf(needed ?? without[0])} `;
+    if (needed || alone) {
+      this.screen.announce(missingAnswer(needed ?? without[0]));
+    } else if (this.reminded === page) {
+      return Object.fromEntries(without.map((question) => [question.id, skipCode(question)]));
+    } else {
+      this.screen.announce(words().question.leftOut(without.length));
+    }
+    this.reminded = page;
+    this.screen.focus(`main ${at}input`);
+    return null;
   }
 
   async #draw() {

@@ -2,8 +2,11 @@
 // questions are opened, so that what is shown is what was promised.
 
 import { TWO_PARTIES } from "./invitation.js";
+import { checkCondition } from "./conditions.js";
 import { KINDS, kindOf } from "./kinds/kinds.js";
 import { beforeOpening, inLanguage, languagesOfSurvey } from "./languages.js";
+import { linkedAtMost, linkedOf } from "./linked_questions.js";
+import { LAYOUT_FIELDS, readLayout } from "./pages.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { codesOf } from "../mechanisms/mask.js";
 import { deviceOf, latticeOfText } from "../mechanisms/text.js";
@@ -51,7 +54,7 @@ export function questionsOf(text, promise, level, pairs = null) {
   }
   requireThat(isRecord(survey), "the survey");
   const { questions, levels, estimator = USUAL_ESTIMATOR, look = null } = survey;
-  const optional = ["estimator", "look"].filter((name) => Object.hasOwn(survey, name));
+  const optional = ["estimator", "look", ...LAYOUT_FIELDS].filter((name) => Object.hasOwn(survey, name));
   const names = [...ABOUT, "questions", "levels", ...optional];
   if (promise.parties) names.push("trust", "two_parties");
   if (promise.languages) names.push("languages");
@@ -74,8 +77,12 @@ export function questionsOf(text, promise, level, pairs = null) {
   requireThat(same(kinds, promise.kinds), "what the questions are");
   checkConditions(read);
   // Where sums have noise, the cost of one answer is that of all.
-  const linked = promise.parties ? [] : linkedOf(read);
-  requireThat(same(linked, promise.linked), "which questions decide over others");
+  const alike = read.map((_, place) => Object.values(levels).map((texts) => texts[place]).join(" "));
+  const linked = promise.parties ? [] : linkedOf(read, alike).groups;
+  // Earlier versions counted all that one answer decides over, which is never less.
+  const either = [linked, promise.parties ? [] : linkedAtMost(read)];
+  requireThat(either.some((groups) => same(groups, promise.linked)), "which questions decide over others");
+  readLayout(survey, read);
   return withPairs(read, pairs);
 }
 
@@ -103,6 +110,17 @@ export function questionsIn({ text, promise, level, pairs = null, questions }, c
   const masks = promise.parties ? null : survey.levels[level];
   const shown = survey.questions.map((one, place) => formOf(one, masks?.[place] ?? null));
   return withPairs(shown, pairs).map((question) => ({ ...question, language: code }));
+}
+
+/** Return how a survey's text lays out its questions, in one of its languages; see `readLayout`. */
+export const layoutOfText = (text, questions, code = null) =>
+  readLayout(inLanguage(JSON.parse(text), code, labelsOf), questions);
+
+/** Return how a survey ends: its last words in each of its languages, and where it leads to. */
+export function endingOf(text) {
+  const { thanks = "", return_address: address = "", languages } = JSON.parse(text);
+  const others = Object.entries(languages?.texts ?? {}).map(([code, texts]) => [code, texts.thanks ?? thanks]);
+  return { thanks, address, others: Object.fromEntries(others) };
 }
 
 /** Return the questions with the items that are shown: pairs of their list, none of them twice. */
@@ -186,31 +204,9 @@ function checkConditions(questions) {
   for (const question of questions) {
     const { show_if: condition } = question;
     if (condition !== null) {
-      const known = isRecord(condition) && Object.keys(condition).length === 2;
-      const before = known ? earlier.get(condition.question) : undefined;
-      const { answers } = condition;
-      requireThat(before && kindOf(before).decides && question.allow_skip, "a condition");
-      requireThat(
-        Array.isArray(answers) && answers.every((answer) => before.labels.includes(answer)),
-        "a condition",
-      );
-      const count = new Set(answers).size;
-      requireThat(count >= 1 && count < before.labels.length + before.allow_skip, "a condition");
+      requireThat(question.allow_skip, "a condition");
+      checkCondition(condition, earlier);
     }
     earlier.set(question.id, question);
   }
-}
-
-/** Return for each question that decides over others its place and theirs, however far. */
-function linkedOf(questions) {
-  const places = new Map(questions.map(({ id }, place) => [id, place]));
-  const below = questions.map((_, place) => new Set([place]));
-  for (let place = questions.length - 1; place >= 0; place--) {
-    const condition = questions[place].show_if;
-    if (!condition) continue;
-    for (const each of below[place]) below[places.get(condition.question)].add(each);
-  }
-  return below
-    .filter((group) => group.size > 1)
-    .map((group) => [...group].sort((one, other) => one - other));
 }

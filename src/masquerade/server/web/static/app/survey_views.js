@@ -19,6 +19,7 @@ import {
   userText,
 } from "./components.js";
 import { wayBack } from "./panel.js";
+import { richText } from "./rich_text.js";
 import { strengthOf } from "./strength.js";
 import { halves, isSplit, ownAnswers, partiesIntro } from "./two_party_views.js";
 import { sentTextOf, textOf, visibility } from "./conditions.js";
@@ -221,6 +222,16 @@ export function seal(record, { back, confirm }) {
   ];
 }
 
+/** Somebody did not agree to what a page asks them to: the survey ends here, or they go back. */
+export function refused({ back, end }) {
+  const said = words().refused;
+  return [
+    heading(said.title),
+    paragraph(said.text, "lead"),
+    actions(button("back", words().common.back, back), button("end", said.end, end, "")),
+  ];
+}
+
 /** Return what the button that seals says while it is at work. */
 export function sealing(record) {
   return isSplit(record) ? words().parties.seal.doing : words().seal.doing;
@@ -311,19 +322,21 @@ function pairs({ questions, answers, reports }, sentName) {
 }
 
 /** `again` is true on a later visit; `left` is the battery, where it is known. */
-export function done(record, { again, left, spent, open, failure, around = {} }, { withdraw }) {
+export function done(record, state, { withdraw }) {
+  const { again, left, spent, open, failure, language = null, around = {} } = state;
   const said = { ...words().done, ...(isSplit(record) && words().parties.done) };
   const back = wayBack(around.panel, "complete", around.given, record.code);
   return [
     !again && motif(),
     heading(again ? said.again : said.title),
     paragraph(again ? said.once : unmasked(record) ? words().clear.done : said.sent, "lead"),
+    lastWords(record, language),
     rewardReceipt(record),
     bill(record, spent),
     battery(left),
     failureNotice(failure),
     toResults(around.results),
-    actions(back, home(back ? "button" : "button primary")),
+    actions(back ?? returnLink(record), home(back || record.ending?.address ? "button" : "button primary")),
     open &&
       fold(
         said.withdraw,
@@ -331,6 +344,19 @@ export function done(record, { again, left, spent, open, failure, around = {} },
         actions(button("withdraw", said.withdrawDo, withdraw, "danger")),
       ),
   ];
+}
+
+function lastWords({ ending }, language) {
+  const text = ending?.others?.[language] ?? ending?.thanks;
+  return text ? element("section", { className: "card thanks" }, richText(text)) : null;
+}
+
+/** The link to where the surveyor wants people to go on; it says nothing of them. */
+function returnLink({ ending }) {
+  if (!ending?.address) return null;
+  const { host } = new URL(ending.address);
+  const attributes = { href: ending.address, className: "button primary", rel: "noopener noreferrer" };
+  return element("a", { id: "return", ...attributes }, words().done.back(host));
 }
 
 /** What it cost, as this device counts: `spent` is `{here, total}` in millionths of epsilon. */

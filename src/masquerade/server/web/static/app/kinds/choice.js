@@ -1,7 +1,7 @@
 // A choice: one of several options, each of which can have a picture.
 
 import { element } from "../dom.js";
-import { labelKind, option, skipOption } from "../label_kind.js";
+import { inOrder, labelKind, option, skipOption } from "../label_kind.js";
 import { isText, requireThat } from "../promise.js";
 
 const PICTURE = /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
@@ -11,6 +11,7 @@ export const kind = {
   ...labelKind,
   name: "choice",
   texts: ["options", "other", "dont_know"],
+  shuffled: ({ options }) => options.length,
   fields: ["options", "allow_skip"],
   optional: { other: "", dont_know: "", pictures: [] },
 
@@ -32,11 +33,11 @@ export const kind = {
   draw(place, answering) {
     const { labels, pictures = [] } = place.asked;
     if (!pictures.length) return labelKind.draw(place, answering);
-    const shown = labels.map((label, code) => {
+    const shown = inOrder(place.asked).map((code) => {
       // The label under a picture says what is on it, so that the picture itself has no other words.
       const image = pictures[code] && element("img", { src: pictures[code], alt: "" });
       const className = image ? "option pictured" : "option";
-      return option(place, answering, code, className, ...(image ? [image] : []), label);
+      return option(place, answering, code, className, ...(image ? [image] : []), labels[code]);
     });
     return [
       element("div", { className: "pictures" }, shown.slice(0, pictures.length)),

@@ -1,13 +1,14 @@
 // A comparison of two items, side by side.
 
 import { element } from "../dom.js";
-import { labelKind, option, skipOption } from "../label_kind.js";
+import { inOrder, labelKind, option, skipOption } from "../label_kind.js";
 import { isText, requireThat } from "../promise.js";
 
 export const kind = {
   ...labelKind,
   name: "comparison",
   texts: ["item_a", "item_b", "tie"],
+  shuffled: () => 2,
   fields: ["item_a", "item_b", "tie", "allow_skip"],
 
   form: ({ item_a: a, item_b: b, tie }) => ({
@@ -22,12 +23,13 @@ export const kind = {
   },
 
   draw(place, answering) {
-    const [first, second, ...tie] = place.asked.labels;
+    const [, , ...tie] = place.asked.labels;
+    const sides = inOrder(place.asked).filter((code) => code < 2);
     return [
       element(
         "div",
         { className: "versus" },
-        [first, second].map((name, code) => option(place, answering, code, "option item", name)),
+        sides.map((code) => option(place, answering, code, "option item", place.asked.labels[code])),
       ),
       tie.map((name) => option(place, answering, 2, "option", name)),
       skipOption(place, answering),

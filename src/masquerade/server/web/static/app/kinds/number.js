@@ -9,12 +9,16 @@ import { words } from "../../words/language.js";
 
 const MOST_POINTS = 2 ** 32;
 
+/** Return the codes of the ends of a condition's interval; null where one is not on the scale. */
+const endsOf = (question, { from, to }) =>
+  [from, to].map((end) => (Number.isFinite(end) ? codeOfNumber(question, String(end)) : null));
+
 export const kind = {
   name: "number",
   texts: ["unit"],
   fields: ["low", "high", "step", "unit"],
   optional: { allow_skip: false },
-  decides: false,
+  decides: true,
   crossable: true,
 
   form: ({ low, high, step, unit }) => ({ labels: [], min: low, max: high, step, unit }),
@@ -24,6 +28,29 @@ export const kind = {
     const steps = (high - low) / step;
     requireThat(step > 0 && Math.round(steps) >= 1 && steps < MOST_POINTS, "a scale");
     requireThat(Math.abs(steps - Math.round(steps)) < 1e-6 * steps, "a scale");
+  },
+
+  checkLeaf(question, leaf) {
+    const [first, last] = endsOf(question, leaf);
+    const named = Object.keys(leaf).length === 3 && first !== null && last !== null && first <= last;
+    requireThat(named, "a condition");
+    const whole = first === 0 && last === pointsOf(question) - 1;
+    requireThat(!whole || question.allow_skip, "a condition");
+  },
+
+  meets(question, code, leaf) {
+    const [first, last] = endsOf(question, leaf);
+    return first <= code && code <= last;
+  },
+
+  /** The first number of each stretch that the intervals cut the scale into. */
+  decidingCodes(question, leaves) {
+    const starts = leaves.flatMap((leaf) => {
+      const [first, last] = endsOf(question, leaf);
+      return [first, last + 1];
+    });
+    const points = pointsOf(question);
+    return [...new Set([0, ...starts])].filter((code) => code < points).sort((a, b) => a - b);
   },
 
   answers: (question) => pointsOf(question) + (question.allow_skip ? 1 : 0),
@@ -36,7 +63,7 @@ export const kind = {
 
   /** Untouched, field and slider stand for no answer. */
   draw(place, answering) {
-    const { asked, chosen } = place;
+    const { asked, chosen, group = "" } = place;
     const { choose, next } = answering;
     const said = words().question;
     const points = pointsOf(asked);
@@ -46,12 +73,12 @@ export const kind = {
     const skip = skipOption(place, { ...answering, choose: skipIt }, points);
 
     const field = element("input", {
-      id: "number",
+      id: `number${group}`,
       type: "text",
       inputMode: Number(asked.min) < 0 ? "text" : "decimal",
       autocomplete: "off",
       dir: "ltr",
-      "aria-describedby": "number-range",
+      "aria-describedby": `number-range${group}`,
       "aria-label": asked.text,
       oninput: () => take(codeOfNumber(asked, field.value), { typing: true }),
       onkeydown: (event) => {
@@ -61,7 +88,7 @@ export const kind = {
       },
     });
     const slider = element("input", {
-      id: "slider",
+      id: `slider${group}`,
       type: "range",
       min: "0",
       max: String(points - 1),
@@ -113,15 +140,15 @@ export const kind = {
       element(
         "div",
         { className: "number-field" },
-        step1("less", said.less, "−", -1),
+        step1(`less${group}`, said.less, "−", -1),
         element("span", { className: "number-value" }, field, unit),
-        step1("more", said.more, "+", 1),
+        step1(`more${group}`, said.more, "+", 1),
       ),
       slider,
       element("div", { className: "ends", "aria-hidden": "true" }, userText(low), userText(high)),
       element(
         "p",
-        { id: "number-range", className: "hint" },
+        { id: `number-range${group}`, className: "hint" },
         step === 1 ? range : `${range}, ${said.step(step)}`,
       ),
       skip,

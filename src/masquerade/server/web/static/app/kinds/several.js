@@ -2,7 +2,7 @@
 // of an answer is a row of bits: bit i, of value 2^i, stands for option i.
 
 import { element } from "../dom.js";
-import { checkLabels, skipWords } from "../label_kind.js";
+import { checkLabels, checkNames, inOrder, skipWords } from "../label_kind.js";
 import { isText, requireThat } from "../promise.js";
 import { words } from "../../words/language.js";
 
@@ -12,13 +12,18 @@ const isTicked = (code, place) => Math.floor(code / 2 ** place) % 2 === 1;
 /** Return how many options a code holds. */
 const tickedCount = (code, { labels }) => labels.filter((_, place) => isTicked(code, place)).length;
 
+/** Return whether one of the options that a condition names is ticked. */
+const tickedAny = ({ labels }, code, { answers }) =>
+  labels.some((label, place) => isTicked(code, place) && answers.includes(label));
+
 const skipCode = ({ labels }) => 2 ** labels.length;
 
 export const kind = {
   name: "several",
   texts: ["options", "other"],
   fields: ["options", "most", "allow_skip"],
-  decides: false,
+  decides: true,
+  shuffled: ({ options }) => options.length,
   crossable: false,
 
   optional: { other: "" },
@@ -35,6 +40,30 @@ export const kind = {
     requireThat(most === null || limit, "how many answers can be given");
   },
 
+  checkLeaf: (question, leaf) => checkNames(question, leaf, question.labels.length),
+
+  meets: (question, code, leaf) => code < skipCode(question) && tickedAny(question, code, leaf),
+
+  /** Sets of options, one for each combination of conditions that can be met at once. */
+  decidingCodes(question, leaves) {
+    const { labels, most } = question;
+    const rowOf = (code) => leaves.map((leaf) => Number(tickedAny(question, code, leaf))).join("");
+    let rows = new Map([[rowOf(0), 0]]);
+    for (let count = 0; count < (most ?? labels.length); count++) {
+      const found = new Map(rows);
+      for (const place of labels.keys()) {
+        for (const code of rows.values()) {
+          const ticked = isTicked(code, place) ? code : code + 2 ** place;
+          const row = rowOf(ticked);
+          if (!found.has(row)) found.set(row, ticked);
+        }
+      }
+      if (found.size === rows.size) break;
+      rows = found;
+    }
+    return [...rows.values()];
+  },
+
   answers: (question) => skipCode(question) * (question.allow_skip ? 2 : 1),
 
   skipCode,
@@ -42,7 +71,7 @@ export const kind = {
   fits: ({ labels, most, allow_skip: skip }, device) =>
     device.most === (most ?? labels.length) && device.null === skip,
 
-  draw({ asked, chosen }, { choose, next }) {
+  draw({ asked, chosen, group = "answer" }, { choose, next }) {
     const said = words().question;
     const { labels, most, allow_skip: offered } = asked;
     const limited = most !== null && most < labels.length;
@@ -52,11 +81,11 @@ export const kind = {
     const box = (code, checked, className, onchange, ...inside) => {
       const input = element("input", {
         type: "checkbox",
-        name: "answer",
+        name: group,
         value: String(code),
         checked,
         autocomplete: "off",
-        "aria-describedby": "several-hint",
+        "aria-describedby": `${group}-hint`,
         onchange,
         onkeydown: (event) => {
           if (event.key === "Enter") next();
@@ -100,8 +129,8 @@ export const kind = {
     }
 
     return [
-      element("p", { id: "several-hint", className: "hint" }, limited ? said.tickMost(most) : said.tick),
-      boxes.map(({ label }) => label),
+      element("p", { id: `${group}-hint`, className: "hint" }, limited ? said.tickMost(most) : said.tick),
+      inOrder(asked).map((place) => boxes[place].label),
       alone.map(({ label }) => label),
       status,
     ];

@@ -1,0 +1,158 @@
+// Pages of a survey: what stands on one screen, in which order on this device, and how it ends. An
+// order is drawn once, kept with the participation and never sent; codes of answers do not follow it.
+
+import { checkCondition, isMet, visibility } from "./conditions.js";
+import { hangTogether } from "./linked_questions.js";
+import { kindOf } from "./kinds/kinds.js";
+import { isRecord, isText, requireThat } from "./promise.js";
+import { uniformBelow } from "../mechanisms/coins.js";
+
+const MOST_TEXT = 5000;
+const MOST_HEADING = 200;
+const IMAGE = /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
+const MOST_IMAGE = 200000;
+const ADDRESS = /^https[:]\/\/[^\s<>"'\\]{1,490}$/;
+const BLOCKS = { text: ["text"], consent: ["text"], image: ["image", "alt"] };
+
+/** The fields of a survey that its layout is made of, each left out where it says nothing. */
+export const LAYOUT_FIELDS = ["pages", "order", "images", "thanks", "return_address"];
+
+/**
+ * Return the layout that a survey's fields describe: pages whose items are `{place}` of a question
+ * or blocks; throws `BrokenPromise` where it does not fit the questions.
+ */
+export function readLayout(survey, questions) {
+  const { pages = [], order = [], images = {}, thanks = "", return_address: address = "" } = survey;
+  requireThat(Array.isArray(pages) && Array.isArray(order) && isRecord(images), "the pages");
+  requireThat(isText(thanks) && thanks.length <= MOST_TEXT, "the last words");
+  requireThat(address === "" || (isText(address) && ADDRESS.test(address)), "the address at the end");
+  for (const image of Object.values(images)) {
+    requireThat(isText(image) && image.length <= MOST_IMAGE && IMAGE.test(image), "an image");
+  }
+  const places = new Map(questions.map(({ id }, place) => [id, place]));
+  requireThat(order.every((id) => kindOf(questions[places.get(id)] ?? {})?.shuffled), "an order");
+  const free = order.map((id) => {
+    const place = places.get(id);
+    return [place, kindOf(questions[place]).shuffled(survey.questions[place])];
+  });
+  const read = pages.length
+    ? pages.map((page) => readPage(page, places, images))
+    : questions.map((_, place) => bare([{ place }]));
+  const earlier = new Map();
+  for (const page of read) {
+    if (page.condition) checkCondition(page.condition, earlier);
+    for (const place of placesOn(page)) earlier.set(questions[place].id, questions[place]);
+  }
+  const listed = read.flatMap(placesOn);
+  requireThat(
+    listed.length === questions.length && listed.every((place, at) => place === at),
+    "what the pages hold",
+  );
+  return { pages: read, order: free, images };
+}
+
+const bare = (items) => ({ heading: "", shuffle: false, moves: false, condition: null, items });
+
+function readPage(page, places, images) {
+  requireThat(isRecord(page) && Array.isArray(page.items) && page.items.length > 0, "a page");
+  const { heading, shuffle, moves = false, show_if: condition = null } = page;
+  requireThat(isText(heading) && heading.length <= MOST_HEADING, "a heading");
+  requireThat([shuffle, moves].every((flag) => typeof flag === "boolean"), "a page's order");
+  const items = page.items.map((item) => {
+    if (isText(item)) {
+      requireThat(places.has(item), "a question of a page");
+      return { place: places.get(item) };
+    }
+    const fields = isRecord(item) && Object.hasOwn(BLOCKS, item.block) ? BLOCKS[item.block] : null;
+    requireThat(fields && Object.keys(item).length === fields.length + 1, "a block");
+    requireThat(fields.every((name) => isText(item[name]) && item[name].length <= MOST_TEXT), "a block");
+    requireThat(item.block !== "image" || Object.hasOwn(images, item.image), "an image");
+    return item;
+  });
+  return { heading, shuffle, moves, condition, items };
+}
+
+/** Return the places of a page's questions. */
+export const placesOn = ({ items }) => items.map(({ place }) => place).filter((place) => place !== undefined);
+
+/** Draw in which order pages, questions and options stand; what is not drawn is left out. */
+export function drawOrder({ pages, order }, questions, source) {
+  const moving = [...pages.keys()].filter((at) => pages[at].moves);
+  const drawn = {};
+  if (moving.length > 1) drawn.pages = shuffled(moving, source);
+  const items = pages.flatMap((page, at) => (page.shuffle ? [[at, drawItems(page, questions, source)]] : []));
+  if (items.length) drawn.items = Object.fromEntries(items);
+  if (order.length) {
+    drawn.options = order.map(([place, free]) => {
+      const { id, labels } = questions[place];
+      const rest = labels.slice(free).map((_, code) => free + code);
+      return [id, [...shuffled([...Array(free).keys()], source), ...rest]];
+    });
+  }
+  return drawn;
+}
+
+/**
+ * Draw the order of a page's items: questions that hang together stay together, each with the blocks
+ * right before it; what stands before the first and after the last question stays there.
+ */
+function drawItems({ items }, questions, source) {
+  const isQuestion = (at) => items[at].place !== undefined;
+  const all = [...items.keys()];
+  const asked = all.filter(isQuestion);
+  if (asked.length < 2) return all;
+  const [first, last] = [asked[0], asked.at(-1)];
+  const groups = hangTogether(questions);
+  const units = new Map();
+  let before = [];
+  for (const at of all.slice(first, last + 1)) {
+    before.push(at);
+    if (!isQuestion(at)) continue;
+    const group = groups.findIndex((places) => places.includes(items[at].place));
+    units.set(group, [...(units.get(group) ?? []), ...before]);
+    before = [];
+  }
+  return [...all.slice(0, first), ...shuffled([...units.values()], source).flat(), ...all.slice(last + 1)];
+}
+
+/** Return values in an order of which each is as likely: Fisher and Yates. */
+export function shuffled(values, source) {
+  const order = [...values];
+  for (let left = order.length; left > 1; left--) {
+    const taken = Number(uniformBelow(source, BigInt(left)));
+    [order[left - 1], order[taken]] = [order[taken], order[left - 1]];
+  }
+  return order;
+}
+
+/** Return the pages in the order that was drawn. */
+export function pagesInOrder({ pages }, { pages: moved = [], items = {} } = {}) {
+  const ordered = pages.map((page, at) => ({
+    ...page,
+    items: (items[at] ?? [...page.items.keys()]).map((item) => page.items[item]),
+  }));
+  const next = moved.values();
+  return ordered.map((page) => (page.moves && moved.length ? ordered[next.next().value] : page));
+}
+
+/** Return a question with the order of its options, where one was drawn. */
+export function inDrawnOrder(question, { options = [] } = {}) {
+  const [, order] = options.find(([id]) => id === question.id) ?? [];
+  return order ? { ...question, order } : question;
+}
+
+/** Return whether a page has anything to show after the answers so far. */
+export function isShown(page, questions, answers) {
+  if (page.condition && !isMet(page.condition, questions, answers)) return false;
+  const flags = visibility(questions, answers);
+  const places = placesOn(page);
+  return places.length === 0 || places.some((place) => flags[place]);
+}
+
+/** Return the place of the next page that is shown, from `at` on in steps of `by`; -1 before all. */
+export function nextPage(pages, questions, answers, at, by) {
+  let next = at;
+  do next += by;
+  while (next >= 0 && next < pages.length && !isShown(pages[next], questions, answers));
+  return next;
+}

@@ -1,0 +1,30 @@
+// Which reports one answer can change: the same groups as the library's, on surveys of all kinds.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { hangTogether, linkedOf } from "../../src/masquerade/server/web/static/app/linked_questions.js";
+import { formOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
+
+const CASES = JSON.parse(readFileSync(new URL("../vectors/linked-questions.json", import.meta.url)));
+
+test("groups are those of the library, all and one of each cost", () => {
+  for (const { questions, alike, groups, fewer, blocks } of CASES) {
+    const read = questions.map((question) => formOf(question, null));
+    const own = read.map((_, place) => String(place));
+    assert.deepEqual(linkedOf(read, own), { groups, atMost: false });
+    assert.deepEqual(linkedOf(read, alike).groups, fewer);
+    assert.deepEqual(hangTogether(read), blocks);
+  }
+});
+
+test("above the limit everything below counts", () => {
+  const asked = Array.from({ length: 20 }, (_, place) => ({
+    kind: "choice", id: `q${place}`, text: "?", options: ["Y", "N"], allow_skip: true,
+    ...(place === 19 && { show_if: { all: Array.from({ length: 19 }, (_, one) => ({ question: `q${one}`, answers: ["Y"] })) } }),
+  }));
+  const read = asked.map((question) => formOf(question, null));
+  const found = linkedOf(read, read.map(() => "same"));
+  assert.deepEqual(found, { groups: [[0, 19]], atMost: true });
+});
