@@ -40,6 +40,7 @@ class Matrix(Rating):
     of: str = ""
     kind: ClassVar[str] = "matrix"
     called: ClassVar[str] = "a matrix"
+    shuffles: ClassVar[bool] = True  # its rows
     optional: ClassVar[tuple[str, ...]] = (*Rating.optional, "of")
     translatable: ClassVar[tuple[str, ...]] = (*Rating.translatable, "rows")
     builder: ClassVar[BuilderForm] = BuilderForm(

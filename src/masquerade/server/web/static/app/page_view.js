@@ -6,7 +6,7 @@ import { answerTo, visibility } from "./conditions.js";
 import { element } from "./dom.js";
 import { kindOf } from "./kinds/kinds.js";
 import { spokenIn } from "./languages.js";
-import { placesOn } from "./pages.js";
+import { groupOf, placesOn } from "./pages.js";
 import { progress, questionView } from "./question_view.js";
 import { richText } from "./rich_text.js";
 import { words } from "../words/language.js";
@@ -35,17 +35,22 @@ export function pageView(page, known, answering) {
     const flags = visibility(questions, given);
     for (const [place, field] of fields) field.hidden = !flags[place];
   };
-  const drawn = page.items.map((item) => {
-    if (item.place === undefined) return block(item, known, answering);
-    const asked = questions[item.place];
+  const rowOf = (place) => {
+    const asked = questions[place];
     const choose = (code) => {
       given[asked.id] = code ?? undefined;
       answering.choose(asked, code);
       show();
     };
-    const place = { asked, index, count, chosen: answerTo(answers, asked.id), group: `q${item.place}` };
-    fields.set(item.place, questionField(place, { ...answering, choose }));
-    return fields.get(item.place);
+    const where = { asked, index, count, chosen: answerTo(answers, asked.id), group: `q${place}` };
+    return { place: where, answering: { ...answering, choose } };
+  };
+  const drawn = together(page.items, questions).map((items) => {
+    const [{ place }] = items;
+    if (place === undefined) return block(items[0], known, answering);
+    const field = questionField(items.map((item) => rowOf(item.place)));
+    for (const item of items) fields.set(item.place, field);
+    return field;
   });
   show();
   return [
@@ -67,13 +72,28 @@ function isPlain({ heading: title, items }) {
   return title === "" && items.length === 1 && items[0].place !== undefined;
 }
 
-function questionField(place, answering) {
+/** Return the items of a page, those together that are parts of one, such as rows of a matrix. */
+function together(items, questions) {
+  const groups = [];
+  let last = null;
+  for (const item of items) {
+    const name = item.place === undefined ? null : groupOf(questions[item.place]);
+    if (name !== null && name === last) groups.at(-1).push(item);
+    else groups.push([item]);
+    last = name;
+  }
+  return groups;
+}
+
+function questionField(rows) {
+  const [{ place, answering }] = rows;
   const { asked } = place;
+  const kind = kindOf(asked);
   return element(
     "fieldset",
     { className: `answers on-page ${asked.kind}`, id: place.group },
     element("legend", {}, element("h2", { dir: "auto", ...spokenIn(asked.language) }, asked.text)),
-    kindOf(asked).draw(place, answering),
+    groupOf(asked) === null ? kind.draw(place, answering) : kind.drawGroup(rows),
   );
 }
 

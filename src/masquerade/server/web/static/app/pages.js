@@ -30,14 +30,15 @@ export function readLayout(survey, questions) {
     requireThat(isText(image) && image.length <= MOST_IMAGE && IMAGE.test(image), "an image");
   }
   const places = new Map(questions.map(({ id }, place) => [id, place]));
-  requireThat(order.every((id) => kindOf(questions[places.get(id)] ?? {})?.shuffled), "an order");
   const free = order.map((id) => {
     const place = places.get(id);
-    return [place, kindOf(questions[place]).shuffled(survey.questions[place])];
+    const kind = place === undefined ? {} : kindOf(questions[place]);
+    requireThat(kind.shuffled || kind.group, "an order");
+    return [place, kind.group ? null : kind.shuffled(survey.questions[place])];
   });
   const read = pages.length
     ? pages.map((page) => readPage(page, places, images))
-    : questions.map((_, place) => bare([{ place }]));
+    : groupsOf(questions).map((places) => bare(places.map((place) => ({ place }))));
   const earlier = new Map();
   for (const page of read) {
     if (page.condition) checkCondition(page.condition, earlier);
@@ -49,6 +50,22 @@ export function readLayout(survey, questions) {
     "what the pages hold",
   );
   return { pages: read, order: free, images };
+}
+
+/** Return the name of what a question stands together with, such as a matrix; null for none. */
+export const groupOf = (question) => kindOf(question).group?.(question) ?? null;
+
+/** Return the places of questions, those together that are parts of one, such as rows of a matrix. */
+function groupsOf(questions) {
+  const groups = [];
+  let last = null;
+  questions.forEach((question, place) => {
+    const name = groupOf(question);
+    if (name !== null && name === last) groups.at(-1).push(place);
+    else groups.push([place]);
+    last = name;
+  });
+  return groups;
 }
 
 const bare = (items) => ({ heading: "", shuffle: false, moves: false, condition: null, items });
@@ -82,8 +99,16 @@ export function drawOrder({ pages, order }, questions, source) {
   if (moving.length > 1) drawn.pages = shuffled(moving, source);
   const items = pages.flatMap((page, at) => (page.shuffle ? [[at, drawItems(page, questions, source)]] : []));
   if (items.length) drawn.items = Object.fromEntries(items);
-  if (order.length) {
-    drawn.options = order.map(([place, free]) => {
+  const rows = order.filter(([, free]) => free === null).map(([place]) => groupOf(questions[place]));
+  if (rows.length) {
+    drawn.rows = rows.map((name) => {
+      const places = [...questions.keys()].filter((place) => groupOf(questions[place]) === name);
+      return shuffled(places, source);
+    });
+  }
+  const options = order.filter(([, free]) => free !== null);
+  if (options.length) {
+    drawn.options = options.map(([place, free]) => {
       const { id, labels } = questions[place];
       const rest = labels.slice(free).map((_, code) => free + code);
       return [id, [...shuffled([...Array(free).keys()], source), ...rest]];
@@ -101,18 +126,21 @@ function drawItems({ items }, questions, source) {
   const all = [...items.keys()];
   const asked = all.filter(isQuestion);
   if (asked.length < 2) return all;
-  const [first, last] = [asked[0], asked.at(-1)];
+  const [begin, end] = [asked[0], asked.at(-1)];
   const groups = hangTogether(questions);
   const units = new Map();
   let before = [];
-  for (const at of all.slice(first, last + 1)) {
+  for (const at of all.slice(begin, end + 1)) {
     before.push(at);
     if (!isQuestion(at)) continue;
-    const group = groups.findIndex((places) => places.includes(items[at].place));
+    const name = groupOf(questions[items[at].place]);
+    const first = questions.findIndex((question) => name !== null && groupOf(question) === name);
+    const place = first < 0 ? items[at].place : first;
+    const group = groups.findIndex((places) => places.includes(place));
     units.set(group, [...(units.get(group) ?? []), ...before]);
     before = [];
   }
-  return [...all.slice(0, first), ...shuffled([...units.values()], source).flat(), ...all.slice(last + 1)];
+  return [...all.slice(0, begin), ...shuffled([...units.values()], source).flat(), ...all.slice(end + 1)];
 }
 
 /** Return values in an order of which each is as likely: Fisher and Yates. */
@@ -126,13 +154,22 @@ export function shuffled(values, source) {
 }
 
 /** Return the pages in the order that was drawn. */
-export function pagesInOrder({ pages }, { pages: moved = [], items = {} } = {}) {
+export function pagesInOrder({ pages }, { pages: moved = [], items = {}, rows = [] } = {}) {
   const ordered = pages.map((page, at) => ({
     ...page,
-    items: (items[at] ?? [...page.items.keys()]).map((item) => page.items[item]),
+    items: withRows((items[at] ?? [...page.items.keys()]).map((item) => page.items[item]), rows),
   }));
   const next = moved.values();
   return ordered.map((page) => (page.moves && moved.length ? ordered[next.next().value] : page));
+}
+
+/** Return items with the rows of each matrix in the order that was drawn, where they stand. */
+function withRows(items, rows) {
+  const next = rows.map((places) => places.values());
+  return items.map((item) => {
+    const at = rows.findIndex((places) => places.includes(item.place));
+    return at < 0 ? item : { place: next[at].next().value };
+  });
 }
 
 /** Return a question with the order of its options, where one was drawn. */

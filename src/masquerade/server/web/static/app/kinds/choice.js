@@ -16,7 +16,7 @@ export const kind = {
   optional: { other: "", dont_know: "", pictures: [] },
 
   form: ({ options, other = "", dont_know: cannot = "", pictures = [] }) => ({
-    labels: [...(options ?? []), ...[other, cannot].filter(Boolean)],
+    labels: [...(Array.isArray(options) ? options : []), ...[other, cannot].filter(Boolean)],
     pictures,
   }),
 

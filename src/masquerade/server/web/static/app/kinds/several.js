@@ -29,7 +29,7 @@ export const kind = {
   optional: { other: "" },
 
   form: ({ options, most, other = "" }) => ({
-    labels: other ? [...(options ?? []), other] : options,
+    labels: other ? [...(Array.isArray(options) ? options : []), other] : options,
     most,
   }),
 
