@@ -1,4 +1,4 @@
-"""A course evaluation in a real browser: texts, consent, ratings on one page, follow-ups, an end."""
+"""A course evaluation in a browser: texts, consent, ratings on one page, follow-ups, an end."""
 
 from __future__ import annotations
 
