@@ -292,7 +292,7 @@ def test_a_survey_begins_blank_and_a_team_keeps_its_own_templates(
     page.get_by_role("button", name="Use “Every month”").click()
     expect(page.locator(".outline-entry").first).to_contain_text("Every month")
     page.get_by_role("link", name="Open survey").click()
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     expect(page.locator("#responses")).to_have_text("0")
     page.goto(f"{generous.url}/surveys")
     page.get_by_role("button", name="Duplicate “Every month”").first.click()

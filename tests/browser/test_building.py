@@ -87,7 +87,7 @@ def test_a_template_goes_from_draft_to_result(
     page = owner.page
     token = use(page, template)
     page.get_by_role("link", name="Open survey").click()
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     expect(page.locator("#responses")).to_have_text("0")
     with ThreadPoolExecutor(PEOPLE) as crowd:
         list(
@@ -143,7 +143,7 @@ def test_every_page_is_accessible_in_both_widths_and_colours(generous: Any, owne
     page.goto(f"{url}/surveys/{token}/review")
     expect(page.frame_locator("#phone").locator("#start")).to_be_visible()
     look("review")
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     page.get_by_role("button", name="Work it out").click()
     page.get_by_role("button", name="Open this wave").click()
     page.get_by_text("Plan wave 2").click()
@@ -273,7 +273,7 @@ def test_a_survey_that_nobody_can_take_is_not_opened(
     page.goto(f"{server.url}/surveys/{draft.token}/review")
     expect(page.get_by_role("alert")).to_contain_text("Nobody could take part")
     expect(page.get_by_role("alert")).to_contain_text("Ask fewer questions")
-    expect(page.get_by_role("button", name="Open it now")).to_have_count(0)
+    expect(page.locator("#open-it")).to_have_count(0)
     with pytest.raises(InvalidDocument, match="Nobody could take part"):
         server.services.drafts.open(draft.token, team=FIRST_TEAM)
 
@@ -288,7 +288,7 @@ def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
     expect(page.locator("#properties")).to_contain_text("empty; give it some words")
     expect(page.locator("#forecast")).to_have_text("1 thing to do before a forecast")
     page.get_by_role("link", name="Open survey").click()
-    expect(page.get_by_role("button", name="Open it now")).to_have_count(0)
+    expect(page.locator("#open-it")).to_have_count(0)
     page.get_by_role("link", name="Question 1").click()
     page.get_by_label("Question", exact=True).fill("Where?")
     saved(page)
@@ -342,7 +342,7 @@ def test_who_is_not_asked_sends_a_masked_no_answer(
     page = owner.page
     token = use(page, "pulse")
     page.get_by_role("link", name="Open survey").click()
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     phone = new_visitor()
     phone.page.goto(f"{generous.url}/s/{token}")
     person = Person(phone.page, answers=[2, 40, 1], level="high")
@@ -450,7 +450,7 @@ def test_the_review_shows_what_people_see_first(
     expect(frame.locator(".level-price").first).to_contain_text("lifetime privacy")
     frame.locator('input[value="medium"]').check()
     expect(frame.locator('input[value="medium"]')).to_be_checked()
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     phone = new_visitor()
     phone.page.goto(f"{generous.url}/s/{token}")
     expect(phone.page.locator("#start")).to_be_visible()
@@ -464,7 +464,7 @@ def test_a_wave_counts_who_comes(generous: Any, owner: Any, tmp_path: Path) -> N
     page = owner.page
     token = use(page, "pick")
     page.get_by_role("link", name="Open survey").click()
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     page.get_by_label("People of all waves").fill("40")
     page.get_by_label("People who come, of 100 asked").fill("80")
     page.get_by_role("button", name="Work it out").click()

@@ -115,7 +115,7 @@ def test_a_paid_survey_from_draft_to_the_list_of_codes(
     expect(page.locator("#saved")).to_have_text("Saved")
     page.get_by_role("link", name="Open survey").click()
     expect(page.locator("main")).to_contain_text("which levels their owners chose")
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     expect(page.get_by_role("heading", name="Share")).to_be_visible()
     [survey] = server.services.surveys.records()
     assert set(survey.reward.prices.values()) == {10}

@@ -28,7 +28,7 @@ def test_three_clicks_to_a_live_survey_and_a_result_that_moves(
     owner.page.goto(server.owner_link)
     owner.page.get_by_role("button", name="Use “Pick one”").click()
     owner.page.get_by_role("link", name="Open survey").click()
-    owner.page.get_by_role("button", name="Open it now").click()
+    owner.page.locator("#open-it").click()
     link = owner.page.locator("#share").get_attribute("href")
     assert link is not None
     expect(owner.page.locator("#responses")).to_have_text("0")
@@ -58,7 +58,7 @@ def test_every_owner_page_fits_a_phone_and_breaks_no_rule(
         assert width(page) <= 390
         page.get_by_role("button", name=f"Use “{template}”").click()
         page.get_by_role("link", name="Open survey").click()
-        page.get_by_role("button", name="Open it now").click()
+        page.locator("#open-it").click()
         expect(page.locator("#share")).to_be_visible()
         assert width(page) <= 390
         token = page.url.rpartition("/")[2]

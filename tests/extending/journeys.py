@@ -59,7 +59,7 @@ def test_a_kind_goes_from_the_builder_to_the_result(
     [kept] = generous.services.drafts.draft(token, team=FIRST_TEAM).document.questions
     assert (kept["kind"], kept["topic"]) == ("traffic_light", "Sentinel-Lanterns")
     page.get_by_role("link", name="Open survey").click()
-    page.get_by_role("button", name="Open it now").click()
+    page.locator("#open-it").click()
     expect(page.locator("#responses")).to_have_text("0")
 
     phone = new_visitor()

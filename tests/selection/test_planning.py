@@ -197,3 +197,15 @@ def test_two_parties_are_planned_by_epsilon_too() -> None:
     assert TwoPartySums(10, 5, "0.024356").guarantee().epsilon_user > Micro(1_000_000)
     with pytest.raises(ParameterError, match=r"rho=0\.024355 is epsilon=1 at delta 1e-6"):
         TwoPartySums(10, 5)
+
+
+@pytest.mark.parametrize("people", [1, 2, 20, 400])
+@pytest.mark.parametrize(
+    "spec",
+    ["randomized-response:options=2,epsilon=1", "two-parties:questions=10,options=5,rho=0.5"],
+)
+def test_no_part_of_a_margin_is_above_the_whole(spec: str, people: int) -> None:
+    """Also where the range cuts the interval, as of one person."""
+    half, noise, sampling = precision_of(parse_plan(spec)).margins(people)
+    assert 0 <= noise <= half <= 0.5
+    assert 0 <= sampling <= half

@@ -39,6 +39,9 @@ class LeaderboardPlan:
         Votes of a voter.
     ties : number
         Share of ties that is expected, 0 to below 1.
+    vote_noise : float, optional
+        Variance that a mask of its own adds to the score of a vote, where votes are masked by
+        another mechanism than a private leaderboard's; `vote_noise_of` gives it.
 
     Notes
     -----
@@ -59,6 +62,7 @@ class LeaderboardPlan:
     trust: BattleTrust = "aggregator"
     votes_each: int = 20
     ties: float = 0.3
+    vote_noise: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", whole(self.items, "items", low=2))
@@ -137,6 +141,8 @@ class LeaderboardPlan:
 
     def _noise(self, votes: float) -> float:
         """Return the variance of the noise in an item's score."""
+        if self.vote_noise is not None:
+            return 2 * votes / self.items * self.vote_noise
         if self.epsilon is None:
             return 0.0
         assert isinstance(self.epsilon, Fraction)
@@ -151,7 +157,16 @@ def _noise_of_vote(epsilon: Fraction, ties: float) -> float:
     (_, r0, q), (_, kept, _), _ = ((float(p) for p in row) for row in MaskedVote.of(epsilon).table)
     contrast = (math.exp(float(epsilon)) - 1) * q
     told = r0 + (kept - r0) * ties
-    return ((1 - told) / contrast**2 - (1 - ties)) / 4
+    return vote_noise_of(contrast, told, ties)
+
+
+def vote_noise_of(signal: float, told: float, ties: float) -> float:
+    """Return the variance that a mask adds to the score of a vote, 1/2, 0 or -1/2.
+
+    `signal` is how much likelier a report is after its own outcome than after another, `told` the
+    share of reports that say a tie, where `ties` of the votes are ties.
+    """
+    return ((1 - told) / signal**2 - (1 - ties)) / 4
 
 
 def read_leaderboard_plan(text: str) -> LeaderboardPlan:

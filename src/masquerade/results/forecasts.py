@@ -31,6 +31,7 @@ from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
 from masquerade.mechanisms.lattice import Lattice
+from masquerade.preference.leaderboard_plan import LeaderboardPlan, vote_noise_of
 from masquerade.results.question_reports import BOUNDS, QuestionReports, levels_of
 from masquerade.results.sum_reports import summed_reports
 from masquerade.surveys import Question
@@ -41,6 +42,9 @@ from masquerade.surveys.survey import DEFAULT_ESTIMATOR, Survey
 
 MEAN, SHARE = "mean", "share"
 
+#: Share of votes that say no difference, where a list has that answer.
+EXPECTED_TIES = 0.3
+_TWO = ("first", "second")
 _MOST_PEOPLE = 2**40
 
 
@@ -97,11 +101,41 @@ def forecast(
     0.091
     """
     question = survey.questions[place]
+    if question.votes_asked:
+        masks = {level.name: level.mechanisms[place] for level in survey.levels}
+        return _votes_forecast(question, masks, people)
     part = asked_share(survey, place) if answering is None else answering
     if survey.two_parties is not None:
         return _split_forecast(survey, place, sum(people.values()), part)
     masks = {level.name: level.mechanisms[place] for level in survey.levels}
     return masked_forecast(question, masks, people, estimator=survey.estimator, answering=part)
+
+
+def _votes_forecast(
+    question: Question, masks: Mapping[str, DeviceMechanism], people: Mapping[str, int]
+) -> Forecast:
+    """Return the expected precision of a list on whose pairs people vote.
+
+    It is that of how many of 100 people prefer one of two items that are alike to the other: half
+    the interval of the difference of their strengths, as a share.
+    """
+    ties = EXPECTED_TIES if len(question.labels) > len(_TWO) else 0.0
+    noise, voters = 0.0, 0
+    for name, count in people.items():
+        response = masks[name].label_response
+        if count < 1 or response is None:
+            continue
+        signal, other = float(response.signal), float(response.other_probability)
+        told = other + signal * ties if ties else 0.0
+        noise, voters = noise + count * vote_noise_of(signal, told, ties), voters + count
+    if not voters:
+        return Forecast(SHARE, math.nan, math.nan)
+    items, votes = len(question.listed), question.votes_asked
+    plan = LeaderboardPlan(items, votes_each=votes, ties=ties, vote_noise=noise / voters)
+    margin = plan.margin(voters * votes, confidence=CONFIDENCE)
+    # Of two items alike, a difference d of strengths is a share of 1 / (1 + exp(-d)).
+    error = math.sqrt(2) * plan.error(voters * votes) / 4
+    return Forecast(SHARE, math.tanh(margin / 2) / 2, error)
 
 
 def masked_forecast(
@@ -174,7 +208,7 @@ def _masked_people_for(
     def half(people: int) -> float:
         return _masked_forecast(shape, ((mask, people),), 0.0, answering).margin / shape.width
 
-    return _people_for(half, margin)
+    return least_people(half, margin)
 
 
 def split_people_for(survey: Survey, place: int, margin: float, *, answering: float) -> int:
@@ -184,12 +218,22 @@ def split_people_for(survey: Survey, place: int, margin: float, *, answering: fl
     def half(people: int) -> float:
         return _split_forecast(survey, place, people, answering).margin / width
 
-    return _people_for(half, margin)
+    return least_people(half, margin)
 
 
 def range_width(question: Question) -> float:
     """Return the width of the range of a question's headline: 1 for a share."""
     return _Shape.of(question).width
+
+
+def range_of(question: Question, kind: str) -> tuple[float, float]:
+    """Return the ends of the range of a question's headline: 0 and 1 for a share."""
+    if kind != MEAN:
+        return 0.0, 1.0
+    if question.scores is not None:
+        return float(min(question.scores)), float(max(question.scores))
+    assert question.lattice is not None
+    return float(question.lattice.low), float(question.lattice.high)
 
 
 def asked_share(survey: Survey, place: int) -> float:
@@ -328,7 +372,7 @@ def _standard_error(figures: Figures) -> float:
     return math.sqrt(float(figures.sampling[0] + figures.masks[0]))
 
 
-def _people_for(half: Callable[[int], float], margin: float) -> int:
+def least_people(half: Callable[[int], float], margin: float) -> int:
     """Return about the least number of people for a margin, which falls with their root."""
     people = 100.0
     for _ in range(8):

@@ -167,18 +167,20 @@ class Precision:
     def margins(
         self, participants: int, *, confidence: float = 0.95, population: int | None = None
     ) -> tuple[float, float, float]:
-        """Return half the width of the interval: in all, by noise alone, by sampling alone.
+        """Return half the width of the interval: in all, its part of noise, its part of sampling.
+
+        Where the range cuts the whole, its parts are as much smaller.
 
         `population`: where the result is about so many people alone, sampling errs less, by
         ``(N - n) / (N - 1)``.
         """
         n = whole(participants, "people", low=1)
-        z = _quantile(confidence)
         figures = self._figures(n)
         among = _sampling_factor(n, population)
         noise, sampling = float(figures.masks[0]), float(figures.sampling[0])
         left = (noise + sampling * among) / (noise + sampling)
         half = half_width(figures, confidence) * math.sqrt(left)
+        z = min(_quantile(confidence), half / math.sqrt(noise + sampling * among))
         return half, z * math.sqrt(noise), z * math.sqrt(sampling * among)
 
     def participants(

@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import (
     InvalidDocument,
     MasqueradeError,
@@ -19,7 +20,7 @@ from masquerade.errors import (
     UnreadableFile,
     WrongState,
 )
-from masquerade.mechanisms.privacy_level import CLEAR
+from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.db.party_tables import UNDER_WAY
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
@@ -46,6 +47,7 @@ from masquerade.server.settings import Settings
 from masquerade.server.surveys.document import Document, read_document, read_json_text
 from masquerade.server.surveys.drafts import DRAFT, TEMPLATE, Draft, Review
 from masquerade.server.surveys.lifecycle import progress_json
+from masquerade.server.surveys.planning import MOST_PEOPLE, Wish, as_planned
 from masquerade.server.surveys.selection_runs import (
     MOST_WAVES,
     SelectionRequest,
@@ -92,20 +94,41 @@ def _newest_first(one: Any) -> tuple[int, str]:
 
 
 @page(routes, "/surveys/new")
-def choose(actor: Writer, *, error: MasqueradeError | None = None, **_: Any) -> Response:
+def choose(
+    actor: Writer,
+    people: str = "",
+    questions: str = "",
+    exact: str = "10",
+    *,
+    error: MasqueradeError | None = None,
+    **_: Any,
+) -> Response:
     surveys = actor.services.surveys.listed(team=actor.team.id)
+    helpers = actor.services.helpers.list(actor.team.id)
+    wish = Wish.of(people, questions, exact)
+    plan = wish.planned(caps=actor.services.drafts.caps, helper=bool(helpers))
     context = {
         "templates": TEMPLATES.values(),
         "own": [one for one in surveys if one.state == TEMPLATE],
         "issues": getattr(error, "issues", None),
+        "wish": wish,
+        "ways": plan,
+        "helpers": helpers,
     }
     return actor.page("surveyor/new.html", context, error=error)
 
 
 @form(routes, "/surveys/new", then=_EDIT)
 @audited("made a draft")
-def create(actor: Writer, template: Annotated[str, Form()]) -> str:
-    return _draft(actor, Document() if template == BLANK else template_named(template).document())
+def create(
+    actor: Writer,
+    template: Annotated[str, Form()],
+    people: Annotated[int | None, Form(ge=1, le=MOST_PEOPLE)] = None,
+    way: Annotated[str, Form(pattern=f"^({LEVEL_PATTERN})?$")] = "",
+) -> str:
+    document = Document() if template == BLANK else template_named(template).document()
+    helpers = actor.services.helpers.list(actor.team.id) if way == TWO_PARTIES else []
+    return _draft(actor, as_planned(document, people=people, way=way, helpers=helpers))
 
 
 def most_body(path: str) -> int | None:
@@ -289,6 +312,9 @@ def _draft_page(
         "introduction": _introduction(draft, review),
         "approval": _approval(actor, token, review),
         "caps": asdict(cap_amounts(drafts.caps)),
+        "texts": {one.get("id"): one.get("text", "") for one in draft.document.questions},
+        "asked_questions": len(review.survey.questions) if review.survey else 0,
+        "weak": drafts.weak_questions(draft.document) if name == "review" else [],
     }
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)
 

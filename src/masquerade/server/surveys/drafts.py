@@ -23,6 +23,7 @@ from masquerade.server.surveys.document import (
     survey_or_issues,
 )
 from masquerade.server.surveys.forecast import Forecast, Margin, first_margin, plan_review
+from masquerade.server.surveys.remedies import WeakQuestion, under, weak_questions
 from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
 from masquerade.server.surveys.tickets import TicketKeys
@@ -227,23 +228,26 @@ class Drafts:
             document, allow_clear=self._surveys.allow_clear, today=self._today()
         )
 
+    def weak_questions(self, document: Document) -> list[WeakQuestion]:
+        """Return the questions that will tell little or nothing, each with what would help."""
+        review = self.review(document)
+        if review.survey is None or review.forecast is None:
+            return []
+        return weak_questions(
+            document,
+            review.survey,
+            review.forecast,
+            caps=self.caps,
+            opened=lambda other: self._survey(other)[0],
+        )
+
     def margins_by_trust(self, document: Document) -> dict[str, Margin | None]:
         """Return the first question's expected interval under each trust, whichever is chosen."""
         return {trust: self._margin_under(trust, document) for trust in (DEVICE, TWO_PARTIES)}
 
     def _margin_under(self, trust: str, document: Document) -> Margin | None:
         """Return the first question's forecast under a trust; None where there cannot be one."""
-        # Amounts and shares are of one trust's levels; who runs the helper changes no figure.
-        plain: dict[str, object] = {"prices": {}, "shares": {}, "budget": None, "reward": "none"}
-        terms = {"helper": "https://helper.example", "operator": "-", "fingerprint": "0" * 32}
-        other = document.model_copy(
-            update={
-                "trust": trust,
-                "title": document.title.strip() or "-",
-                "plan": document.plan.model_copy(update=plain),
-                "two_parties": document.two_parties.model_copy(update=terms),
-            }
-        )
+        other = under(trust, document)
         survey, _ = self._survey(other)
         return None if survey is None else first_margin(other, survey, caps=self.caps)
 

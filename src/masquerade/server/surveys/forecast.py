@@ -18,6 +18,7 @@ from masquerade.surveys.offered_levels import BoardWords, OfferedLevel
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
+    from masquerade.results.forecasts import Forecast as Precision
     from masquerade.selection import LevelOffer
 
 _PARTS = 1_000_000
@@ -27,12 +28,23 @@ PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
 
 
 class Margin(TypedDict):
-    """The half width of the 95 % interval of a question's estimate, in its unit."""
+    """The half width of the 95 % interval of a question's estimate, in its unit.
+
+    `low`, `high`: ends of the range that the estimate can have. `tells`: whether the margin tells
+    ``"enough"``, ``"little"`` (its interval covers more than half of the range) or ``"nothing"``
+    of it. `shown`: how many of 100 people are shown the question; None where all are. `words`: the
+    margin as it is printed, which is none where it tells nothing.
+    """
 
     id: str
     kind: str
     margin: float | None
     unit: str
+    low: float
+    high: float
+    tells: str
+    shown: int | None
+    words: str
 
 
 class ExpectedLevel(BoardWords):
@@ -45,6 +57,7 @@ class ExpectedLevel(BoardWords):
     epsilon_user: float | str
     share_of_cap: float
     percent_of_cap: float
+    times_again: int | None
 
 
 class Forecast(TypedDict):
@@ -68,6 +81,7 @@ class CostPoint(TypedDict):
     cost: int
     asked: int
     margin: float | None
+    words: str
 
 
 def forecast(document: Document, survey: Survey, *, caps: Caps) -> Forecast:
@@ -105,11 +119,12 @@ def forecast(document: Document, survey: Survey, *, caps: Caps) -> Forecast:
                 "epsilon_user": level.guarantee().epsilon_user.to_json(),
                 "share_of_cap": share_of_cap(level, caps),
                 "percent_of_cap": percent_of_cap(level, caps),
+                "times_again": times_again(level, caps),
                 **level.for_board(),
             }
             for level in survey.levels
         ],
-        "questions": margins(survey, chosen),
+        "questions": margins(survey, chosen, plan.shown),
     }
 
 
@@ -139,34 +154,81 @@ def error_by_cost(
         # In whole units, as budgets are.
         plan = document.plan.model_copy(update={"budget": full * step // steps})
         one = forecast(document.model_copy(update={"plan": plan}), survey, caps=caps)
-        margin = one["questions"][0]["margin"]
-        found.append({"cost": one["cost"], "asked": one["asked"], "margin": margin})
+        first = one["questions"][0]
+        found.append(
+            {
+                "cost": one["cost"],
+                "asked": one["asked"],
+                "margin": first["margin"],
+                "words": first["words"],
+            }
+        )
     return found
 
 
-def margins(survey: Survey, people: Mapping[str, int]) -> list[Margin]:
+def margins(
+    survey: Survey, people: Mapping[str, int], shown: Mapping[str, int] | None = None
+) -> list[Margin]:
     """Return half the interval that each question's headline will have.
 
-    Further votes on a list are no questions of the document, and have none.
+    `shown`: of 100 people, how many are shown a question with a condition, by its id; by default as
+    many as if all answers were equally frequent. Further votes on a list are no questions of the
+    document, and have none.
     """
+    from masquerade.results.forecasts import asked_share
     from masquerade.results.forecasts import forecast as expected
 
     found = []
     for place, question in enumerate(survey.questions):
         if question.takes_pair and not question.votes_asked:
             continue
-        one = expected(survey, place, people)
-        found.append(_margin(question, one.kind, one.margin))
+        some = bool(survey.conditions and survey.conditions[place])
+        part = (shown or {}).get(question.id) if some else None
+        part = part or (max(1, round(100 * asked_share(survey, place))) if some else None)
+        answering = None if part is None else part / 100
+        one = expected(survey, place, people, answering=answering)
+        found.append(margin_of(question, one, part))
     return found
 
 
-def _margin(question: Question, kind: str, margin: float) -> Margin:
+def margin_of(question: Question, expected: Precision, shown: int | None = None) -> Margin:
+    """Return the expected precision of a question's headline, beside its range."""
+    from masquerade.results.forecasts import range_of
+    from masquerade.results.learnable import NOTHING, tells
+
+    margin = expected.margin
+    low, high = range_of(question, expected.kind)
+    nobody = math.isnan(margin)
+    told = NOTHING if nobody else tells(margin, high - low)
+    points = "points" if expected.kind == "mean" else "share"
     return {
         "id": question.id,
-        "kind": kind,
-        "margin": None if math.isnan(margin) else round(margin, 6),
-        "unit": getattr(question, "unit", "points" if kind == "mean" else "share"),
+        "kind": expected.kind,
+        "margin": None if nobody else round(margin, 6),
+        "unit": getattr(question, "unit", points),
+        "low": low,
+        "high": high,
+        "tells": told,
+        "shown": shown,
+        "words": _words(question, expected, told),
     }
+
+
+def _words(question: Question, expected: Precision, told: str) -> str:
+    """Return a margin in words; a number of it only where it tells something."""
+    from masquerade.results.forecasts import range_of
+
+    if math.isnan(expected.margin):
+        return "nobody is asked"
+    if told == "nothing":
+        return "tells nothing"
+    low, high = range_of(question, expected.kind)
+    if expected.kind == "share":
+        points = 100 * expected.margin
+        return f"± {points:.{1 if points < 9.5 else 0}f} of 100"
+    digits = 2 if expected.margin < 1 else 1 if expected.margin < 10 else 0
+    unit = getattr(question, "unit", "points")
+    return f"± {expected.margin:.{digits}f} {unit}, of {low:g} to {high:g}"
 
 
 def expected_levels(names: list[str], shares: Mapping[str, float], people: int) -> dict[str, int]:
@@ -220,6 +282,15 @@ def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
     # The token plays no part in the amounts.
     share = caps.share(offered.cost("").loss)
     return math.inf if share is None else math.ceil(_PARTS * share) / _PARTS
+
+
+def times_again(offered: OfferedLevel, caps: Caps) -> int | None:
+    """Return how often a person can be asked again within a fresh account's cap.
+
+    None where nothing is counted, as of answers in clear.
+    """
+    share = caps.share(offered.cost("").loss)
+    return None if not share else max(0, math.floor(1 / share) - 1)
 
 
 def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:

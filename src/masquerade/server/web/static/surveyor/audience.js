@@ -4,7 +4,7 @@ import { element } from "../app/dom.js";
 import { ask, Draft, inPage } from "./draft.js";
 import { redraw } from "./redraw.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
-import { marginText } from "./questions.js";
+import { marginShown } from "./questions.js";
 import { TrustFields } from "./trust.js";
 
 const ALL = inPage("all-levels");
@@ -16,6 +16,15 @@ const HOW_PAID = {
 };
 const at = (id) => document.getElementById(id);
 const capitals = (name) => name[0].toUpperCase() + name.slice(1);
+
+/** Say how often the same people can be asked all of it again. */
+function again(levels) {
+  const known = levels.filter(({ times_again: times }) => times !== null);
+  if (!known.length) return null;
+  const least = Math.min(...known.map(({ times_again: times }) => times));
+  const often = least === 1 ? "once" : `${least.toLocaleString("en")} times`;
+  return element("p", {}, least ? `Can be asked again ${often} within the caps.` : "Cannot be asked again within the caps.");
+}
 
 /** The page: the fields of the plan, and beside them what the server works out of it. */
 class AudiencePage {
@@ -256,12 +265,13 @@ class AudiencePage {
         element("h2", {}, "What you can expect"),
         element("p", { className: "big-number" }, `${forecast.asked}`, element("small", { className: "muted" }, ` people${forecast.cost ? `, ${forecast.cost} ${forecast.currency}` : ""}`)),
         element("ul", { className: "margins" }, forecast.questions.map((one) =>
-          element("li", {}, element("span", { dir: "auto" }, texts.get(one.id)), element("b", { className: "figure" }, marginText(one))))),
-        element("p", { className: "hint" }, this.#trust.chosen ? "Half the width of 95 % intervals, people and noise together." : "Half the width of 95 % intervals, people and masks together."),
+          element("li", {}, element("span", { dir: "auto" }, texts.get(one.id)), marginShown(one)))),
+        element("p", { className: "hint" }, this.#trust.chosen ? "The truth lies so near to what you will see, in 95 of 100 surveys: people and noise together." : "The truth lies so near to what you will see, in 95 of 100 surveys: people and masks together."),
         element("div", { id: "curve" }),
         element("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": "Levels" }, element("table", { className: "data" },
           element("thead", {}, element("tr", {}, ["Level", "People", "Pay", "Of a lifetime’s cap"].map((text, place) => element("th", { className: place ? "num" : "" }, text)))),
           element("tbody", {}, rows))),
+        again(forecast.levels),
         dear.length > 0 && element("p", { className: "notice" }, `At level ${dear.join(" and ")} this survey takes more than a lifetime’s usual cap, so nobody can choose it and nobody is planned for it. Ask fewer questions, or leave the level out.`)),
     );
     this.#drawCurve();
@@ -306,12 +316,12 @@ class AudiencePage {
     drawing.append(
       svg("text", { x: 30, y: height - 4 }, "0"),
       svg("text", { x: width - 10, y: height - 4, "text-anchor": "end" }, `${most} ${this.#plan().currency}`),
-      svg("text", { x: 30, y: 10 }, marginText({ ...first, margin: top })),
+      svg("text", { x: 30, y: 10 }, points.find(({ margin }) => margin === top).words),
     );
     const table = element("table", { className: "data" },
       element("thead", {}, element("tr", {}, element("th", { className: "num" }, "Cost"), element("th", { className: "num" }, "People"), element("th", { className: "num" }, "Interval"))),
       element("tbody", {}, points.map((one) => element("tr", {},
-        element("td", { className: "num" }, String(one.cost)), element("td", { className: "num" }, String(one.asked)), element("td", { className: "num" }, marginText({ ...first, margin: one.margin }))))));
+        element("td", { className: "num" }, String(one.cost)), element("td", { className: "num" }, String(one.asked)), element("td", { className: "num" }, one.words)))));
     box.replaceChildren(element("h3", {}, "Error against cost"), drawing, fold("The same as a table", table));
   }
 }

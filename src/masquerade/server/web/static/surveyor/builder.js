@@ -1,12 +1,12 @@
 // The builder: questions on the left, what is chosen in the middle, a phone on the right.
 
 import { Draft, inPage } from "./draft.js";
-import { button, unusable } from "./fields.js";
+import { button, group, numberField, unusable } from "./fields.js";
 import { drawOutline } from "./outline.js";
 import { Phone } from "./phone.js";
 import { redraw } from "./redraw.js";
 import { questionFields, surveyFields } from "./properties.js";
-import { marginText, newQuestion, withoutBrokenConditions } from "./questions.js";
+import { marginShown, newQuestion, withoutBrokenConditions } from "./questions.js";
 
 const at = (id) => document.getElementById(id);
 const draft = new Draft(inPage("known"), () => draw(), replaced);
@@ -52,11 +52,25 @@ function drawFields() {
           draft.touch(name);
           draw();
         })
-      : questionFields(questions(), chosen, forms, { faults, others }, change);
+      : [...questionFields(questions(), chosen, forms, { faults, others }, change), learnt()];
   // Another question has no field in common with the one before.
   if (at("properties").dataset.of !== String(questions()[chosen]?.id)) at("properties").replaceChildren();
   at("properties").dataset.of = String(questions()[chosen]?.id);
   redraw(at("properties"), made);
+}
+
+/** What the chosen question will tell, and of how many people where a condition lets some see it. */
+function learnt() {
+  const { id } = questions()[chosen];
+  const margin = draft.known.forecast?.questions.find((one) => one.id === id);
+  if (!margin) return null;
+  const { plan } = draft.document;
+  const share = numberField("About how many of 100 are shown this?", plan.shown[id] ?? margin.shown, (count) => {
+    plan.shown = { ...plan.shown, [id]: count };
+    draft.touch("plan");
+    draw();
+  }, { whole: true, min: 1, max: 100, key: `${id}/shown`, hint: "At first as the condition says if all answers were equally frequent. Nobody who answers sees it." });
+  return group("What it will tell", marginShown(margin), margin.shown === null ? null : share);
 }
 
 function change(changes) {
@@ -182,9 +196,8 @@ function forecast() {
   const { forecast: known, errors } = draft.known;
   const place = Math.max(0, chosen);
   const margin = known?.questions.find(({ id }) => id === questions()[place]?.id);
-  at("forecast").textContent = margin
-    ? `Expect ${marginText(margin)} with ${known.asked} people`
-    : `${errors.length || "Some"} thing${errors.length === 1 ? "" : "s"} to do before a forecast`;
+  if (margin) at("forecast").replaceChildren(marginShown(margin), ` with ${known.asked} people`);
+  else at("forecast").textContent = `${errors.length || "Some"} thing${errors.length === 1 ? "" : "s"} to do before a forecast`;
 }
 
 /** The document is another one: after Undo, or where somebody else changed it. */

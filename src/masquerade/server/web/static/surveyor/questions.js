@@ -1,5 +1,6 @@
 // Questions as a draft keeps them, and as the participant's component takes them.
 
+import { element } from "../app/dom.js";
 import { kindOf } from "../app/kinds/kinds.js";
 import { formOf } from "../app/survey_text.js";
 
@@ -32,12 +33,12 @@ export function isDrawable(question) {
   return true;
 }
 
-/** Return a margin in words; `null` where nobody is asked. */
-export function marginText({ margin, kind, unit }) {
-  if (margin === null) return "–";
-  if (kind === "share") return `± ${(100 * margin).toFixed(margin < 0.095 ? 1 : 0)} %-points`;
-  const digits = margin < 1 ? 2 : margin < 10 ? 1 : 0;
-  return `± ${margin.toFixed(digits)} ${unit}`;
+/** Return a margin in words beside a drawing of its range; `null` where there is no forecast. */
+export function marginShown({ margin, low, high, tells, words }) {
+  const meter = element("meter", {
+    min: 0, max: 0.5, low: 0.25, high: 0.45, optimum: 0, value: tells === "nothing" ? 0.5 : margin / (high - low), "aria-hidden": "true",
+  });
+  return element("span", { className: `margin ${tells}` }, meter, element("b", { className: "figure" }, words));
 }
 
 /** Keep ids and conditions in step after questions moved, went or were renamed. */

@@ -6,7 +6,6 @@ import { kindOf } from "../app/kinds/kinds.js";
 import { epsilonOfOrders, rhoLoss } from "../mechanisms/loss.js";
 import { ask } from "./draft.js";
 import { button, fold, group, numberField, selectField, textField } from "./fields.js";
-import { marginText } from "./questions.js";
 
 const COSTS = [
   ["0.02", "little"],
@@ -58,7 +57,7 @@ export class TrustFields {
   fields() {
     const { trusts = {} } = this.draft.known;
     const { helper, operator } = this.terms;
-    const figure = (name) => (trusts[name] ? marginText(trusts[name]) : "–");
+    const figure = (name) => (trusts[name] ? trusts[name].words : "–");
     const option = (name, title, text) => {
       const input = element("input", {
         type: "radio",
