@@ -41,7 +41,7 @@ NAMES = {
     "question": {"choice", "several", "rating", "number", "comparison", "pair", "nps", "matrix"},
     "mechanism": {
         *("randomized-response", "two-layer", "bitwise-response", "discrete-gaussian"),
-        *("discrete-laplace", "quantised-response"),
+        *("discrete-laplace", "quantised-response", "subset-selection", "masked-order"),
     },
 }
 

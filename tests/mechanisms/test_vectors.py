@@ -31,6 +31,7 @@ from masquerade.mechanisms.quantised_response import QuantisedResponse
 FOLDER = Path(__file__).parents[1] / "vectors"
 FILE = FOLDER / "mechanisms.json"
 LATTICE_FILE = FOLDER / "lattice.json"
+DRAWN_FILE = FOLDER / "sets.json"
 
 MECHANISMS = (
     "randomized-response:options=2,epsilon=1",
@@ -63,6 +64,24 @@ SETS = (
     "bitwise-response:options=52,most=3,epsilon=0.123456789012345678901",
     "bitwise-response:options=3,epsilon=0",
     "bitwise-response:options=3,most=2,epsilon=inf,null=true",
+)
+
+DRAWN_SETS = (
+    "subset-selection:options=5,size=2,epsilon=0.5",
+    "subset-selection:options=9,size=2,epsilon=1",
+    "subset-selection:options=19,size=5,epsilon=1,null=true",
+    "subset-selection:options=20,size=2,epsilon=2",
+    "subset-selection:options=50,size=3,epsilon=1.375732",
+    "subset-selection:options=100,size=13,epsilon=0.619239",
+    "subset-selection:options=3,size=1,epsilon=0",
+    "subset-selection:options=3,size=2,epsilon=120",
+    "masked-order:items=2,size=2,epsilon=1",
+    "masked-order:items=5,size=2,epsilon=0.679266",
+    "masked-order:items=5,top=3,size=2,epsilon=0.5,null=true",
+    "masked-order:items=10,top=3,size=3,epsilon=1.936896,null=true",
+    "masked-order:items=12,size=3,epsilon=2",
+    "masked-order:items=3,size=3,epsilon=0",
+    "masked-order:items=4,top=1,size=3,epsilon=inf",
 )
 
 ON_A_LATTICE: tuple[LatticeMechanism, ...] = (
@@ -221,6 +240,45 @@ def make_set_cases(rng: random.Random) -> Iterator[dict[str, Any]]:
             yield case
 
 
+def make_drawn_cases() -> Iterator[dict[str, Any]]:
+    """Yield cases of masks that draw a set, each answer masked by itself."""
+    rng = random.Random(20180820)
+    for text in DRAWN_SETS:
+        mechanism = parse_mechanism(text).as_device
+        assert mechanism is not None
+        codes = sorted({0, 1, mechanism.codes // 2, mechanism.codes - 1})
+        for name, answers in (("every kind of answer", codes), ("again", [*codes[::-1], *codes])):
+            for round_ in range(2):
+                source = RecordedWords((), lambda: rng.getrandbits(64))
+                reports = [mechanism.mask_for_one([code], source)[0] for code in answers]
+                yield {
+                    "name": f"{text} {name} {round_ + 1}",
+                    "mechanism": text,
+                    "device": mechanism.device_form(),
+                    "answers": answers,
+                    "words": [str(word) for word in source.taken],
+                    "reports": reports,
+                    "words_used": len(source.taken),
+                }
+
+
+@pytest.mark.parametrize("case", read_cases(DRAWN_FILE), ids=lambda case: case["name"])
+def test_the_shared_vectors_of_drawn_sets_hold_in_python(case: dict[str, Any]) -> None:
+    """The device form, the reports and the number of words taken are those of the file."""
+    mechanism = parse_mechanism(case["mechanism"]).as_device
+    assert mechanism is not None
+    assert mechanism.device_form() == case["device"]
+    source = GivenWords([int(word) for word in case["words"]])
+    reports = [mechanism.mask_for_one([code], source)[0] for code in case["answers"]]
+    assert reports == case["reports"]
+    assert len(case["words"]) - len(source.left) == case["words_used"]
+
+
+def test_the_shared_vectors_of_drawn_sets_are_all_there() -> None:
+    """The file holds what this module makes: no case was lost or edited by hand."""
+    assert read_cases(DRAWN_FILE) == list(make_drawn_cases())
+
+
 def mask_each(mechanism: LatticeMechanism, answers: list[int], source: WordSource) -> list[int]:
     """Return Python's report for each answer, each masked by itself."""
     person = np.zeros(1, dtype=np.int32)
@@ -353,3 +411,4 @@ def accepted(rng: random.Random, bound: int) -> int:
 if __name__ == "__main__":
     write(FILE, make_cases())
     write(LATTICE_FILE, make_lattice_cases())
+    write(DRAWN_FILE, make_drawn_cases())

@@ -48,6 +48,13 @@ CHOSEN: tuple[tuple[tuple[str, int], ...], ...] = (
         ("discrete-gaussian:low=1,high=5,step=1,sigma=6", 1),
     ),
     (("bitwise-response:options=3,epsilon=0", 2),),
+    (("subset-selection:options=50,size=3,epsilon=1.375732", 2),),
+    (
+        ("subset-selection:options=19,size=2,epsilon=0.653717,null=true", 1),
+        ("masked-order:items=5,size=2,epsilon=0.679266", 3),
+    ),
+    (("masked-order:items=10,top=3,size=3,epsilon=1.936896,null=true", 4),),
+    (("subset-selection:options=5,size=2,epsilon=0", 2),),
     (("bitwise-response:options=3,epsilon=inf,null=true", 2),),
 )
 

@@ -65,7 +65,7 @@ const KNOWN = {
   ],
   mechanisms: [
     "coins", "fractions", "lattice", "loss", "loss_tail", "losses", "mask",
-    "noise", "portable", "room", "text", "two_layer",
+    "noise", "portable", "room", "sets", "text", "two_layer",
   ],
   words: ["ar", "en", "formats", "language"],
   "app/kinds": ["choice", "comparison", "kinds", "matrix", "nps", "number", "pair", "rating", "several"],

@@ -13,12 +13,12 @@ import { FixedWords } from "./fixed_words.mjs";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url)));
 
-const masked = [...read("mechanisms.json"), ...read("lattice.json")];
+const masked = [...read("mechanisms.json"), ...read("lattice.json"), ...read("sets.json")];
 const noises = read("noise.json");
 const NOISE = { "discrete-gaussian": discreteGaussian, "discrete-laplace": discreteLaplace };
 
 test("there are at least forty shared cases of each kind", () => {
-  for (const name of ["mechanisms.json", "lattice.json", "noise.json"]) {
+  for (const name of ["mechanisms.json", "lattice.json", "sets.json", "noise.json"]) {
     assert.ok(read(name).length >= 40, name);
   }
 });

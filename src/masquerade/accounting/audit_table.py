@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -107,8 +107,12 @@ def read_form(form: Mapping[str, Any]) -> Form | None:
     >>> read_form(BitwiseResponse(12, 3, epsilon=1).device_form()).changes()
     6
     """
-    kinds: dict[str, type[Bits | Response | LaplaceNoise | GaussianNoise]] = {
+    from masquerade.accounting.audit_sets import OrderForm, SubsetForm
+
+    kinds: dict[str, Callable[[Mapping[str, Any]], Form]] = {
         "most": Bits,
+        "choices": SubsetForm,
+        "items": OrderForm,
         "symbols": Response,
         "scale": LaplaceNoise,
         "variance": GaussianNoise,

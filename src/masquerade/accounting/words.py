@@ -350,6 +350,19 @@ the other one.'
             "Where several options can be ticked, each of them is sent as it is by "
             f"{shown} of 100 people, and turned round by the others."
         )
+    for sets in dict.fromkeys(one for m in mechanisms if (one := m.as_subsets)):
+        held, rest = _of_100(float(sets.inside_probability))
+        sentences.append(
+            f"Where there are {sets.options} options, {sets.size} of them are sent; the one that "
+            f"was picked is among them for {held} of 100 people, and for {rest} it is not."
+        )
+    orders = [one for m in mechanisms if (one := m.as_orders)]
+    if orders:
+        kept, rest = _of_100(min(float(one.response.keep_probability) for one in orders))
+        sentences.append(
+            "Of a ranking, the order of a few items that are drawn is sent, as it was given by "
+            f"{kept} of 100 people and another one by {rest}."
+        )
     noisy = [noise for m in mechanisms if (noise := m.as_gaussian)]
     if noisy:
         sentences.append(
@@ -382,6 +395,18 @@ times in 5.'
     if sets := first.as_sets:
         keep, rest = _of_100(float(sets.bit.keep_probability))
         return f"Of 100 people who tick the first option, {keep} send it ticked and {rest} do not."
+    if subsets := first.as_subsets:
+        keep, rest = _of_100(float(subsets.inside_probability))
+        return (
+            f"Of 100 people who pick the first answer, {keep} send {subsets.size} answers with it "
+            f"and {rest} send {subsets.size} others."
+        )
+    if order := first.as_orders:
+        keep, rest = _of_100(float(order.response.keep_probability))
+        return (
+            f"Of 100 people who rank the items alike, {keep} send the order of {order.size} of them "
+            f"as they ranked them and {rest} another order."
+        )
     if response := first.as_categorical:
         keep, rest = _of_100(float(response.keep_probability))
         return f"Of 100 people who pick the first answer, {keep} send it and {rest} do not."

@@ -56,6 +56,12 @@ def survey_variable(reports: SurveyReports, name: str) -> Variable:
     sent, level = reports.report[rows, place], reports.level[rows]
     masks = {level: mechanisms[place] for level, mechanisms in codebook.levels.items()}
     first = next(iter(masks.values()))
+    if any(mask.as_subsets is not None for mask in masks.values()):
+        raise ParameterError(
+            f"{name!r} has many answers and is sent as a set of some, which no regression here "
+            "takes; ask with fewer answers, or at a level that protects less.",
+            field="formula",
+        )
     if first.as_sets is not None:
         raise ParameterError(
             f"{name!r} has several answers at once, which no regression here takes; ask each as a "

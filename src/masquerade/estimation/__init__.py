@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         share_plausibility,
     )
     from masquerade.estimation.quantiles import Quantile, quantile
-    from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Table
+    from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Subsets, Table
     from masquerade.estimation.shares import Shares, estimate_shares
     from masquerade.estimation.sums import Sums
 else:
@@ -73,6 +73,7 @@ __all__ = [
     "Quantile",
     "Reports",
     "Shares",
+    "Subsets",
     "Sums",
     "Table",
     "Test",

@@ -16,9 +16,10 @@ from scipy.special import ndtr
 from masquerade.estimation.bounded_reports import BoundedReport
 from masquerade.estimation.conditional import ratios
 from masquerade.estimation.figures import CONFIDENCE, Crowd, Figures, cut_of
-from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Worths
+from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Subsets, Worths
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import CategoricalMechanism
+from masquerade.exact.coins import SimulatedCoins
+from masquerade.mechanisms import CategoricalMechanism, SubsetSelection
 from masquerade.mechanisms.lattice import LatticeMechanism
 
 #: Standard deviation of answers that have numbers, in widths of the range.
@@ -28,6 +29,7 @@ _ANSWERS = 25  # answers of a distribution
 _FARTHEST = 3.5  # standard deviations
 _CELLS = 64  # cells of reports
 _DRAWS = 9
+_DRAWN_SUBSETS = 1 << 13
 _SEED = 2014
 
 
@@ -100,6 +102,22 @@ def expected_numbers(
     variance = float(count @ worth**2 - (count @ worth) ** 2)
     mask = max(variance - deviation**2, 0.0)
     return Numbers(people * count, middle + worth, low, high, mask)
+
+
+def expected_subsets(people: float, held: ArrayLike, mechanism: SubsetSelection) -> Subsets:
+    """Return reports of subsets of so many people, `held` their share at each answer.
+
+    There are too many subsets to expect each: they are drawn, with a fixed seed, for a crowd in
+    which each answer has its share, and weighed so that they count as many as there are people.
+    """
+    share = np.asarray(held, dtype=np.float64)
+    # Each answer as often as it is expected, to the nearest whole, and the rest by its largest.
+    often = np.floor(share / share.sum() * _DRAWN_SUBSETS).astype(np.int64)
+    often[np.argmax(share)] += _DRAWN_SUBSETS - int(often.sum())
+    answers = np.repeat(np.arange(len(share)), often)
+    coins = SimulatedCoins(np.random.default_rng(_SEED))
+    reports, count = np.unique(mechanism.mask(answers, answers, coins), return_counts=True)
+    return Subsets.of(reports, count * people / _DRAWN_SUBSETS, mechanism)
 
 
 def expected_levels(

@@ -13,7 +13,7 @@ from masquerade.errors import ParameterError
 from masquerade.estimation.bounded_reports import BoundedReport
 from masquerade.estimation.sides import HALF
 from masquerade.exact.arrays import Floats, on_simplex
-from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, SubsetSelection
 
 _NOTHING_LEFT = 1e-7  # of a variance: the figure is known
 
@@ -245,6 +245,85 @@ class Levelled:
     def shares(self) -> Worths:
         """Return the worths for the sum, and for who gave a number."""
         return self.worths(np.eye(len(self.basis)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subsets:
+    """How many people sent each set of answers, through subset selection.
+
+    Attributes
+    ----------
+    count : float array, shape (n_reports,)
+    held : float array, shape (n_reports, n_symbols)
+        1 for the answers in a report, else 0.
+    other, signal : float
+        P(a certain other answer is in a report), and what the answer's own has more.
+    size : int
+        Number of answers in a report.
+
+    Examples
+    --------
+    >>> from masquerade.mechanisms import SubsetSelection
+    >>> mask = SubsetSelection(3, size=2, epsilon=50)
+    >>> Subsets.of([0, 1], [60, 40], mask).shares().mean.round(3).tolist()
+    [0.5, 0.3, 0.2]
+    """
+
+    count: Floats
+    held: Floats
+    other: float
+    signal: float
+    size: int
+
+    @classmethod
+    def of(cls, reports: ArrayLike, people: ArrayLike, mechanism: SubsetSelection) -> Subsets:
+        """Return reports, each with the number of its people."""
+        held = mechanism.members(np.asarray(reports)).astype(np.float64)
+        other, signal = float(mechanism.other_probability), float(mechanism.signal)
+        return cls(np.asarray(people, dtype=np.float64), held, other, signal, mechanism.size)
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.count.sum())
+
+    @property
+    def symbols(self) -> int:
+        """Number of possible answers."""
+        return int(self.held.shape[1])
+
+    def tiled(self, times: int) -> Subsets:
+        """Return the reports themselves, which serve a batch of any size."""
+        del times
+        return self
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of reports for figures of the answers."""
+        sums = scores.sum(axis=-1, keepdims=True)
+        worth = (scores @ self.held.T - self.other * sums) / self.signal
+        # Of all reports that are possible, those with the lowest and with the highest scores.
+        order = np.sort(scores, axis=-1)
+        ends = np.stack([order[:, : self.size].sum(-1), order[:, -self.size :].sum(-1)], axis=-1)
+        far = (ends - self.other * sums) / self.signal
+        zero = np.zeros(len(worth))
+        people = variance_of(self._held, scores)
+        return Worths(np.broadcast_to(self.count, worth.shape), worth, far, zero, zero, people)
+
+    def shares(self) -> Worths:
+        """Return the worths of reports for the share of each answer."""
+        with_it = self.count @ self.held
+        count = np.stack([with_it, self.n - with_it], axis=-1)
+        worth = np.array([1 - self.other, -self.other]) / self.signal
+        zero, held = np.zeros(self.symbols), self._held
+        return Worths(
+            count, np.broadcast_to(worth, count.shape), None, zero, zero, held * (1 - held)
+        )
+
+    @property
+    def _held(self) -> Floats:
+        if not self.n or not self.signal:
+            return np.full(self.symbols, 1 / self.symbols)
+        return on_simplex((self.count @ self.held / self.n - self.other) / self.signal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -71,11 +71,29 @@ def rho_of_response(symbols: int, epsilon: Micro) -> Fraction | float:
     closed = rho_of_pure(epsilon)
     if symbols == 2 or closed in (0, math.inf):
         return closed
-    size = epsilon.epsilon
+    # P(the answer itself is reported)
+    return rho_of_kept(1 / (1 + (symbols - 1) * math.exp(-epsilon.epsilon)), epsilon)
+
+
+@lru_cache(maxsize=4096)
+def rho_of_kept(kept: float, epsilon: Micro) -> Fraction | float:
+    """Return the zero-concentrated loss of a report with three losses: epsilon, 0 and -epsilon.
+
+    Parameters
+    ----------
+    kept : float
+        Probability of the first, by the answer itself.
+    epsilon : Micro
+        Of one report, rounded up: with a larger one the divergence is larger too.
+    """
+    closed = rho_of_pure(epsilon)
+    if closed in (0, math.inf):
+        return closed
+    size, others = epsilon.epsilon, -math.log(kept)
     # The limit at order 1, by which the grid of orders is scaled.
-    kullback_leibler = size * -math.expm1(-size) / (1 + (symbols - 1) * math.exp(-size))
+    kullback_leibler = size * -math.expm1(-size) * kept
     excess = np.concatenate([[0.0], np.geomspace(1e-3, max(2.0, size / kullback_leibler), 256)])
-    divergence = _divergence(excess, size, symbols)
+    divergence = _divergence(excess, size, others)
     low, high, at_high = excess[:-1], excess[1:], divergence[1:]
     # A lower bound of the supremum, raised until no interval can hold more than it and the slack.
     found = float((divergence / (1 + excess)).max())
@@ -87,27 +105,25 @@ def rho_of_response(symbols: int, epsilon: Micro) -> Fraction | float:
             break
         low, high, at_high = low[open_], high[open_], at_high[open_]
         middle = (low + high) / 2
-        at_middle = _divergence(middle, size, symbols)
+        at_middle = _divergence(middle, size, others)
         found = max(found, float((at_middle / (1 + middle)).max()))
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
         at_high = np.concatenate([at_middle, at_high])
     return min(closed, Fraction(math.ceil(enough * (1 + _ERROR) * MICRO), MICRO))
 
 
-def _divergence(excess: Floats, epsilon: float, symbols: int) -> Floats:
+def _divergence(excess: Floats, epsilon: float, others: float) -> Floats:
     """Return the Renyi divergence of orders ``1 + excess`` between the reports of two answers.
 
-    With ``x = (e**(excess epsilon) - 1)(1 - e**(-a epsilon)) / (1 + (symbols - 1) e**-epsilon)``
-    it is ``ln(1 + x) / excess``; no two terms cancel, so the relative error stays near 1e-15.
+    With ``x = (e**(excess epsilon) - 1)(1 - e**(-a epsilon)) e**-others``, of which the last factor
+    is how often the answer is kept, it is ``ln(1 + x) / excess``; no two terms cancel, so the
+    relative error stays near 1e-15.
     """
     positive = np.maximum(excess, np.finfo(np.float64).tiny)
     growth = positive * epsilon
     log_x = (
-        growth
-        + np.log(-np.expm1(-growth))
-        + np.log(-np.expm1(-(1 + excess) * epsilon))
-        - math.log1p((symbols - 1) * math.exp(-epsilon))
+        growth + np.log(-np.expm1(-growth)) + np.log(-np.expm1(-(1 + excess) * epsilon)) - others
     )
-    limit = epsilon * -math.expm1(-epsilon) / (1 + (symbols - 1) * math.exp(-epsilon))
+    limit = epsilon * -math.expm1(-epsilon) * math.exp(-others)
     value: Floats = np.where(excess == 0, limit, np.logaddexp(0, log_x) / positive)
     return value

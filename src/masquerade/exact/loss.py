@@ -235,14 +235,38 @@ def response(keep: int, other: int, symbols: int) -> Loss:
         return no_loss()
     if not keep or not other:
         return in_clear()
-    shared = math.gcd(keep, other)
-    keep, other = keep // shared, other // shared
-    total = keep + (symbols - 1) * other
+    return one_of_three(keep, other, (symbols - 2) * other)
+
+
+@lru_cache(maxsize=4096)
+def one_of_three(keep: int, other: int, rest: int) -> Loss:
+    """Return the loss of a report that speaks for one answer, for the other, or for neither.
+
+    ``D_a = ln((K**(2a-1) + O**(2a-1) + R (K O)**(a-1)) / (T (K O)**(a-1))) / (a - 1)``.
+
+    Parameters
+    ----------
+    keep, other, rest : int
+        K, O, R: of ``T = K + O + R`` numbers that a device draws, those with which it speaks for
+        the answer, for the other one, and for neither.
+
+    Examples
+    --------
+    >>> one_of_three(3, 1, 0) == response(3, 1, 2)
+    True
+    """
+    if keep == other:
+        return no_loss()
+    if not keep or not other:
+        return in_clear()
+    shared = math.gcd(keep, other, rest)
+    keep, other, rest = keep // shared, other // shared, rest // shared
+    total = keep + other + rest
     pure = _amount(max(keep, other), min(keep, other), 2)
 
     def divergence(a: int) -> int:
         k, o = keep ** (a - 1), other ** (a - 1)
-        above = k * k * keep + o * o * other + (symbols - 2) * o * other * k
+        above = k * k * keep + o * o * other + rest * k * o
         return _amount(above, total * k * o, a)
 
     return Loss(REPLACE, "person", pure, tuple(min(pure, divergence(a)) for a in ORDERS), math.inf)

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from masquerade.exact.arrays import Floats
-from masquerade.exact.concentrated import rho_of_pure, rho_of_response
+from masquerade.exact.concentrated import rho_of_kept, rho_of_pure, rho_of_response
 from masquerade.exact.epsilon_at_delta import epsilon_of_reports
-from masquerade.exact.loss import Loss, laplace, noise, pure_loss, response, rho_loss
+from masquerade.exact.loss import Loss, laplace, noise, one_of_three, pure_loss, response, rho_loss
 from masquerade.exact.micro import INFINITE_LOSS, Micro
 from masquerade.exact.number import in_range, whole
 
@@ -99,6 +99,42 @@ class ResponsePair(Pair):
         most, least = max(self.keep, self.other), min(self.keep, self.other)
         size = math.log(most / least)
         shares = (most, (self.symbols - 2) * self.other, least)
+        loss = np.array([size, 0.0, -size])
+        return Points(loss, np.array([float(Fraction(share, total)) for share in shares]))
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetPair(Pair):
+    """Two answers where a report speaks for one, the other or neither, in whole numbers.
+
+    Examples
+    --------
+    >>> str(SubsetPair(3, 1, 4).loss.epsilon)
+    '1.098613'
+    """
+
+    keep: int
+    other: int
+    rest: int
+
+    @property
+    def loss(self) -> Loss:
+        """Exact, in every order."""
+        return one_of_three(self.keep, self.other, self.rest)
+
+    @property
+    def rho(self) -> Fraction | float:
+        """The supremum over orders, by how often a report speaks for the answer."""
+        total = self.keep + self.other + self.rest
+        return rho_of_kept(float(Fraction(self.keep, total)), self.loss.epsilon)
+
+    def points(self) -> Points | None:
+        """Return reports for the one answer, for neither, for the other."""
+        if not self.other:
+            return None
+        total = self.keep + self.other + self.rest
+        size = math.log(self.keep / self.other)
+        shares = (self.keep, self.rest, self.other)
         loss = np.array([size, 0.0, -size])
         return Points(loss, np.array([float(Fraction(share, total)) for share in shares]))
 

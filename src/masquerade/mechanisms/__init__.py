@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
     from masquerade.mechanisms.discrete_laplace import DiscreteLaplace
     from masquerade.mechanisms.lattice import Lattice, LatticeMechanism
+    from masquerade.mechanisms.masked_order import MaskedOrder
     from masquerade.mechanisms.mechanism import Mechanism, Presence
     from masquerade.mechanisms.privacy_level import LEVELS, Level, level_named
     from masquerade.mechanisms.quantised_response import QuantisedResponse, choose_levels
     from masquerade.mechanisms.randomized_response import RandomizedResponse
     from masquerade.mechanisms.registry import parse_mechanism
+    from masquerade.mechanisms.subset_selection import SubsetSelection
     from masquerade.mechanisms.two_layer import TwoLayer
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -42,10 +44,12 @@ __all__ = [
     "Lattice",
     "LatticeMechanism",
     "Level",
+    "MaskedOrder",
     "Mechanism",
     "Presence",
     "QuantisedResponse",
     "RandomizedResponse",
+    "SubsetSelection",
     "TwoLayer",
     "choose_levels",
     "level_named",

@@ -36,6 +36,16 @@ class Sets:
 
 
 @dataclass(frozen=True, slots=True)
+class Orders:
+    """Rankings of the first `ranked` of so many items; `null`: or "no answer"."""
+
+    items: int
+    ranked: int
+    null: bool
+    labels: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Scale:
     """A number on a lattice; `null`: or "no answer"."""
 
@@ -45,7 +55,7 @@ class Scale:
 
 
 #: What a mechanism masks; a question whose answers have the same domain can be masked by it.
-Domain = Labels | Sets | Scale
+Domain = Labels | Sets | Orders | Scale
 
 
 class DeviceMechanism(Mechanism):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from masquerade.mechanisms.device_mechanism import DeviceMechanism
     from masquerade.mechanisms.discrete_gaussian import DiscreteGaussian
     from masquerade.mechanisms.lattice import LatticeMechanism
+    from masquerade.mechanisms.masked_order import MaskedOrder
+    from masquerade.mechanisms.subset_selection import SubsetSelection
 
 Presence = Literal["hidden", "assigned"]
 
@@ -100,6 +102,16 @@ class Mechanism(ABC):
     @property
     def as_sets(self) -> BitwiseResponse | None:
         """The mechanism as one of sets of options; None where answers are no sets."""
+        return None
+
+    @property
+    def as_subsets(self) -> SubsetSelection | None:
+        """The mechanism as one whose reports are sets of labels; None where they are not."""
+        return None
+
+    @property
+    def as_orders(self) -> MaskedOrder | None:
+        """The mechanism as one of rankings; None where answers are none."""
         return None
 
     def fields(self) -> dict[str, str]:

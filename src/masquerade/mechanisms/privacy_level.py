@@ -18,8 +18,10 @@ from masquerade.exact.number import largest_whole
 from masquerade.lazy import suggestion
 from masquerade.mechanisms.bitwise_response import BitwiseResponse, changed_bits
 from masquerade.mechanisms.lattice import Lattice
+from masquerade.mechanisms.masked_order import MaskedOrder
 from masquerade.mechanisms.quantised_response import QuantisedResponse
 from masquerade.mechanisms.randomized_response import RandomizedResponse
+from masquerade.mechanisms.subset_selection import MOST_SUBSETS, SubsetSelection
 
 #: Name of the clear level, at which answers are sent as they are; no other level may do that.
 CLEAR = "none"
@@ -58,6 +60,25 @@ class Level:
         """Return this level's mechanism for a question with `options` options."""
         epsilon = _largest_epsilon(self.rho, options + null)
         return RandomizedResponse(options, epsilon=epsilon, null=null)
+
+    def categorical_response(
+        self, options: int, *, null: bool = False
+    ) -> RandomizedResponse | SubsetSelection:
+        """Return this level's mechanism of least variance for a question with one answer.
+
+        Subset selection of d of k symbols, d from 1 to k / 2, each at the epsilon of the level's
+        rho; d = 1 is randomized response, and the smaller of equals is taken.
+        """
+        size, epsilon = _best_subset(self.rho, options + null)
+        if size == 1:
+            return self.randomized_response(options, null=null)
+        return SubsetSelection(options, size=size, epsilon=epsilon, null=null)
+
+    def masked_order(self, items: int, top: int | None, *, null: bool = False) -> MaskedOrder:
+        """Return this level's mechanism for a ranking: of two items, of three where it is weak."""
+        size = 3 if self.mu > 1 and items > 2 else 2
+        epsilon = _largest_epsilon(self.rho, math.factorial(size) + null)
+        return MaskedOrder(items, top, size=size, epsilon=epsilon, null=null)
 
     def bitwise_response(
         self, options: int, most: int | None = None, *, null: bool = False
@@ -109,44 +130,77 @@ def level_named(name: str) -> Level:
 
 
 @lru_cache(maxsize=1024)
-def _largest_epsilon(rho: float, symbols: int) -> Fraction:
+def _largest_epsilon(rho: float, symbols: int, size: int = 1) -> Fraction:
     # rho grows with epsilon
-    micro = largest_whole(lambda m: concentrated_loss(m / MICRO, symbols) <= rho, high=60 * MICRO)
+    micro = largest_whole(
+        lambda m: concentrated_loss(m / MICRO, symbols, size) <= rho, high=60 * MICRO
+    )
     return Fraction(micro, MICRO)
 
 
-def concentrated_loss(epsilon: float, symbols: int) -> float:
-    """Return sup over orders a of (Renyi divergence of order a) / a for randomized response.
+@lru_cache(maxsize=1024)
+def _best_subset(rho: float, symbols: int) -> tuple[int, Fraction]:
+    """Return size and epsilon of the subsets of least variance at a rho."""
+    best: tuple[float, int, Fraction] | None = None
+    for size in range(1, max(symbols // 2, 1) + 1):
+        if math.comb(symbols, size) > MOST_SUBSETS:
+            break
+        epsilon = _largest_epsilon(rho, symbols, size)
+        inside = size * math.exp(epsilon) / (size * math.exp(epsilon) + symbols - size)
+        other = (size - inside) / (symbols - 1)
+        noise = inside * (1 - inside) + (symbols - 1) * other * (1 - other)
+        found = noise / (inside - other) ** 2, size, epsilon
+        if best is not None and found[0] > 1.1 * best[0]:
+            break  # it has one least value, and rises from there on
+        best = found if best is None or found[0] < best[0] else best
+    assert best is not None
+    return best[1], best[2]
 
-    The supremum is searched on a grid of orders that includes the limit a = 1, then between the
-    neighbours of the best one. It sets levels and never a promise.
+
+def concentrated_loss(epsilon: float, symbols: int, size: int = 1) -> float:
+    """Return sup over orders a of (Renyi divergence of order a) / a for subset selection.
+
+    Randomized response is the case of one symbol. The supremum is searched on a grid of orders that
+    includes the limit a = 1, then between the neighbours of the best one. It sets levels and never
+    a promise.
     """
-    values = [_divergence_per_order(order, epsilon, symbols) for order in _ORDERS]
+    law = _law(epsilon, symbols, size)
+    values = [_divergence_per_order(order, epsilon, law) for order in _ORDERS]
     best = values.index(max(values))
     low = math.log(max(_ORDERS[max(best - 1, 0)], 1 + 1e-4) - 1)
     high = math.log(_ORDERS[min(best + 1, len(_ORDERS) - 1)] - 1)
     for _ in range(40):
         left, right = low + (high - low) / 3, high - (high - low) / 3
-        if _divergence_per_order(1 + math.exp(left), epsilon, symbols) < _divergence_per_order(
-            1 + math.exp(right), epsilon, symbols
+        if _divergence_per_order(1 + math.exp(left), epsilon, law) < _divergence_per_order(
+            1 + math.exp(right), epsilon, law
         ):
             low = left
         else:
             high = right
-    return max(values[best], _divergence_per_order(1 + math.exp(low), epsilon, symbols))
+    return max(values[best], _divergence_per_order(1 + math.exp(low), epsilon, law))
 
 
-def _divergence_per_order(order: float, epsilon: float, symbols: int) -> float:
-    other = 1 / (symbols - 1 + math.exp(epsilon))
+def _law(epsilon: float, symbols: int, size: int) -> tuple[float, float, float]:
+    """Return the probabilities that a report speaks for the answer, for another, for neither."""
+    if size == 1:
+        other = 1 / (symbols - 1 + math.exp(epsilon))
+        return math.exp(epsilon) * other, other, (symbols - 2) * other
+    inside = size * math.exp(epsilon) / (size * math.exp(epsilon) + symbols - size)
+    kept = inside * (symbols - size) / (symbols - 1)
+    other = (1 - inside) * size / (symbols - 1)
+    return kept, other, 1 - kept - other
+
+
+def _divergence_per_order(order: float, epsilon: float, law: tuple[float, float, float]) -> float:
+    keep, other, rest = law
     # Renyi divergence D_a = ln(sum of P**a Q**(1 - a)) / (a - 1) of the reports of two answers;
     # its limit at a = 1 is the Kullback-Leibler divergence. In logs, for keep**a underflows.
-    keep = math.exp(epsilon) * other
     if order == 1:
         return (keep - other) * epsilon
     log_terms = (
         order * math.log(keep) + (1 - order) * math.log(other),
         order * math.log(other) + (1 - order) * math.log(keep),
-        math.log((symbols - 2) * other) if symbols > 2 else -math.inf,
+        math.log(rest) if rest > 0 else -math.inf,
     )
     top = max(log_terms)
     total = top + math.log(sum(math.exp(term - top) for term in log_terms))

@@ -368,7 +368,11 @@ def _ends(label: str) -> tuple[float, float]:
 
 def _counts(count: Floats, text: str) -> Counts:
     mechanism = parse_mechanism(text).label_response
-    assert mechanism is not None
+    if mechanism is None:
+        raise ParameterError(
+            f"reports of {text} are sets of answers, of which a result does not say enough for a "
+            "difference; give the reports (read_reports)."
+        )
     return Counts.of(np.rint(count), mechanism)
 
 

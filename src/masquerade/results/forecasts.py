@@ -16,13 +16,14 @@ from functools import lru_cache
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.estimation import Crowd, Figures, Levelled, Numbers, Table
+from masquerade.estimation import Counts, Crowd, Figures, Levelled, Numbers, Subsets, Table
 from masquerade.estimation.expected import (
     SPREAD,
     expected_counts,
     expected_figure,
     expected_levels,
     expected_numbers,
+    expected_subsets,
     half_width,
     shares_around,
 )
@@ -267,15 +268,20 @@ def _masked_figures(
         return _ticks(groups, options, bound, answering), together(options)
     if Scale in domains or not options:
         return _numbers(shape, groups, bound, answering), CONFIDENCE
-    expected = []
+    expected: list[Counts | Subsets] = []
     for mask, count in groups:
-        response = mask.label_response
+        subsets = mask.as_subsets
+        response = subsets or mask.label_response
         if response is None or float(response.signal) <= 0:
             raise ParameterError(f"reports of {mask} say nothing; no number is enough.")
         held = np.zeros(response.symbols)
         held[:options] = answering * _held(shape.scores, options)
         held[options:] = (1 - answering) / max(response.symbols - options, 1)
-        expected.append(expected_counts(count, held / held.sum(), response))
+        held /= held.sum()
+        if subsets is not None:
+            expected.append(expected_subsets(count, held, subsets))
+        elif mask.label_response is not None:
+            expected.append(expected_counts(count, held, mask.label_response))
     crowd = Crowd.of(expected, bound=bound)
     scores = shape.scores
     low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))

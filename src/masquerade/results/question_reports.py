@@ -21,6 +21,8 @@ from masquerade.estimation import (
     Levelled,
     Numbers,
     Plausibility,
+    Reports,
+    Subsets,
     Table,
     Test,
     first_options,
@@ -198,8 +200,8 @@ class AnswerReports:
     def at_level(self, place: int) -> AnswerReports:
         """Return the reports of one level by themselves."""
         group = self.crowd.groups[place]
-        assert isinstance(group, Counts)
-        reported = group.count / max(group.n, 1)
+        seen = group.count if isinstance(group, Counts) else _of_subsets(group)
+        reported = seen / max(group.n, 1)
         crowd = Crowd.of([group])
         return AnswerReports(crowd, reported, self.answers, self.scores, self.low, self.high)
 
@@ -435,19 +437,33 @@ def question_reports(
         return _ticks(question, sent, pool, bound)
     if Scale in domains or not question.labels:
         return _numbers(question, sent, pool, bound)
-    masks = [(name, one, _categories(one.mask)) for name, one in sent.items()]
-    counted = {
-        name: (_counts(one.code, one.people, mask.symbols).tolist(), mask)
-        for name, one, mask in masks
-    }
-    groups = [Counts.of(count, mask) for count, mask in counted.values()]
+    groups: list[Counts | Subsets] = []
+    counted, reported = {}, np.zeros(0)
+    for name, one in sent.items():
+        subsets = one.mask.as_subsets
+        if subsets is not None:
+            groups.append(Subsets.of(one.code, one.people, subsets))
+            seen = _of_subsets(groups[-1])
+        else:
+            mask = _categories(one.mask)
+            seen = _counts(one.code, one.people, mask.symbols)
+            groups.append(Counts.of(seen, mask))
+            counted[name] = (seen.tolist(), mask)
+        reported = seen + (reported if reported.size else 0)
     crowd = Crowd.of(groups, pool=pool, bound=bound)
-    reported = sum(one.count for one in groups) / max(crowd.n, 1)
+    reported = reported / max(crowd.n, 1)
     scores = None if question.scores is None else tuple(map(float, question.scores))
     low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))
     answers = len(question.labels)
     plausible = share_plausibility(counted)
     return AnswerReports(crowd, np.asarray(reported), answers, scores, low, high, plausible)
+
+
+def _of_subsets(group: Reports) -> Floats:
+    """Return how many reports hold each symbol, a report of several counting as a part each."""
+    assert isinstance(group, Subsets)
+    seen: Floats = group.count @ group.held / group.size
+    return seen
 
 
 def _ticks(

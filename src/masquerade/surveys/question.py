@@ -410,12 +410,12 @@ class LabelQuestion(Question):
         return (Labels(len(self.labels) + self.allow_skip),)
 
     def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
-        """Return randomized response, or the two-layer mechanism of the same mean."""
+        """Return randomized response or subset selection; per person the two-layer mechanism."""
         if level == CLEAR:
             return clear_response(len(self.labels), null=self.allow_skip)
-        response = _randomized(level, len(self.labels), self.allow_skip)
         if rules.masking == KEEP_PER_ANSWER:
-            return response
+            return _categorical(level, len(self.labels), self.allow_skip)
+        response = level_named(level).randomized_response(len(self.labels), null=self.allow_skip)
         if self.allow_skip:
             raise self._error(
                 "allow_skip",
@@ -531,5 +531,5 @@ def _texts_in(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _randomized(level: str, options: int, null: bool) -> RandomizedResponse:
-    return level_named(level).randomized_response(options, null=null)
+def _categorical(level: str, options: int, null: bool) -> DeviceMechanism:
+    return level_named(level).categorical_response(options, null=null)

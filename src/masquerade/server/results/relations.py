@@ -162,7 +162,7 @@ def relatable(survey: Survey) -> list[Question]:
         return [
             one
             for one, mask in zip(survey.questions, masks, strict=True)
-            if mask.as_sets is None and not one.takes_pair
+            if mask.separate_response is not None or mask.as_numbers is not None
         ]
     named = {name for table in survey.encoding.cross for name in table}
     return [one for one in survey.questions if one.id in named]

@@ -154,15 +154,25 @@ export function oddsOf(mechanisms) {
     .filter(({ symbols }) => symbols !== undefined)
     .map((device) => inHundred(keepPercent(device)));
   const ticked = devices
-    .filter(({ other }) => other !== undefined)
+    .filter(({ name }) => name === "bitwise-response")
     .map((device) => inHundred(keepPercentOfBits(device)));
   const moved = devices
     .filter(({ variance }) => variance !== undefined)
     .map(({ variance, points }) => Math.ceil((100 * stepsOfMost(variance)) / (points - 1)));
+  const orders = devices
+    .filter(({ name }) => name === "masked-order")
+    .map(({ size, null: masked, other, total }) =>
+      inHundred(100 - Number(((size === 2 ? 1n : 5n) + (masked ? 1n : 0n)) * BigInt(other) * 10000n / BigInt(total)) / 100),
+    );
+  const sets = devices
+    .filter(({ name }) => name === "subset-selection")
+    .map(({ size, inside, total }) => reveal.keepsSet(size, inHundred(Number((BigInt(inside) * 10000n) / BigInt(total)) / 100)));
   const [least, most] = [Math.min(...kept), Math.max(...kept)];
   const keeps = least === most ? reveal.keepsAbout(least) : reveal.keepsBetween(least, most);
   return [
     kept.length > 0 && keeps,
+    ...new Set(sets),
+    orders.length > 0 && reveal.keepsOrder(Math.min(...orders)),
     ticked.length > 0 && reveal.keepsTicks(Math.min(...ticked)),
     moved.length > 0 && levels.noise(words().number(Math.max(...moved))),
   ].filter(Boolean);

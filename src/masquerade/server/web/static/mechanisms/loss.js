@@ -62,20 +62,30 @@ export function pureLoss(epsilon) {
 
 /** Return the loss of randomized response, of numbers that keep the answer and report another. */
 export function responseLoss(keep, other, symbols) {
+  return threeWayLoss(keep, other, (symbols - 2n) * other);
+}
+
+/** Return the loss of a report that speaks for an answer, for the other one, or for neither. */
+export function threeWayLoss(keep, other, neither) {
   if (keep === other) return NO_LOSS;
   if (keep <= 0n || other <= 0n) return IN_CLEAR;
-  return cached(`response ${keep} ${other} ${symbols}`, () => {
-    let [divisor, rest] = [keep, other];
-    while (rest > 0n) [divisor, rest] = [rest, divisor % rest];
-    const [kept, each] = [keep / divisor, other / divisor];
-    const total = kept + (symbols - 1n) * each;
+  return cached(`three ${keep} ${other} ${neither}`, () => {
+    const divisor = [other, neither].reduce(commonDivisor, keep);
+    const [kept, each, between] = [keep / divisor, other / divisor, neither / divisor];
+    const total = kept + each + between;
     const [most, least] = kept > each ? [kept, each] : [each, kept];
     const divergence = (a) => {
       const [k, o] = [kept ** (a - 1n), each ** (a - 1n)];
-      return share(k * k * kept + o * o * each + (symbols - 2n) * o * each * k, total * k * o, a);
+      return share(k * k * kept + o * o * each + between * k * o, total * k * o, a);
     };
     return bounded(share(most, least, 2n), divergence);
   });
+}
+
+function commonDivisor(one, other) {
+  let [divisor, rest] = [one, other];
+  while (rest > 0n) [divisor, rest] = [rest, divisor % rest];
+  return divisor;
 }
 
 /** Return the loss of discrete Laplace noise; `scale` is a fraction of steps. */
@@ -181,11 +191,19 @@ export function rhoOfPure(epsilon) {
 export function rhoOfResponse(symbols, epsilon) {
   const closed = rhoOfPure(epsilon);
   if (symbols === 2 || closed === 0 || closed === Infinity) return closed;
+  return rhoOfKept(1 / (1 + (symbols - 1) * Math.exp(-epsilon / 1e6)), epsilon);
+}
+
+/** Return the rho of a report with three losses, of which the first has the probability `kept`. */
+export function rhoOfKept(kept, epsilon) {
+  const closed = rhoOfPure(epsilon);
+  if (closed === 0 || closed === Infinity) return closed;
   const size = epsilon / 1e6;
-  const kullbackLeibler = (size * -Math.expm1(-size)) / (1 + (symbols - 1) * Math.exp(-size));
+  const others = -Math.log(kept);
+  const kullbackLeibler = size * -Math.expm1(-size) * kept;
   const last = Math.max(2, size / kullbackLeibler) / 1e-3;
   const excess = Array.from({ length: 256 }, (_, i) => 1e-3 * last ** (i / 255));
-  const points = [0, ...excess].map((x) => [x, divergencePast(x, size, symbols)]);
+  const points = [0, ...excess].map((x) => [x, divergencePast(x, size, others)]);
   let found = Math.max(...points.map(([x, d]) => d / (1 + x)));
   let open = points.slice(1).map((high, i) => [points[i], high]);
   for (;;) {
@@ -194,7 +212,7 @@ export function rhoOfResponse(symbols, epsilon) {
     if (!open.length) return Math.min(closed, Math.ceil(enough * (1 + ERROR) * 1e6));
     open = open.flatMap(([low, high]) => {
       const middle = (low[0] + high[0]) / 2;
-      const at = [middle, divergencePast(middle, size, symbols)];
+      const at = [middle, divergencePast(middle, size, others)];
       found = Math.max(found, at[1] / (1 + middle));
       return [[low, at], [at, high]];
     });
@@ -202,8 +220,7 @@ export function rhoOfResponse(symbols, epsilon) {
 }
 
 /** Return the Renyi divergence of order 1 + excess between the reports of two answers. */
-function divergencePast(excess, epsilon, symbols) {
-  const others = Math.log1p((symbols - 1) * Math.exp(-epsilon));
+function divergencePast(excess, epsilon, others) {
   if (excess === 0) return epsilon * -Math.expm1(-epsilon) * Math.exp(-others);
   const growth = excess * epsilon;
   const logX =

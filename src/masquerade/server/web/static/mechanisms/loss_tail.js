@@ -123,10 +123,15 @@ export function stepsOfMost([top, bottom]) {
 
 /** Return the losses of a response with whole numbers that are drawn. */
 export function pointsOfResponse(keep, other, symbols) {
+  return pointsOfThree(keep, other, (symbols - 2n) * other);
+}
+
+/** Return the losses of a report that speaks for an answer, for the other, or for neither. */
+export function pointsOfThree(keep, other, rest) {
   const [most, least] = keep > other ? [keep, other] : [other, keep];
   const size = Math.log(Number(most) / Number(least));
-  const total = Number(keep + (symbols - 1n) * other);
-  const chances = [most, (symbols - 2n) * other, least].map((share) => Number(share) / total);
+  const total = Number(keep + other + rest);
+  const chances = [most, rest, least].map((share) => Number(share) / total);
   return { losses: [size, 0, -size], chances, beyond: 0 };
 }
 

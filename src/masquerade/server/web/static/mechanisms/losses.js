@@ -22,9 +22,11 @@ import {
   pureLoss,
   responseLoss,
   rhoLoss,
+  rhoOfKept,
   rhoOfPure,
   rhoOfResponse,
   tail,
+  threeWayLoss,
   times,
   together,
   withinPure,
@@ -36,6 +38,7 @@ import {
   pointsOfNoise,
   pointsOfPure,
   pointsOfResponse,
+  pointsOfThree,
 } from "./loss_tail.js";
 import { changedBits, readDevice } from "./mask.js";
 import { DELTA_NUMBER } from "./room.js";
@@ -155,6 +158,8 @@ function lossOfDevice(device, count) {
   if (device.name === "discrete-gaussian") return ofGaussian(device.variance, points, count);
   if (device.name === "discrete-laplace") return ofLaplace(device.scale, points, count);
   if (device.name === "bitwise-response") return ofBits(device, count);
+  if (device.name === "subset-selection") return ofSubsets(device, count);
+  if (device.name === "masked-order") return lossOfDevice(orderResponse(device), count);
   const { first, last, total, symbols } = readDevice(device);
   const keep = 2n * total - (symbols - 1n) * (first + last);
   const single = lossOfRatio(keep, first + last); // of a number that each person draws: the mean
@@ -186,6 +191,26 @@ function independent(report, { single, user, count }) {
     loss: withinPure(times(report, count), user),
     eventLoss: withinPure(times(report, Math.min(1, count)), single),
   };
+}
+
+/** The set that is drawn is public, so that an order loses what randomized response on it loses. */
+function orderResponse({ size, null: masked, other, total }) {
+  const symbols = (size === 2 ? 2 : 6) + (masked ? 1 : 0);
+  return { name: "randomized-response", symbols, first: other, last: other, total };
+}
+
+/** A report speaks for one of two answers, for the other, or for both or neither. */
+function ofSubsets({ choices, size, inside: insideText, total: totalText }, count) {
+  const [inside, total] = [BigInt(insideText), BigInt(totalText)];
+  const keep = inside * BigInt(choices - size);
+  const other = (total - inside) * BigInt(size);
+  const rest = total * BigInt(choices - 1) - keep - other;
+  const [single, user] = [lossOfRatio(keep, other), lossOfRatio(keep, other, count)];
+  const each = rhoOfKept(Number(keep) / Number(keep + other + rest), single);
+  const losses = independent(threeWayLoss(keep, other, rest), { single, user, count });
+  const own = { points: () => pointsOfThree(keep, other, rest), pointsCount: count };
+  const leastRho = Math.max(0, each - 1) * count;
+  return { single, event: single, user, delta: 0, each, leastRho, ...own, ...losses };
 }
 
 /** As many bits as one answer can change, each by randomized response. */

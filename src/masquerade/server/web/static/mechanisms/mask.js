@@ -11,6 +11,7 @@
 // Each other symbol is then reported with probability other / total, the answer itself otherwise.
 
 import { uniformBelow } from "./coins.js";
+import { readOrders, readSubsets } from "./sets.js";
 import { readDiscreteGaussian, readDiscreteLaplace, readRounding } from "./lattice.js";
 
 const MOST_BITS = 52; // numbers are whole up to 2^53
@@ -21,6 +22,8 @@ const MECHANISMS = new Map([
   ["two-layer", readResponse],
   ["quantised-response", readQuantisedResponse],
   ["bitwise-response", readBitwiseResponse],
+  ["subset-selection", readSubsets],
+  ["masked-order", (device) => readOrders(device, move)],
   ["discrete-gaussian", (device) => eachByItself(readDiscreteGaussian(device))],
   ["discrete-laplace", (device) => eachByItself(readDiscreteLaplace(device))],
 ]);

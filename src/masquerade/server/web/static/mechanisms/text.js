@@ -16,6 +16,8 @@ import {
 } from "./fractions.js";
 
 const MOST_BITS = 52n;
+const MOST_CHOICES = 512n;
+const MOST_ITEMS = 12n;
 const MOST_SYMBOLS = 1n << 20n;
 const LARGEST_TOTAL = 1n << 62n;
 const LARGEST_EPSILON = [100n, 1n];
@@ -34,6 +36,8 @@ const MECHANISMS = {
     ["low", "high", "step", "epsilon", "null", "fill", "scale_rule"],
     laplace,
   ],
+  "subset-selection": [["options", "size", "epsilon", "null"], subsets],
+  "masked-order": [["items", "top", "size", "epsilon", "null"], orders],
   "bitwise-response": [["options", "most", "epsilon", "null"], bitwise],
   "quantised-response": [["low", "high", "step", "epsilon", "levels", "null"], quantised],
 };
@@ -149,6 +153,34 @@ function bitwise({ options: count, most: limit = count, epsilon, null: mask = "f
   };
   const [other, total] = fromEpsilon(epsilon, 2n, BigInt(changedBits(shape)));
   return { ...shape, other: String(other), total: String(total) };
+}
+
+function subsets({ options, size: count, epsilon: text, null: mask = "false" }) {
+  const masked = truth(mask);
+  const symbols = wholeOf(options, 2n, MOST_CHOICES - (masked ? 1n : 0n)) + (masked ? 1n : 0n);
+  const size = wholeOf(count, 1n, symbols - 1n);
+  requireThat(text !== "inf");
+  let epsilon = readFraction(text);
+  requireThat(epsilon[0] >= 0n);
+  if (isBelow(LARGEST_EPSILON, epsilon)) epsilon = LARGEST_EPSILON;
+  const total = (LARGEST_TOTAL / symbols) * symbols;
+  const [growth] = exp(...epsilon);
+  const [top, bottom] = [total * size * growth, size * growth + (symbols - size) * FIXED_ONE];
+  const below = floor(top * GUARD - bottom, bottom * GUARD);
+  const least = (size * total) / symbols;
+  const inside = below > least ? below : least;
+  const form = { choices: Number(symbols), size: Number(size) };
+  return { ...form, inside: String(inside), total: String(total) };
+}
+
+function orders({ items: count, top = count, size: drawn, epsilon, null: mask = "false" }) {
+  const masked = truth(mask);
+  const items = wholeOf(count, 2n, MOST_ITEMS);
+  const ranked = wholeOf(top, 1n, items);
+  const size = wholeOf(drawn, 2n, items < 3n ? items : 3n);
+  const [other, total] = fromEpsilon(epsilon, (size === 2n ? 2n : 6n) + (masked ? 1n : 0n));
+  const form = { items: Number(items), ranked: Number(ranked), size: Number(size), null: masked };
+  return { ...form, other: String(other), total: String(total) };
 }
 
 function formOf(symbols, first, last, total) {
