@@ -404,8 +404,8 @@ times in 5.'
     if order := first.as_orders:
         keep, rest = _of_100(float(order.response.keep_probability))
         return (
-            f"Of 100 people who rank the items alike, {keep} send the order of {order.size} of them "
-            f"as they ranked them and {rest} another order."
+            f"Of 100 people who rank the items alike, {keep} send the order of {order.size} of "
+            f"them as they ranked them and {rest} another order."
         )
     if response := first.as_categorical:
         keep, rest = _of_100(float(response.keep_probability))
