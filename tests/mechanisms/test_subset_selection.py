@@ -150,9 +150,8 @@ def test_intervals_of_shares_hold_in_95_of_100_surveys() -> None:
     inside = 0
     for _ in range(600):
         answers = rng.choice(20, 400, p=held)
-        sent, people = np.unique(
-            mechanism.mask(answers, answers, SimulatedCoins(rng)), return_counts=True
-        )
+        told = mechanism.mask(answers, answers, SimulatedCoins(rng))
+        sent, people = np.unique(told, return_counts=True)
         found = Crowd.of([Subsets.of(sent, people, mechanism)]).shares().estimates()[0]
         inside += found.low <= 0.12 <= found.high
     # A share near 0 is cut by the range, so that its interval holds a little more often.

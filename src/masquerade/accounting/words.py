@@ -350,13 +350,13 @@ the other one.'
             "Where several options can be ticked, each of them is sent as it is by "
             f"{shown} of 100 people, and turned round by the others."
         )
-    for sets in dict.fromkeys(one for m in mechanisms if (one := m.as_subsets)):
-        held, rest = _of_100(float(sets.inside_probability))
+    for subsets in dict.fromkeys(drawn for m in mechanisms if (drawn := m.as_subsets)):
+        held, rest = _of_100(float(subsets.inside_probability))
         sentences.append(
-            f"Where there are {sets.options} options, {sets.size} of them are sent; the one that "
-            f"was picked is among them for {held} of 100 people, and for {rest} it is not."
+            f"Where there are {subsets.options} options, {subsets.size} of them are sent; the one "
+            f"that was picked is among them for {held} of 100 people, and for {rest} it is not."
         )
-    orders = [one for m in mechanisms if (one := m.as_orders)]
+    orders = [order for m in mechanisms if (order := m.as_orders)]
     if orders:
         kept, rest = _of_100(min(float(one.response.keep_probability) for one in orders))
         sentences.append(

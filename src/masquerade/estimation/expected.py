@@ -116,7 +116,8 @@ def expected_subsets(people: float, held: ArrayLike, mechanism: SubsetSelection)
     often[np.argmax(share)] += _DRAWN_SUBSETS - int(often.sum())
     answers = np.repeat(np.arange(len(share)), often)
     coins = SimulatedCoins(np.random.default_rng(_SEED))
-    reports, count = np.unique(mechanism.mask(answers, answers, coins), return_counts=True)
+    sent = mechanism.mask(answers.astype(np.int64), answers.astype(np.int64), coins)
+    reports, count = np.unique(sent, return_counts=True)
     return Subsets.of(reports, count * people / _DRAWN_SUBSETS, mechanism)
 
 

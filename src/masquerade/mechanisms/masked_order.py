@@ -253,7 +253,8 @@ class MaskedOrder(DeviceMechanism):
         """Return what each report adds to the share of people who answered; unbiased."""
         other, total = self.response.grid
         said = np.asarray(reports, dtype=np.int64) % self.symbols < self.orders
-        found: Floats = 1 - (~said - other / total) / float(self.response.signal)
+        unsaid = np.where(said, 0.0, 1.0)
+        found: Floats = 1 - (unsaid - other / total) / float(self.response.signal)
         return found if self.null else np.ones(len(said))
 
     def check(self, claims: Claims) -> NoReturn:
@@ -265,7 +266,6 @@ class MaskedOrder(DeviceMechanism):
 
     def _masked(self, claims: Claims, source: WordSource) -> Claims:
         self.check(claims)
-        return claims
 
 
 def ranking_code(ranking: list[int], items: int) -> int:

@@ -241,7 +241,9 @@ class SubsetSelection(DeviceMechanism):
             "total": total,
         }
 
-    def mask(self, answers: Codes, persons: Codes, source: WordSource) -> Integers:
+    def mask(
+        self, answers: Codes | Integers, persons: Codes | Integers, source: WordSource
+    ) -> Integers:
         """Return a report for each answer; what is drawn never depends on the answers."""
         inside, total = self.grid
         n, rows = len(answers), np.arange(len(answers))
@@ -265,4 +267,3 @@ class SubsetSelection(DeviceMechanism):
 
     def _masked(self, claims: Claims, source: WordSource) -> Claims:
         self.check(claims)
-        return claims

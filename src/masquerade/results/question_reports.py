@@ -446,9 +446,10 @@ def question_reports(
             seen = _of_subsets(groups[-1])
         else:
             mask = _categories(one.mask)
-            seen = _counts(one.code, one.people, mask.symbols)
-            groups.append(Counts.of(seen, mask))
-            counted[name] = (seen.tolist(), mask)
+            counts = _counts(one.code, one.people, mask.symbols)
+            groups.append(Counts.of(counts, mask))
+            counted[name] = (counts.tolist(), mask)
+            seen = counts.astype(np.float64)
         reported = seen + (reported if reported.size else 0)
     crowd = Crowd.of(groups, pool=pool, bound=bound)
     reported = reported / max(crowd.n, 1)
