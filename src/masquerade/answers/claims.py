@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from masquerade.answers.frames import (
     first_missing,
     id_column,
     missing_column,
+    missing_entries,
     plain_column,
     to_arrow,
     write_table,
@@ -40,6 +41,7 @@ from masquerade.exact.number import one_of
 
 Kind = Literal["categorical", "numeric"]
 Duplicates = Literal["error", "first", "last", "all"]
+Missing = Literal["error", "drop"]
 
 MOST_OPTIONS_WHEN_GUESSING = 20
 
@@ -97,6 +99,7 @@ class Claims(Result):
         tasks: Sequence[Any] | None = None,
         workers: Sequence[Any] | None = None,
         columns: ClaimColumns | None = None,
+        missing: Missing = "error",
     ) -> Claims:
         """Check a table and return it as claims.
 
@@ -123,6 +126,9 @@ class Claims(Result):
         columns : ClaimColumns, optional
             Which columns the claims are in, or whose tool's layout they have. Default: as their
             names say; a warning says what was taken.
+        missing : {"error", "drop"}
+            What a row without a task, a worker or a label does. ``"drop"`` leaves it out; rows in
+            later messages are then counted without it.
 
         Raises
         ------
@@ -130,9 +136,12 @@ class Claims(Result):
             Each names the row (from 1, the header not counted), the value, and what to do.
         """
         one_of(duplicates, "duplicates", ("error", "first", "last", "all"))
+        one_of(missing, "missing", get_args(Missing))
         frame = (columns or ClaimColumns()).table(frame)
         table = to_arrow(frame, columns=("task", "worker", *LABEL_COLUMNS))
         column = _label_column(table)
+        if missing == "drop":
+            table = _complete(table, ("task", "worker", column))
         if table.num_rows == 0:
             raise EmptyTable("the table has no rows; expected at least one claim.")
         lists = {"tasks": tasks, "workers": workers, "options": options}
@@ -170,6 +179,7 @@ class Claims(Result):
         tasks: Sequence[Any] | None = None,
         workers: Sequence[Any] | None = None,
         columns: ClaimColumns | None = None,
+        missing: Missing = "error",
     ) -> Claims:
         """Read claims from a file: CSV (ids and labels as text), Parquet, .xlsx, JSON.
 
@@ -183,6 +193,7 @@ class Claims(Result):
             duplicates=duplicates,
             tasks=tasks,
             workers=workers,
+            missing=missing,
         )
 
     @classmethod
@@ -299,6 +310,13 @@ class Claims(Result):
         write_table(self.to_arrow(), path)
 
 
+def _complete(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the rows in which none of these columns is missing."""
+    for name in columns:
+        table = table.filter(pc.invert(missing_entries(plain_column(table, name))))
+    return table
+
+
 def _label_column(table: pa.Table) -> str:
     found = table.column_names
     absent = [needed for needed in ("task", "worker") if needed not in found]
@@ -361,8 +379,8 @@ def _refuse_missing(labels: pa.Array, column: str, name: str, *, null: bool) -> 
         raise MissingValue(
             f"column {column!r}, row {row}: the {name} is missing "
             f"({labels[row - 1].as_py()!r}){others}; "
-            "remove the row, or read it as 'no answer' with null=True (on the command line, a "
-            "mechanism with null=true)."
+            "remove the row (missing='drop' in Python), or read it as 'no answer' with null=True "
+            "(on the command line, a mechanism with null=true)."
         )
 
 

@@ -209,11 +209,16 @@ def first_missing(array: pa.Array) -> int | None:
     # Lengths are differences of offsets: no text is compared where none is missing.
     if is_text and not array.null_count and (pc.min(pc.binary_length(array)).as_py() or 0) > 0:
         return None
-    bad = pc.is_null(array, nan_is_null=True)
-    if is_text:
-        bad = pc.or_(bad, pc.fill_null(pc.equal(array, ""), False))
-    row = pc.index(bad, True).as_py()
+    row = pc.index(missing_entries(array), True).as_py()
     return None if row < 0 else row + 1
+
+
+def missing_entries(array: pa.Array) -> pa.Array:
+    """Return which entries are null, NaN or an empty text."""
+    bad = pc.is_null(array, nan_is_null=True)
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        bad = pc.or_(bad, pc.fill_null(pc.equal(array, ""), False))
+    return bad
 
 
 def _without_views(table: pa.Table) -> pa.Table:

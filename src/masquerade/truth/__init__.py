@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.truth.agreement import fleiss_kappa, krippendorff_alpha, pairwise_agreement
+    from masquerade.truth.agreement import (
+        cohen_kappa,
+        fleiss_kappa,
+        krippendorff,
+        krippendorff_alpha,
+        pairwise_agreement,
+    )
     from masquerade.truth.auto import Auto
     from masquerade.truth.bayesian_combination import BayesianCombination
     from masquerade.truth.binary_relevance import BinaryRelevance
@@ -74,9 +80,11 @@ __all__ = [
     "WeightedVote",
     "accuracy",
     "calibration_table",
+    "cohen_kappa",
     "error_rate",
     "expected_calibration_error",
     "fleiss_kappa",
+    "krippendorff",
     "krippendorff_alpha",
     "mean_absolute_error",
     "method_named",

@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Floats
-from masquerade.truth.agreement import agreement_surplus
+from masquerade.truth.agreement_surplus import agreement_surplus
 from masquerade.truth.block_solution import BlockSolution, doubtful_error
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.channel_view import OptionChannel

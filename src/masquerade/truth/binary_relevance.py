@@ -27,7 +27,7 @@ from masquerade.exact.arrays import Codes, Flags, Floats
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.truth.categorical import CategoricalEstimator
-from masquerade.truth.estimator import NOT_FITTED, Parametrized, option_columns
+from masquerade.truth.estimator import NOT_FITTED, Parametrized, option_columns, require_no_targets
 from masquerade.truth.report_mechanisms import label_mechanism
 from masquerade.truth.voting import MajorityVote
 
@@ -69,6 +69,7 @@ class BinaryRelevance(Parametrized):
     def fit(
         self,
         data: Frame,
+        y: None = None,
         *,
         mechanism: CategoricalMechanism | None = None,
         options: Sequence[Any] | None = None,
@@ -80,6 +81,8 @@ class BinaryRelevance(Parametrized):
         ----------
         data : pandas, polars, pyarrow or duckdb table, or dict of arrays
             Columns ``task``, ``worker`` and ``label``, a list of labels in each row.
+        y : None
+            There for scikit-learn's pipelines: nothing is learnt from targets.
         mechanism : CategoricalMechanism, optional
             The mechanism of two options that masked the yes or no to each option, by itself.
         options : sequence, optional
@@ -97,6 +100,7 @@ class BinaryRelevance(Parametrized):
         UnknownLabel
             A known label is none of the options.
         """
+        require_no_targets(y)
         if mechanism is not None:
             _check_mask(mechanism, options)
         table = to_arrow(data, columns=("task", "worker", "label"))

@@ -24,6 +24,7 @@ from masquerade.truth.estimator import (
     as_series,
     option_columns,
     probabilities_like,
+    require_no_targets,
 )
 from masquerade.truth.expectation_maximization import ClaimBlocks
 from masquerade.truth.label_slots import LabelSlots, require_room
@@ -79,6 +80,7 @@ class CategoricalEstimator(Estimator):
     def fit(
         self,
         data: Claims | Frame,
+        y: None = None,
         *,
         mechanism: AnyMechanism = None,
         gold: Gold | None = None,
@@ -90,6 +92,8 @@ class CategoricalEstimator(Estimator):
         ----------
         data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
             Columns ``task``, ``worker`` and ``label``; see `Claims.from_frame`.
+        y : None
+            There for scikit-learn's pipelines: nothing is learnt from targets.
         mechanism : CategoricalMechanism, mapping of str to such, or ReportMechanisms, optional
             The mechanism that masked the claims. Of reports that went through several: the
             mechanism of each level, named in the table's column ``level``; or `ReportMechanisms`.
@@ -107,6 +111,7 @@ class CategoricalEstimator(Estimator):
         ParameterError
             The claims are of another kind, or not of the mechanism's domain.
         """
+        require_no_targets(y)
         masks = mechanisms_of(data, mechanism)
         claims = self._as_claims(data, masks)
         if masks is not None:
@@ -149,13 +154,14 @@ class CategoricalEstimator(Estimator):
     def fit_predict(
         self,
         data: Claims | Frame,
+        y: None = None,
         *,
         mechanism: AnyMechanism = None,
         gold: Gold | None = None,
         progress: Progress | None = None,
     ) -> Frame:
         """Learn from claims and return each task's label; see `Estimator.fit_predict` and `fit`."""
-        fit = self.fit(data, mechanism=mechanism, gold=gold, progress=progress)
+        fit = self.fit(data, y, mechanism=mechanism, gold=gold, progress=progress)
         return as_series(fit.truths_, data) if is_pandas(data) else like_frame(fit.truths_, data)
 
     def fit_predict_proba(

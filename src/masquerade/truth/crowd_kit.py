@@ -55,11 +55,16 @@ class CrowdKitNames(CategoricalEstimator):
             return getattr(self, self.renamed[name])
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
 
-    def fit(self, data: Claims | Frame, true_labels: Any = None, **options: Any) -> Self:
+    # The second parameter has crowd-kit's name and use, in which it is no target.
+    def fit(  # type: ignore[override]
+        self, data: Claims | Frame, true_labels: Any = None, **options: Any
+    ) -> Self:
         """Learn from claims; `true_labels` is ``gold`` of `CategoricalEstimator.fit`."""
         return super().fit(data, **_with_gold(true_labels, options))
 
-    def fit_predict(self, data: Claims | Frame, true_labels: Any = None, **options: Any) -> Frame:
+    def fit_predict(  # type: ignore[override]
+        self, data: Claims | Frame, true_labels: Any = None, **options: Any
+    ) -> Frame:
         """Return each task's label; see `CategoricalEstimator.fit_predict`."""
         return super().fit_predict(data, **_with_gold(true_labels, options))
 

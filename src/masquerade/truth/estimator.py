@@ -114,6 +114,16 @@ class Parametrized:
         return [field for field in fields(cast(Any, self)) if field.init]
 
 
+def require_no_targets(y: object) -> None:
+    """Refuse targets, from which no truth method learns; `ParameterError`."""
+    if y is not None:
+        raise ParameterError(
+            "y is given, and truth methods find the answers from claims alone; leave it out. "
+            "Truths that are known of some tasks are given by gold=.",
+            field="y",
+        )
+
+
 class Estimator(Parametrized, ABC):
     """Base of the truth methods for labels and numbers.
 
@@ -138,6 +148,7 @@ class Estimator(Parametrized, ABC):
     def fit(
         self,
         data: Claims | Frame,
+        y: None = None,
         *,
         mechanism: Any = None,
         progress: Progress | None = None,
@@ -149,6 +160,8 @@ class Estimator(Parametrized, ABC):
         data : Claims, or pandas, polars, pyarrow or duckdb table, or dict of arrays
             Columns ``task``, ``worker`` and ``label`` (or ``value``) of a table; see
             `Claims.from_frame`.
+        y : None
+            There for scikit-learn's pipelines: nothing is learnt from targets.
         mechanism : Mechanism, mapping of str to Mechanism, or ReportMechanisms, optional
             What masked the claims; see the kinds of methods.
         progress : callable, optional
@@ -162,7 +175,7 @@ class Estimator(Parametrized, ABC):
             The claims are of another kind, or not of the mechanism's domain.
         """
 
-    def fit_predict(self, data: Claims | Frame, *, mechanism: Any = None) -> Frame:
+    def fit_predict(self, data: Claims | Frame, y: None = None, *, mechanism: Any = None) -> Frame:
         """Learn from claims and return each task's answer, in the kind of `data`.
 
         Returns
@@ -173,7 +186,7 @@ class Estimator(Parametrized, ABC):
             table with columns ``task`` and ``label`` (or ``value``), tasks in order of first
             appearance; an Arrow table for `Claims`. See `fit` for parameters and errors.
         """
-        table = self.fit(data, mechanism=mechanism).truths_
+        table = self.fit(data, y, mechanism=mechanism).truths_
         return as_series(table, data) if is_pandas(data) else like_frame(table, data)
 
     @property

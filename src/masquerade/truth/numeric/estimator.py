@@ -18,7 +18,13 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import text_of
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, components, remarks_on
-from masquerade.truth.estimator import NOT_FITTED, Estimator, Kind, check_proper_share
+from masquerade.truth.estimator import (
+    NOT_FITTED,
+    Estimator,
+    Kind,
+    check_proper_share,
+    require_no_targets,
+)
 from masquerade.truth.report_mechanisms import AnyMechanism, Masks, mechanisms_of
 
 #: A function that methods call after each round.
@@ -110,6 +116,7 @@ class NumericEstimator(Estimator):
     def fit(
         self,
         data: Claims | Frame,
+        y: None = None,
         *,
         mechanism: AnyMechanism = None,
         progress: Progress | None = None,
@@ -119,6 +126,7 @@ class NumericEstimator(Estimator):
         `progress` is called after every round with the number of rounds so far and 0: how many
         there will be is not known.
         """
+        require_no_targets(y)
         masks = mechanisms_of(data, mechanism)
         claims = self._as_claims(data, masks)
         if masks is not None:
