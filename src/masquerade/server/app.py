@@ -57,6 +57,7 @@ from masquerade.server.routes import (
     relations,
     results,
     sign_in,
+    survey_languages,
     survey_pages,
     surveys,
     teams,
@@ -99,6 +100,7 @@ for _part in (
     publication.routes,
     leaderboards.routes,
     surveys.routes,
+    survey_languages.routes,
     survey_pages.routes,
     two_parties.helpers,
     two_parties.surveys,
@@ -228,7 +230,8 @@ def create_app(
 
 @cache
 def _most_body(path: str) -> int | None:
-    return leaderboards.most_body(path) or survey_pages.most_body(path)
+    sizes = (leaderboards, survey_languages, survey_pages)
+    return next(filter(None, (one.most_body(path) for one in sizes)), None)
 
 
 def _description() -> dict[str, Any]:

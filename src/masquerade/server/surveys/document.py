@@ -44,6 +44,7 @@ from masquerade.surveys.survey import (
     Survey,
     default_reveal,
 )
+from masquerade.surveys.translations import carried
 from masquerade.surveys.two_parties import DEFAULT_MINIMUM, TwoParties
 from masquerade.surveys.two_party_encoding import MOST_CROSSED
 
@@ -261,6 +262,10 @@ def changed(document: Document, changes: Any) -> Document:
     merged = {**whole, **changes}
     if isinstance(plan, dict):
         merged["plan"] = {**whole["plan"], **plan}
+    if "languages" not in changes and whole["languages"]["texts"]:
+        # Of what is read, in which every text is one.
+        found = read_document(merged).to_json()
+        merged["languages"] = {**whole["languages"], "texts": carried(whole, found)}
     return read_document(merged)
 
 
