@@ -24,6 +24,8 @@ def interview(client: Client, survey: str, level: str | None, *, confirmed: bool
         return
     given: dict[str, Answer] = {}
     if part.step in ("reserved", "opened"):
+        if len(part.languages) > 1:
+            part.read_in(ask_one_of(console, "Which language?", list(part.languages)))
         part.open()
         questions, todo = part.questions, list(range(len(part.questions)))
         while todo:

@@ -51,6 +51,7 @@ from masquerade.errors import (
     LevelNotAllowed,
     MissingValue,
     NotFound,
+    ParameterError,
     QuotaFull,
     TooManyReservations,
     WrongState,
@@ -105,6 +106,7 @@ class Participation:
         self._device = device
         self.survey = survey
         self._questions: tuple[MaskedQuestion, ...] | None = None
+        self._language: str | None = None
         self._offered: tuple[str, Offer] | None = None
 
     def __repr__(self) -> str:
@@ -249,10 +251,28 @@ class Participation:
             record = self._read()
             if "survey_text" not in record:
                 raise WrongState("the questions are not here; open them first.", state=self.step)
-            self._questions = masked_questions(
-                read_survey(record["survey_text"]), record["level"], pairs=record.get("pairs")
-            )
+            survey = read_survey(record["survey_text"])
+            if self._language is not None:
+                survey = survey.in_language(self._language)
+            self._questions = masked_questions(survey, record["level"], pairs=record.get("pairs"))
         return self._questions
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Tags of the languages that the survey is in; empty where it does not say."""
+        languages = self._offer(self._read()).languages
+        return () if languages is None else languages.codes
+
+    def read_in(self, language: str) -> None:
+        """Give the questions in a language of the survey from here on; it is told to nobody.
+
+        Raises `ParameterError` where the survey is not in that language.
+        """
+        if language not in self.languages:
+            raise ParameterError(
+                f"the survey is not in {language!r}; it is in {', '.join(self.languages) or '?'}."
+            )
+        self._language, self._questions = language, None
 
     def seal(self, answers: Mapping[str, Answer] | None = None) -> bool:
         """Draw the masks, once, write the reports down, and bind this person to them.

@@ -329,6 +329,7 @@ def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
             "helper": "0" * 32,
             "payout": "0" * 32,
             "kind": "csv",
+            "code": "de",
             "build_hash": "0" * 16,
             "name": "app/main.js",
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.server.conftest import Site
 
-from masquerade.server.accounts.teams import FIRST_TEAM
+from masquerade.server.db.tables import FIRST_TEAM
 
 
 def test_a_draft_is_translated_on_its_page(site: Site) -> None:
