@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import (
-    Connection,
-    and_,
-    bindparam,
-    insert,
-    literal_column,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Connection, and_, bindparam, literal_column, select, text
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry
+from masquerade.accounting.chain import PAID
 from masquerade.accounting.cost import amounts_of, cost_of
 from masquerade.accounting.storage import Change, Decision
-from masquerade.errors import BrokenChain
 from masquerade.exact import Micro
+from masquerade.server.db.row_sets import Journal, RowSet
 from masquerade.server.db.tables import (
     BALANCE,
     COST,
@@ -49,9 +41,7 @@ _ENTRIES_ALONE = (
 )
 _STOOD = (BALANCE.c.caps.label("stood"), *(BALANCE.c[name].label(f"b_{name}") for name in _NAMES))
 _STAND = select(*_STOOD).where(BALANCE.c.person == bindparam("one"))
-_STAND_HELD = _STAND.with_for_update()
 # Written out, as a database finds a partial index by the words of its condition only.
-_STEP_OF_KEY = text("ledger_entry.kind <> 'adjust'")
 _PAID = text(f"ledger_entry.{PAID_WORDS}")
 # A literal and no bound value: SQLite takes a partial index only where it sees its condition.
 _SOME_OPEN = BALANCE.c.open > literal_column("0")
@@ -67,8 +57,6 @@ def _with_entries(*conditions: Any) -> Any:
 
 _WITH_ALL = _with_entries().order_by(ENTRY.c.sequence)
 _WITH_PAID = _with_entries(_PAID)
-_OF_KEY = (ENTRY.c.key == bindparam("key"), _STEP_OF_KEY)
-_WITH_KEY = _with_entries(*_OF_KEY)
 
 
 def _by_index(query: Any, index: str) -> Any:
@@ -82,10 +70,6 @@ def _by_index(query: Any, index: str) -> Any:
 
 
 _WITH_PAID_SQLITE = _by_index(_WITH_PAID, "entry_that_is_paid")
-_WITH_KEY_SQLITE = _by_index(_WITH_KEY, "one_step_of_a_kind")
-_STEPS = (
-    select(*_COLUMNS).join_from(ENTRY, COST).where(ENTRY.c.person == bindparam("one"), *_OF_KEY)
-)
 _PAGE = _ENTRIES_ALONE.where(
     ENTRY.c.sequence >= bindparam("start"), ENTRY.c.sequence < bindparam("end")
 )
@@ -95,10 +79,10 @@ _LAST = (
     .order_by(ENTRY.c.sequence.desc())
     .limit(bindparam("most"))
 )
-# Matches no row where an entry was added since the balance was read.
-_WRITE_BACK = update(BALANCE).where(
-    BALANCE.c.person == bindparam("one"), BALANCE.c.entries == bindparam("before")
+_ENTRIES = RowSet(
+    ENTRY, ("person", "sequence", "kind", "key", "cost", "day", "caps", "previous_hash", "hash")
 )
+_BALANCES = RowSet(BALANCE, ("person", "caps", *_NAMES))
 _KNOWN = select(COST.c.digest).where(COST.c.digest == bindparam("one"))
 
 
@@ -107,29 +91,107 @@ class _Account:
     """A person's account while nobody else can change it, with the entries that were needed."""
 
     balance: Balance | None
-    latest: dict[str, Entry | None]  # the latest entry of each key that was asked for
+    stored: int  # how many entries the database has
+    latest: dict[str, Entry | None] = field(default_factory=dict)  # of each key that was asked for
+    paid: list[Entry] | None = None  # oldest first
 
 
 class LedgerTables:
     """A ledger's storage within one transaction of the caller; see `accounting.Storage`.
 
-    On SQLite a transaction that changes anything takes the write lock at its start.
+    On SQLite a transaction that changes anything takes the write lock at its start. With a
+    `journal` changes are in memory, and can be taken back, until `flush` writes all of them.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, journal: Journal | None = None) -> None:
         self._connection = connection
         self._postgresql = connection.dialect.name == "postgresql"
+        self._waits = journal is not None
+        self._journal = journal or Journal()
         self._held: dict[str, _Account] = {}
+        self._entries: list[Entry] = []  # that are not written yet
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
         """Store the entry and balance that `decide` returns; see `Storage.change`."""
         account = self._account(person, key)
-        latest = account.latest[key]
+        latest = account.latest.get(key)
         change = decide(account.balance, latest)
         if change is None:
             assert latest is not None
             return latest
         return self._keep(person, account, change)
+
+    def load(self, wanted: Iterable[tuple[str, str]], paid: Iterable[str] = ()) -> None:
+        """Read accounts of many people at once, which nobody else can change from then on.
+
+        `wanted`: people, each with a key of theirs that is asked for, or an empty one. `paid`:
+        those of them whose commits are asked for.
+        """
+        wanted = list(wanted)
+        self._load_balances(sorted({person for person, _ in wanted} - self._held.keys()))
+        asked = {
+            (person, key) for person, key in wanted if key and key not in self._held[person].latest
+        }
+        # Statements of their own: one that waited for the lock sees entries of before the wait.
+        there = sorted(one for one in asked if self._held[one[0]].balance is not None)
+        steps = _ENTRIES.read(
+            self._connection,
+            ("person", "key"),
+            there,
+            condition="kind <> 'adjust'",
+            index="one_step_of_a_kind",
+        )
+        latest: dict[tuple[str, str], Entry] = {}
+        for entry in self._entries_of(steps):
+            latest[entry.charge.person, entry.charge.key] = entry
+        for person, key in asked:
+            self._held[person].latest[key] = latest.get((person, key))
+        unread = {one for one in paid if self._held[one].paid is None}
+        spenders = [one for one in sorted(unread) if (b := self._held[one].balance) and b.spent]
+        for one in unread:
+            self._held[one].paid = []
+        rows = _ENTRIES.read(
+            self._connection,
+            ("person",),
+            spenders,
+            condition=PAID_WORDS,
+            index="entry_that_is_paid",
+        )
+        for entry in self._entries_of(rows):
+            cast(list[Entry], self._held[entry.charge.person].paid).append(entry)
+
+    def flush(self) -> None:
+        """Write the changes that are in memory; from here on they stay."""
+        entries, self._entries = self._entries, []
+        rows = [
+            (
+                charge.person,
+                sequence,
+                charge.kind,
+                charge.key,
+                charge.cost.digest,
+                charge.day,
+                None if charge.caps is None else charge.caps.text,
+                previous,
+                hash_,
+            )
+            for charge, sequence, previous, hash_ in entries
+        ]
+        _ENTRIES.insert(self._connection, rows)
+        new: list[tuple[Any, ...]] = []
+        changed: list[tuple[Any, ...]] = []
+        for person in dict.fromkeys(entry.charge.person for entry in entries):
+            account = self._held[person]
+            balance = cast(Balance, account.balance)
+            row = (person, balance.caps.text, *balance[1:])
+            if account.stored:
+                # Matches no row where an entry was added since the balance was read.
+                changed.append((*row, person, account.stored))
+            else:
+                new.append(row)
+            account.stored = balance.entries
+        _BALANCES.insert(self._connection, new)
+        _BALANCES.update(self._connection, ("person", "entries"), changed)
 
     def hold(self, person: str) -> None:
         """Let nobody else change a person's account until the transaction ends."""
@@ -154,9 +216,10 @@ class LedgerTables:
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
         """Return a person's balance and commits, oldest first, without reservations given back."""
-        account = self._held.get(person)
-        if account is not None and account.balance is not None and not account.balance.spent:
-            return account.balance, []
+        if person in self._held:
+            self.load([(person, "")], paid=[person])
+            account = self._held[person]
+            return account.balance, tuple(account.paid or ())
         query = _WITH_PAID if self._postgresql else _WITH_PAID_SQLITE
         balance, paid = self._read(query, person)
         return balance, sorted(paid, key=lambda entry: entry.sequence)
@@ -176,8 +239,11 @@ class LedgerTables:
             # So few entries cannot exceed the limit, and most chains are never read here.
             return 0
         last = self._connection.execute(_LAST, {"one": person, "most": 4 * most}).all()
-        released = [row for row in last if row.kind == "release" and row.day == day]
-        return balance.open + len(released)
+        unwritten = [one.charge for one in self._entries if one.charge.person == person]
+        steps = [(row.kind, row.day) for row in last]
+        steps += [(one.kind, one.day) for one in unwritten]
+        released = steps.count(("release", day))
+        return balance.open + released
 
     def persons(self) -> list[str]:
         """Return the names of all persons with entries or a balance."""
@@ -256,58 +322,54 @@ class LedgerTables:
         # SQLite's transaction holds the one write lock. Whoever begins an account at the same time
         # in PostgreSQL fails at its insertion, and the transaction is run again.
         account = self._held.get(person)
-        if account is not None and key in account.latest:
-            return account
-        given = {"one": person, "key": key}
-        if not self._postgresql:
-            rows = self._connection.execute(_WITH_KEY_SQLITE, given).all()
-            if account is None:
-                account = self._held[person] = _Account(_balance(rows[0]) if rows else None, {})
-            steps = [row for row in rows if row.sequence is not None]
-        else:
-            # Locks the row of the balance alone, not the entries: nobody changes those without it.
-            if account is None:
-                row = self._connection.execute(_STAND_HELD, {"one": person}).first()
-                account = self._held[person] = _Account(None if row is None else _balance(row), {})
-            # A statement of its own: one that waited for the lock sees entries of before the wait.
-            steps = []
-            if key and account.balance is not None:
-                steps = list(self._connection.execute(_STEPS, given))
-        latest = max(steps, key=lambda row: row.sequence, default=None)
-        account.latest[key] = None if latest is None else _entry(latest)
-        return account
+        if account is None or (key and key not in account.latest):
+            self.load([(person, key)])
+        return self._held[person]
+
+    def _load_balances(self, people: list[str]) -> None:
+        # Locks the rows of balances alone, not the entries: nobody changes those without them.
+        rows = _BALANCES.read(self._connection, ("person",), people, lock="FOR UPDATE")
+        found = {row[0]: Balance(caps_of(row[1]), *row[2:]) for row in rows}
+        for person in people:
+            balance = found.get(person)
+            self._held[person] = _Account(balance, 0 if balance is None else balance.entries)
+
+    def _entries_of(self, rows: Sequence[tuple[Any, ...]]) -> list[Entry]:
+        """Return entries in the order of their chains."""
+        digests = {row[4] for row in rows} - _COSTS.keys()
+        if digests:
+            if len(_COSTS) > _MOST_COSTS:
+                _COSTS.clear()
+            query = select(COST).where(COST.c.digest.in_({row[4] for row in rows}))
+            for one in self._connection.execute(query):
+                amounts = json.dumps(one.amounts)
+                _COSTS[one.digest] = _cost(one.survey, tuple(one.mechanisms), amounts)
+        found = []
+        for person, sequence, kind, key, cost, day, caps, previous, hash_ in rows:
+            stated = None if caps is None else caps_of(caps)
+            charge = tuple.__new__(Charge, (person, _COSTS[cost], day, kind, key, stated))
+            found.append(tuple.__new__(Entry, (charge, sequence, previous, hash_)))
+        found.sort(key=lambda entry: entry.sequence)
+        return found
 
     def _keep(self, person: str, account: _Account, change: Change) -> Entry:
         entry, balance = change
         charge = entry.charge
         # Before the entry, which refers to it.
         self.keep_cost(charge.cost)
-        self._connection.execute(
-            insert(ENTRY),
-            {
-                "person": person,
-                "sequence": entry.sequence,
-                "kind": charge.kind,
-                "key": charge.key,
-                "cost": charge.cost.digest,
-                "day": charge.day,
-                "caps": None if charge.caps is None else charge.caps.text,
-                "previous_hash": entry.previous_hash,
-                "hash": entry.hash,
-            },
-        )
-        values = dict(zip(_NAMES, balance[1:], strict=True)) | {"caps": balance.caps.text}
-        if account.balance is None:
-            self._connection.execute(insert(BALANCE), {"person": person, **values})
-        else:
-            done = self._connection.execute(
-                _WRITE_BACK, {"one": person, "before": account.balance.entries, **values}
-            )
-            # Not expected under the lock; a lost update would break the chain without a trace.
-            if done.rowcount != 1:
-                raise BrokenChain(f"the balance of {person} changed while it was locked.")
+        before, latest, paid = account.balance, account.latest.get(charge.key), account.paid
+
+        def back() -> None:
+            account.balance, account.latest[charge.key], account.paid = before, latest, paid
+
+        self._journal.note(back)
         account.balance = balance
         account.latest[charge.key] = entry
+        if paid is not None and charge.kind in PAID:
+            account.paid = [*paid, entry]
+        self._journal.append(self._entries, entry)
+        if not self._waits:
+            self.flush()
         return entry
 
 
@@ -361,6 +423,11 @@ def _entry(row: Any) -> Entry:
     caps = None if row.caps is None else caps_of(row.caps)
     charge = Charge(row.person, cost, row.day, row.kind, row.key, caps)
     return Entry(charge, row.sequence, row.previous_hash, row.hash)
+
+
+# Of entries that are read to go on from; whoever verifies a chain reads the table anew.
+_COSTS: dict[str, Cost] = {}
+_MOST_COSTS = 4096
 
 
 # By all that is kept and not by the digest, so that a change in the table changes the digest.

@@ -5,18 +5,20 @@ it takes whatever changes wait, puts them into one transaction, each behind a sa
 commits once, and only then tells each caller. What fails takes back itself and nothing else. Soon
 after a commit the same thread rewrites the file, so that it does not tell the order of arrival.
 PostgreSQL does the same inside, so there each change is a transaction of its own; only so many are
-under way at once as keep a processor busy, for more threads would take it from each other.
+under way at once as keep a processor busy, for more threads would take it from each other. Changes
+of one kind that come by the thousand, the steps of participants, are made together on both: as many
+as wait in few statements and one commit.
 """
 
 from __future__ import annotations
 
-import queue
+import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
@@ -24,6 +26,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from masquerade.server.db.postgresql_order import PostgresqlOrder
 from masquerade.server.db.sqlite_order import SqliteOrder
+from masquerade.server.db.writer import Job, Outcome, Together, Writer, alone, in_savepoints, kinds
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,8 +34,6 @@ Work = Callable[[Connection], T]
 
 # How often a transaction of PostgreSQL is run before its error comes out.
 _ATTEMPTS = 8
-# Changes in one commit of SQLite: bounds how long the first of them waits for the disk.
-_MOST_AT_ONCE = 64
 # Transactions of PostgreSQL under way at once.
 _UNDER_WAY = 3
 # SQLSTATEs deadlock_detected and serialization_failure: nothing was kept, so it can be run again.
@@ -50,16 +51,18 @@ class Transactions:
         self._engine = engine
         self._writing = engine.execution_options(write=True)
         self._reading = engine
-        self._queue: _Writer | None = None
         self._turns = threading.BoundedSemaphore(_UNDER_WAY)
         self._order: SqliteOrder | PostgresqlOrder
         if engine.dialect.name == "sqlite":
-            self._order = SqliteOrder(engine, by_itself=rewrites)
-            self._queue = _Writer(self._writing, self._order)
+            self._sqlite, order = True, SqliteOrder(engine, by_itself=rewrites)
+            self._order = order
+            self._writer = Writer(partial(in_savepoints, self._writing), order)
         else:
+            self._sqlite = False
             # All statements of one reading see one moment.
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
             self._order = PostgresqlOrder(engine)
+            self._writer = Writer(self._commit)
 
     def read(self, work: Work[T]) -> T:
         """Return the result of `work`; all its statements see one moment."""
@@ -81,8 +84,59 @@ class Transactions:
         times before it is kept (and again where the connection was lost, so that nobody knows), so
         it must change nothing but the database, be safe to repeat, and not call `write` itself.
         """
-        if self._queue is not None:
-            return self._queue.run(work)
+        if self._sqlite:
+            return cast(T, self._wait(alone, work))
+        return self._repeated(work)
+
+    def together(self, apply: Together, item: Any) -> Any:
+        """Return the outcome of one of many changes that `apply` makes together, once durable.
+
+        As for `write`, it may be made several times before it is kept.
+        """
+        return self._wait(apply, item)
+
+    async def awaited(self, apply: Together, item: Any) -> Any:
+        """Return what `together` does, without holding a thread.
+
+        Whoever is cancelled meanwhile hears nothing; the change is made.
+        """
+        caller = asyncio.get_running_loop().create_future()
+        self._writer.put(Job(apply, item, caller))
+        return await caller
+
+    @property
+    def waiting(self) -> int:
+        """Number of changes that wait for the thread that writes, those under way too."""
+        return self._writer.waiting
+
+    def oldest_wait(self) -> float:
+        """Return for how many seconds the first of them has waited."""
+        return self._writer.oldest_wait()
+
+    def _wait(self, apply: Together, item: Any) -> Any:
+        caller: Future[Any] = Future()
+        self._writer.put(Job(apply, item, caller))
+        return caller.result()
+
+    def _commit(self, jobs: list[Job]) -> list[tuple[Job, Outcome]]:
+        """Make changes in one transaction of PostgreSQL, or each alone where it refuses them."""
+        done: list[tuple[Job, Outcome]] = []
+        for kind in kinds(jobs):
+            try:
+                with self._writing.begin() as connection:
+                    outcomes = kind[0].apply(connection, [job.item for job in kind])
+                done += zip(kind, outcomes, strict=True)
+            except Exception:  # of one of them, perhaps
+                done += [(job, self._alone(job)) for job in kind]
+        return done
+
+    def _alone(self, job: Job) -> Outcome:
+        try:
+            return self._repeated(lambda c: job.apply(c, [job.item])[0])
+        except Exception as error:
+            return None, error
+
+    def _repeated(self, work: Work[T]) -> T:
         for _ in range(_ATTEMPTS):
             try:
                 # First a turn and then a connection, so that who waits for a turn holds no
@@ -105,10 +159,11 @@ class Transactions:
         Otherwise it goes on by itself until they are.
         """
         try:
-            if self._queue is not None:
-                return self._queue.rewrite().result(patience)
-            assert isinstance(self._order, PostgresqlOrder)
-            return self._order.rewrite().result(patience)
+            if isinstance(self._order, PostgresqlOrder):
+                return self._order.rewrite().result(patience)
+            wish: Future[bool] = Future()
+            self._writer.put(wish)
+            return wish.result(patience)
         except Late:
             return False
 
@@ -128,114 +183,10 @@ class Transactions:
         """Finish the waiting transactions and close all connections."""
         # First what waits is committed, then the other thread ends; only then no one needs the
         # engine.
-        if self._queue is not None:
-            self._queue.close()
+        self._writer.close()
         if isinstance(self._order, PostgresqlOrder):
             self._order.close()
         self._engine.dispose()
-
-
-_Job = tuple[Work[Any], "Future[Any]"]
-
-
-class _Writer:
-    """The one thread that writes to SQLite, and rewrites its file."""
-
-    def __init__(self, engine: Engine, order: SqliteOrder) -> None:
-        self._engine = engine
-        self._order = order
-        # Work, a wish that the file is rewritten, or the end.
-        self._jobs: queue.SimpleQueue[_Job | Future[bool] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def run(self, work: Work[T]) -> T:
-        future: Future[T] = Future()
-        self._put((work, future))
-        return future.result()
-
-    def rewrite(self) -> Future[bool]:
-        future: Future[bool] = Future()
-        self._put(future)
-        return future
-
-    def close(self) -> None:
-        with self._lock:
-            thread, self._thread = self._thread, None
-            if thread is not None:
-                self._jobs.put(None)
-        if thread is not None:
-            thread.join()
-
-    def _put(self, job: _Job | Future[bool]) -> None:
-        # Under the lock, so that no job comes behind the mark with which `close` ends the thread,
-        # where nobody would ever answer it.
-        with self._lock:
-            if self._thread is None:
-                # A daemon: what waits here was not promised to anybody, so a dying process need not
-                # wait for it.
-                self._thread = threading.Thread(target=self._serve, name="writer", daemon=True)
-                self._thread.start()
-            self._jobs.put(job)
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                job = self._jobs.get(timeout=self._order.seconds())
-            except queue.Empty:
-                self._order.attempt()
-                continue
-            jobs: list[_Job] = []
-            while isinstance(job, tuple):
-                jobs.append(job)
-                if len(jobs) == _MOST_AT_ONCE:
-                    # After either break `job` is the last one taken, which is in `jobs` already.
-                    break
-                try:
-                    job = self._jobs.get_nowait()
-                except queue.Empty:
-                    break
-            if jobs:
-                # Callers hear of their commit first; only those who want to write wait for the
-                # rewriting.
-                self._commit(jobs)
-                self._order.changed()
-                self._order.attempt()
-            if isinstance(job, Future):
-                self._order.ask()
-                job.set_result(self._order.attempt())
-            elif job is None:
-                self._order.finish()
-                return
-
-    def _commit(self, jobs: list[_Job]) -> None:
-        outcomes: list[tuple[Future[Any], Any]] = []
-        try:
-            with self._engine.begin() as connection:
-                outcomes = [(future, _attempt(connection, work)) for work, future in jobs]
-        except BaseException as error:  # nothing of all was kept
-            for _, future in jobs:
-                future.set_exception(error)
-            return
-        # After the commit only: what a caller is told survives a crash.
-        for future, (value, failure) in outcomes:
-            if failure is None:
-                future.set_result(value)
-            else:
-                future.set_exception(failure)
-
-
-def _attempt(connection: Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
-    # One name is enough, as each savepoint ends before the next begins.
-    connection.exec_driver_sql("SAVEPOINT change")
-    try:
-        value = work(connection)
-    except BaseException as error:
-        connection.exec_driver_sql("ROLLBACK TO change")
-        connection.exec_driver_sql("RELEASE change")
-        return None, error
-    connection.exec_driver_sql("RELEASE change")
-    return value, None
 
 
 class Service:

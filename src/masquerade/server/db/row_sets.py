@@ -1,0 +1,232 @@
+"""Rows of many callers, read and written in few statements; and changes in memory taken back.
+
+A set of rows goes to the database as one JSON text, so that a statement is the same for one row
+and for sixty-four. These are plain statements of the driver: beside them the toolkit's own work
+would be most of a participant's run. The order of a join is fixed and the index is named, as the
+database cannot know how few rows a set has and would read the whole table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import JSON, Connection, Table
+from sqlalchemy.dialects import postgresql
+
+from masquerade.errors import BrokenChain
+
+_POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
+#: Lets PostgreSQL find the rows of sets by index for the rest of a transaction: it takes a set for
+#: large and a new table for small, and would read all of it.
+_BY_INDEX: Final = (
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; "
+    "SET LOCAL enable_mergejoin = off"
+)
+
+
+class Journal:
+    """Changes in memory since the last statement that wrote, to take back those of a failed step.
+
+    Examples
+    --------
+    >>> journal, places = Journal(), {"high": 1}
+    >>> try:
+    ...     with journal.attempt():
+    ...         journal.keep(places, "high", 2)
+    ...         raise ValueError
+    ... except ValueError:
+    ...     places
+    {'high': 1}
+    """
+
+    def __init__(self) -> None:
+        self._back: list[Callable[[], object]] = []
+
+    def note(self, back: Callable[[], object]) -> None:
+        """Note how a change that was just made is taken back."""
+        self._back.append(back)
+
+    def keep(self, values: dict[Any, Any], key: Any, value: Any) -> None:
+        """Set a value that is there already."""
+        before = values[key]
+        values[key] = value
+        self._back.append(lambda: values.__setitem__(key, before))
+
+    def append(self, values: list[Any], value: Any) -> None:
+        """Append a value."""
+        values.append(value)
+        self._back.append(values.pop)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Take back what was changed in this block where it raises."""
+        start = len(self._back)
+        try:
+            yield
+        except BaseException:
+            while len(self._back) > start:
+                self._back.pop()()
+            raise
+
+
+def by_index(connection: Connection) -> None:
+    """Have sets of rows found by index until the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(_BY_INDEX)
+
+
+class RowSet:
+    """Reading and writing of many rows of a table.
+
+    Rows are tuples of `names`; what a column of JSON holds is given as its text.
+    """
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self._table = table
+        self.names = tuple(names)
+
+    def read(
+        self,
+        connection: Connection,
+        keys: tuple[str, ...],
+        values: Sequence[Any],
+        *,
+        condition: str = "",
+        index: str = "",
+        lock: str = "",
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return the rows with one of some values of a key, or tuples of values of several.
+
+        `condition`: of further columns, in the words of an index. `index`: to be used by SQLite.
+        `lock`: words that lock rows of PostgreSQL, in the order of the keys.
+        """
+        if not values:
+            return ()
+        sqlite = connection.dialect.name == "sqlite"
+        words = self._reading(sqlite, keys, condition, index, lock)
+        given: tuple[Any, ...]
+        if sqlite:
+            given = (json.dumps(values, separators=(",", ":")),)
+        else:
+            given = (list(values),) if len(keys) == 1 else tuple(map(list, zip(*values, strict=True)))
+        return connection.exec_driver_sql(words, given).fetchall()
+
+    def insert(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows; none may be there."""
+        if rows:
+            words = _inserting(connection.dialect.name == "sqlite", self._table, self.names)
+            connection.exec_driver_sql(words, (self._text(connection, rows),))
+
+    def update(
+        self,
+        connection: Connection,
+        keys: tuple[str, ...],
+        rows: Sequence[tuple[Any, ...]],
+    ) -> None:
+        """Change all columns of rows, found by the values of `keys` that follow on the columns'.
+
+        Raises `BrokenChain` unless each is there once.
+        """
+        if not rows:
+            return
+        words = _updating(connection.dialect.name == "sqlite", self._table, self.names, keys)
+        extra = [f"key_{name}" for name in keys]
+        done = connection.exec_driver_sql(words, (self._text(connection, rows, *extra),))
+        # Not expected under the lock; a lost change would leave no trace.
+        if done.rowcount != len(rows):
+            raise BrokenChain(
+                f"{done.rowcount} rows of {self._table.name} were there to be changed, expected "
+                f"{len(rows)}: they changed while they were locked."
+            )
+
+    def _reading(
+        self, sqlite: bool, keys: tuple[str, ...], condition: str, index: str, lock: str
+    ) -> str:
+        return _reading(sqlite, self._table, self.names, keys, condition, index, lock)
+
+    def _text(self, connection: Connection, rows: Sequence[tuple[Any, ...]], *extra: str) -> str:
+        sent: Any = rows
+        if connection.dialect.name != "sqlite":
+            names = (*self.names, *extra)
+            sent = [dict(zip(names, row, strict=True)) for row in rows]
+        return json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
+
+
+@lru_cache(maxsize=256)
+def _reading(
+    sqlite: bool,
+    table: Table,
+    names: tuple[str, ...],
+    keys: tuple[str, ...],
+    condition: str,
+    index: str,
+    lock: str,
+) -> str:
+    columns = ", ".join(f"t.{name}" for name in names)
+    more = f" AND t.{condition}" if condition else ""
+    if sqlite:
+        named = f" INDEXED BY {index}" if index else ""
+        parts = ["r.value"] if len(keys) == 1 else [_part(place) for place in range(len(keys))]
+        on = " AND ".join(f"t.{key} = {part}" for key, part in zip(keys, parts, strict=True))
+        return (
+            f"SELECT {columns} FROM json_each(?) AS r CROSS JOIN {table.name} AS t{named} "
+            f"ON {on}{more}"
+        )
+    order = ", ".join(f"t.{key}" for key in keys)
+    end = f" ORDER BY {order} {lock} OF t" if lock else ""
+    if len(keys) == 1:
+        return f"SELECT {columns} FROM {table.name} AS t WHERE t.{keys[0]} = ANY(%s){more}{end}"
+    lists = ", ".join(["%s::text[]"] * len(keys))
+    on = " AND ".join(f"t.{key} = r.{key}" for key in keys)
+    return (
+        f"SELECT {columns} FROM unnest({lists}) AS r({', '.join(keys)}) "
+        f"JOIN {table.name} AS t ON {on}{more}{end}"
+    )
+
+
+@lru_cache(maxsize=64)
+def _inserting(sqlite: bool, table: Table, names: tuple[str, ...]) -> str:
+    columns = ", ".join(names)
+    if sqlite:
+        values = ", ".join(_part(place) for place in range(len(names)))
+        return f"INSERT INTO {table.name} ({columns}) SELECT {values} FROM json_each(?) AS r"
+    values = ", ".join(_typed(table, name, name) for name in names)
+    return f"INSERT INTO {table.name} ({columns}) SELECT {values} FROM {_records(table, names)}"
+
+
+@lru_cache(maxsize=64)
+def _updating(sqlite: bool, table: Table, names: tuple[str, ...], keys: tuple[str, ...]) -> str:
+    if sqlite:
+        changes = ", ".join(f"{name} = {_part(place)}" for place, name in enumerate(names))
+        found = " AND ".join(
+            f"{table.name}.{key} = {_part(len(names) + place)}" for place, key in enumerate(keys)
+        )
+        return f"UPDATE {table.name} SET {changes} FROM json_each(?) AS r WHERE {found}"
+    changes = ", ".join(f"{name} = {_typed(table, name, name)}" for name in names)
+    found = " AND ".join(f"{table.name}.{key} = r.key_{key}" for key in keys)
+    records = _records(table, names, keys)
+    return f"UPDATE {table.name} SET {changes} FROM {records} WHERE {found}"
+
+
+def _part(place: int) -> str:
+    return f"json_extract(r.value, '$[{place}]')"
+
+
+def _typed(table: Table, column: str, name: str) -> str:
+    return f"r.{name}::json" if isinstance(table.c[column].type, JSON) else f"r.{name}"
+
+
+def _records(table: Table, names: tuple[str, ...], keys: tuple[str, ...] = ()) -> str:
+    """Return the words for rows in a JSON text; JSON in it is a text of its own."""
+
+    def kind(name: str) -> str:
+        column = table.c[name]
+        return "text" if isinstance(column.type, JSON) else column.type.compile(_POSTGRESQL)
+
+    columns = [f"{name} {kind(name)}" for name in names]
+    columns += [f"key_{name} {kind(name)}" for name in keys]
+    return f"json_to_recordset(%s::json) AS r({', '.join(columns)})"
