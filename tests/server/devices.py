@@ -13,7 +13,7 @@ from sqlalchemy import inspect
 from tests.patience import PATIENCE_SECONDS
 
 from masquerade.server import Services
-from masquerade.server.participants.participations import Participation
+from masquerade.server.participants.steps import Participation
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.survey import commitment_of
 

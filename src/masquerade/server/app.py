@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -25,17 +25,20 @@ from masquerade import __version__
 from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.accounts.openid import Provider
 from masquerade.server.db.seals import Seals
+from masquerade.server.db.transactions import Transactions
+from masquerade.server.http.front import Front
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import Repeats, database_cause, fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
 from masquerade.server.http.pages import STATIC, render
 from masquerade.server.http.problem import (
     PROBLEM_ANSWER,
+    WRONG_FORM,
     describe_problems,
+    invalid_request,
     masquerade_problem,
     problem,
     wants_json,
-    wrong_places,
 )
 from masquerade.server.http.rate_limit import Attempts, Beginnings, RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecondPartyPages, SecurityHeaders
@@ -85,6 +88,7 @@ _REPEATS = Repeats()
 # for most come first.
 _ROUTES = APIRouter(responses={"default": PROBLEM_ANSWER})
 _ROUTES.include_router(participations.routes)
+_ROUTES.include_router(participations.steps)
 _ROUTES.mount("/static", StaticFiles(directory=STATIC), name="static")
 for _part in (
     app_shell.routes,
@@ -173,7 +177,7 @@ def create_app(
                 gauges = partial(_read_gauges, metrics, look)
                 alone.append(_repeat("gauges wait", gauges, _READING_SECONDS))
         if metrics is not None:
-            alone.append(_read_queue(metrics, app.state.writes))
+            alone.append(_read_queue(metrics, app.state.writes, services.transactions))
         tasks = [asyncio.create_task(one) for one in alone]
         yield
         # A cancelled task leaves its thread running, so these are told to end by themselves.
@@ -205,6 +209,8 @@ def create_app(
     app.state.writes = WriteQueue()
     app.add_middleware(AuditTrail, log=services.audit_log)
     app.add_middleware(WriteSlots, queue=app.state.writes)
+    steps = participations.steps.routes
+    app.add_middleware(Front, routes=steps, changes=services.transactions)
     app.add_middleware(BodyLimit, most=_most_body)
     app.add_middleware(
         RateLimits,
@@ -277,10 +283,14 @@ def _read_gauges(metrics: Metrics, look: Callable[[], dict[str, float]]) -> None
     metrics.read(look())
 
 
-async def _read_queue(metrics: Metrics, queue: WriteQueue) -> None:
+async def _read_queue(metrics: Metrics, queue: WriteQueue, changes: Transactions) -> None:
     """Tell how many writes of this process wait, and for how long."""
     while True:
-        waits = {"writes_waiting": queue.waiting, "write_wait_seconds": queue.oldest_wait()}
+        longest = max(queue.oldest_wait(), changes.oldest_wait())
+        waits = {
+            "writes_waiting": queue.waiting + changes.waiting,
+            "write_wait_seconds": longest,
+        }
         metrics.read({f"masquerade_{name}": value for name, value in waits.items()})
         await asyncio.sleep(_READING_SECONDS)
 
@@ -325,12 +335,9 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
-        detail = "The request does not have the expected form."
         if not wants_json(request):
-            return render(request, "error.html", {"status": 422, "detail": detail}, status=422)
-        # Only where and why: the value itself is not sent back or logged.
-        places = [(_pointer(item["loc"]), str(item["msg"])) for item in error.errors()]
-        return wrong_places("validation-error", detail, places)
+            return render(request, "error.html", {"status": 422, "detail": WRONG_FORM}, status=422)
+        return invalid_request((item["loc"], str(item["msg"])) for item in error.errors())
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
@@ -360,8 +367,3 @@ def _methods_at(app: FastAPI, request: Request) -> list[str]:
         for scope in scopes
         if any(route.matches(scope)[0] == Match.FULL for route in app.routes)
     ]
-
-
-def _pointer(location: Iterable[str | int]) -> str:
-    # A name in JSON can hold half a surrogate pair, which cannot be sent back.
-    return "/".join(map(str, location)).encode(errors="replace").decode()

@@ -14,7 +14,7 @@ from functools import lru_cache
 from random import Random
 
 from masquerade.mechanisms import mask_response
-from masquerade.server.participants.participations import Participation
+from masquerade.server.participants.steps import Participation
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import PICK

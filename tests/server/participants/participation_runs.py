@@ -14,7 +14,7 @@ from masquerade.server.db.tables import (
     SUBMITTED,
     WITHDRAWN,
 )
-from masquerade.server.participants.participations import Participation
+from masquerade.server.participants.steps import Participation
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.survey import commitment_of
 

@@ -30,6 +30,7 @@ from masquerade.errors import (
 )
 from masquerade.exact import Micro
 from masquerade.server import Services
+from masquerade.server.db.participation_rows import ParticipationRows
 from masquerade.server.db.tables import (
     ABANDONED,
     EXPIRED,
@@ -39,7 +40,7 @@ from masquerade.server.db.tables import (
     SUBMITTED,
     WITHDRAWN,
 )
-from masquerade.server.participants.participations import Participation
+from masquerade.server.participants.steps import Participation
 from masquerade.surveys import Number
 from masquerade.surveys.survey import commitment_of
 
@@ -305,7 +306,7 @@ def test_a_closed_survey_takes_nothing_more(services: Services) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("name", ["reserve", "open", "abandon", "respond"])
-@pytest.mark.parametrize("moment", ["the ledger", "the commit"])
+@pytest.mark.parametrize("moment", ["the ledger", "the rows", "the commit"])
 def test_a_step_is_kept_with_its_ledger_or_not_at_all(
     services: Services, monkeypatch: pytest.MonkeyPatch, name: str, moment: str
 ) -> None:
@@ -326,8 +327,10 @@ def test_a_step_is_kept_with_its_ledger_or_not_at_all(
 
     with monkeypatch.context() as patch:
         if moment == "the ledger":
-            patch.setattr("masquerade.server.participants.participations._step", fail)
-            patch.setattr("masquerade.server.participants.participations.privacy_account_of", fail)
+            patch.setattr(ParticipationRows, "change", fail)
+            patch.setattr("masquerade.server.participants.step_batch.privacy_account_of", fail)
+        elif moment == "the rows":
+            patch.setattr(ParticipationRows, "flush", fail)
         else:
             event.listen(services.engine, "commit", fail)
         with pytest.raises(RuntimeError, match=moment):

@@ -216,9 +216,10 @@ class LedgerTables:
 
     def read_paid(self, person: str) -> tuple[Balance | None, Sequence[Entry]]:
         """Return a person's balance and commits, oldest first, without reservations given back."""
-        if person in self._held:
-            self.load([(person, "")], paid=[person])
-            account = self._held[person]
+        account = self._held.get(person)
+        if account is not None:
+            if account.paid is None:
+                self.load([(person, "")], paid=[person])
             return account.balance, tuple(account.paid or ())
         query = _WITH_PAID if self._postgresql else _WITH_PAID_SQLITE
         balance, paid = self._read(query, person)

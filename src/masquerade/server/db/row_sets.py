@@ -108,11 +108,11 @@ class RowSet:
             return ()
         sqlite = connection.dialect.name == "sqlite"
         words = self._reading(sqlite, keys, condition, index, lock)
-        given: tuple[Any, ...]
+        given: tuple[Any, ...] = (list(values),)
         if sqlite:
             given = (json.dumps(values, separators=(",", ":")),)
-        else:
-            given = (list(values),) if len(keys) == 1 else tuple(map(list, zip(*values, strict=True)))
+        elif len(keys) > 1:
+            given = tuple(map(list, zip(*values, strict=True)))
         return connection.exec_driver_sql(words, given).fetchall()
 
     def insert(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:

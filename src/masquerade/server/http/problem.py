@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -14,6 +14,9 @@ from masquerade.server.http.bodies import padded
 
 #: How many places of a wrong request are told; whoever puts them right is told of further ones.
 MOST_PLACES = 20
+
+#: What is said of a request with values that are not as declared.
+WRONG_FORM = "The request does not have the expected form."
 
 _LONGEST_POINTER, _LONGEST_DETAIL = 200, 2000
 
@@ -78,6 +81,18 @@ def wrong_places(slug: str, detail: str, places: Sequence[tuple[str, str]]) -> R
     if len(places) > MOST_PLACES:
         members["more"] = len(places) - MOST_PLACES
     return problem(422, slug, detail[:_LONGEST_DETAIL], **members)
+
+
+def invalid_request(places: Iterable[tuple[Iterable[str | int], str]]) -> Response:
+    """Return where a request does not have the expected form, by the path to each place."""
+    # Only where and why: the value itself is not sent back or logged.
+    told = [(_pointer(location), why) for location, why in places]
+    return wrong_places("validation-error", WRONG_FORM, told)
+
+
+def _pointer(location: Iterable[str | int]) -> str:
+    # A name in JSON can hold half a surrogate pair, which cannot be sent back.
+    return "/".join(map(str, location)).encode(errors="replace").decode()
 
 
 def wants_json(request: Request) -> bool:

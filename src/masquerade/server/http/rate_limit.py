@@ -121,7 +121,7 @@ class Beginnings:
         taken, _, wait = buckets.take(_at(asked, network), self._now())
         if not taken:
             if place:
-                self.open(asked, network)
+                self._leave(asked, network)
             seconds = math.ceil(wait)
             raise TooManyAttempts(
                 "many people have begun this survey from your network of late. Nothing was "
@@ -129,17 +129,20 @@ class Beginnings:
                 seconds=seconds,
             )
 
-    def open(self, asked: BegunSurvey, network: bytes) -> None:
-        """Hold a place no more, which somebody has opened."""
-        self._places.give_back(_at(asked, network))
+    def opened(self, asked: BegunSurvey, address: str) -> None:
+        """Hold a place no more, which somebody at an address has opened."""
+        self._leave(asked, network_of(address))
 
     def give_back(self, asked: BegunSurvey, network: bytes, *, place: bool) -> None:
         """Take back the count of a beginning that was refused afterwards."""
         if place:
-            self.open(asked, network)
+            self._leave(asked, network)
         buckets = self.buckets(asked)
         if buckets is not None:
             buckets.give_back(_at(asked, network))
+
+    def _leave(self, asked: BegunSurvey, network: bytes) -> None:
+        self._places.give_back(_at(asked, network))
 
 
 class Newcomer:
@@ -150,22 +153,12 @@ class Newcomer:
         self._network = network
         self._counted: BegunSurvey | None = None
         self._place = False
-        self._opened: BegunSurvey | None = None
 
     def count(self, asked: BegunSurvey, place: bool) -> None:
         """Count the participant and a place; raise `TooManyAttempts` where there were too many."""
         if self._counted is None:
             self._beginnings.take(asked, self._network, place=place)
             self._counted, self._place = asked, place
-
-    def open(self, asked: BegunSurvey) -> None:
-        """Note that the participant opens a survey now."""
-        self._opened = asked
-
-    def opened(self) -> None:
-        """Hold the place no more that the participant has opened, where they have."""
-        if self._opened is not None:
-            self._beginnings.open(self._opened, self._network)
 
     def end(self, *, begun: bool) -> None:
         """Count the participant no more, where nothing was begun."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from masquerade.server.http.problem import problem
@@ -23,6 +24,31 @@ MOST_WAITING: Final = 2000
 PATIENCE_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 2
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+
+
+class Waiting(Protocol):
+    """Changes that wait to be written."""
+
+    @property
+    def waiting(self) -> int:
+        """How many there are."""
+
+    def oldest_wait(self) -> float:
+        """Return for how many seconds the first of them has waited."""
+
+
+def is_full(changes: Waiting) -> bool:
+    """Return whether so much waits, or for so long, that more is refused."""
+    return changes.waiting >= MOST_WAITING or changes.oldest_wait() > PATIENCE_SECONDS
+
+
+def busy() -> Response:
+    """Return the answer to who is told to come again."""
+    refusal = problem(
+        503, "busy", "The server has too much to write now; try again in some seconds."
+    )
+    refusal.headers["retry-after"] = str(RETRY_SECONDS)
+    return refusal
 
 
 class WriteQueue:
@@ -94,11 +120,7 @@ class WriteSlots:
             await self.app(scope, receive, send)
             return
         if not await self._queue.enter():
-            refusal = problem(
-                503, "busy", "The server has too much to write now; try again in some seconds."
-            )
-            refusal.headers["retry-after"] = str(RETRY_SECONDS)
-            await refusal(scope, receive, send)
+            await busy()(scope, receive, send)
             return
         try:
             await self.app(scope, receive, send)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
-from sqlalchemy import Row
 
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Spent
 from masquerade.accounting.words import spent_by
 from masquerade.errors import BrokenChain
 from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.participation_rows import ParticipationRow
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.surveys.offered_levels import OfferedLevel
 
@@ -116,7 +116,7 @@ def privacy_account_of(tables: LedgerTables, who: Pseudonyms, caps: Caps) -> Pri
     return PrivacyAccount(balance or Balance(caps), paid)
 
 
-def attempt_of(row: Row[Any], who: Pseudonyms, account: PrivacyAccount) -> int:
+def attempt_of(row: ParticipationRow, who: Pseudonyms, account: PrivacyAccount) -> int:
     """Return which attempt of a person at a survey a participation is, from 1, by the ledger."""
     if row.attempt:  # its questions were not shown yet
         return int(row.attempt)

@@ -31,6 +31,7 @@ from masquerade.server.db.tables import (
 from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.privacy_balance import PrivacyAccount, privacy_account_of
+from masquerade.server.participants.steps import forget, give_up
 from masquerade.server.surveys.survey_records import FrozenSurvey, Surveys, participants_state
 
 _OF_PARTICIPATION = PARTICIPATION.c.id, PARTICIPATION.c.state, PARTICIPATION.c.level
@@ -242,24 +243,24 @@ class Profiles:
         The ledger stays under its keyed name, so that a return does not begin with a new budget.
         """
         withdrawn = given_up = kept = 0
+        batch = self._participations.batch(connection)
         for invitation in self._invited(connection, who):
             begun = invitation.participation
             if begun is None:
                 continue
-            query = select(PARTICIPATION).where(PARTICIPATION.c.id == begun["id"])
-            # By token, in one order for everybody who leaves.
-            row = connection.execute(query.with_for_update()).one()
+            # Locked first, as in every step; by token, in one order for everybody who leaves.
+            state = batch.state(invitation.survey.token)
+            row = batch.rows.by_id(begun["id"])
+            if row is None:
+                continue  # begun anew meanwhile, by a device that has not heard
             if row.state in (RESERVED, OPENED, SEALED):
-                self._participations.give_up(connection, who, row, invitation.survey)
+                give_up(batch, who, row)
                 given_up += 1
-            elif (
-                # Held here only: `give_up` takes the lock itself.
-                row.state == SUBMITTED
-                and self._surveys.state(connection, row.survey, lock=True) in TAKING
-            ):
-                self._participations.forget(connection, row)
+            elif row.state == SUBMITTED and state in TAKING:
+                forget(batch, row)
                 withdrawn += 1
             else:
                 kept += row.state == SUBMITTED
+        batch.flush()
         connection.execute(delete(CAPS_RAISE).where(CAPS_RAISE.c.person == who.person))
         return Departure(withdrawn, given_up, kept)

@@ -60,7 +60,7 @@ class SplitReports:
         """
         _bound(connection, survey)
 
-    def keep(self, connection: Connection, row: Row[Any], data: bytes) -> None:
+    def keep(self, connection: Connection, survey: str, participation: str, data: bytes) -> None:
         """Store the sealed report of a participation, if its form is right; the survey is held.
 
         A damaged one is refused, so that it is sent again. Whether the answers are possible shows
@@ -70,7 +70,7 @@ class SplitReports:
         form or time, this party's share cannot be opened, or another participation sent a report
         of this id).
         """
-        split, keys = self.task(connection, row.survey)
+        split, keys = self.task(connection, survey)
         report = Report.decode(data)
         metadata = report.report_metadata
         ids = (
@@ -84,8 +84,8 @@ class SplitReports:
         share = split.task.open_share(Role.LEADER, keys.leader, metadata, report.public_share, mine)
         split.task.require_sizes(report, share, helper=split.terms.helper)
         id_ = metadata.report_id.hex()
-        same = (SPLIT_REPORT.c.survey == row.survey) & (SPLIT_REPORT.c.report_id == id_)
-        gone = (WITHDRAWN_REPORT.c.survey == row.survey) & (WITHDRAWN_REPORT.c.report_id == id_)
+        same = (SPLIT_REPORT.c.survey == survey) & (SPLIT_REPORT.c.report_id == id_)
+        gone = (WITHDRAWN_REPORT.c.survey == survey) & (WITHDRAWN_REPORT.c.report_id == id_)
         if connection.scalar(select(func.count()).select_from(SPLIT_REPORT).where(same)) or (
             connection.scalar(select(func.count()).select_from(WITHDRAWN_REPORT).where(gone))
         ):
@@ -93,20 +93,20 @@ class SplitReports:
         connection.execute(
             insert(SPLIT_REPORT),
             {
-                "participation": row.id,
-                "survey": row.survey,
+                "participation": participation,
+                "survey": survey,
                 "report_id": id_,
                 "report": base64.b64encode(data).decode(),
             },
         )
 
-    def forget(self, connection: Connection, row: Row[Any]) -> None:
+    def forget(self, connection: Connection, survey: str, participation: str) -> None:
         """Delete the report of a participation, and note that the helper is to refuse it."""
-        query = select(SPLIT_REPORT.c.report_id).where(SPLIT_REPORT.c.participation == row.id)
-        id_ = connection.scalar(query)
+        mine = SPLIT_REPORT.c.participation == participation
+        id_ = connection.scalar(select(SPLIT_REPORT.c.report_id).where(mine))
         if id_ is not None:
-            connection.execute(delete(SPLIT_REPORT).where(SPLIT_REPORT.c.participation == row.id))
-            connection.execute(insert(WITHDRAWN_REPORT), {"survey": row.survey, "report_id": id_})
+            connection.execute(delete(SPLIT_REPORT).where(mine))
+            connection.execute(insert(WITHDRAWN_REPORT), {"survey": survey, "report_id": id_})
 
 
 def _bound(connection: Connection, survey: str) -> Row[Any]:

@@ -46,10 +46,12 @@ class PairPlans:
         found = self._plans.get(survey)
         return found.top if found is not None and found.decided else None
 
+    def concern(self, survey: FrozenSurvey) -> bool:
+        """Return whether there are plans for a survey."""
+        return survey.survey.two_parties is None and bool(lists_of(survey.survey.questions))
+
     def arrived(self, survey: FrozenSurvey) -> None:
-        """Count a response, and make the plan anew where it is due."""
-        if survey.survey.two_parties is not None or not lists_of(survey.survey.questions):
-            return
+        """Count a response to a survey with lists, and make the plan anew where it is due."""
         token = survey.token
         with self._lock:
             self._arrived[token] = self._arrived.get(token, 0) + 1

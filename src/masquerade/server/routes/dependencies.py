@@ -6,6 +6,7 @@ All dependencies are asynchronous, as nearly all wait for nothing: others are ru
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, cast, get_type_hints
 
@@ -20,6 +21,7 @@ from masquerade.server.http.metrics import Metrics
 from masquerade.server.http.problem import PROBLEM_ANSWER
 from masquerade.server.http.rate_limit import Beginnings
 from masquerade.server.participants.moved_accounts import OWN
+from masquerade.server.participants.step_batch import Step
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
 
@@ -74,6 +76,34 @@ async def _participant(
 Participant = Annotated[Pseudonyms, Depends(_participant)]
 
 
+@dataclass(frozen=True, slots=True)
+class ParticipantCaller:
+    """The participant of a request that the front answers, and what answers it."""
+
+    names: Pseudonyms
+    services: Services
+    beginnings: Beginnings
+    address: str
+
+    async def take(self, step: Step) -> Any:
+        """Take a step with others that wait; return its result once it is durable."""
+        return await self.services.participations.take(step)
+
+
+async def participant_caller(
+    request: Request, secret: Annotated[str | None, Security(_SCHEME)]
+) -> ParticipantCaller:
+    """Return the participant of a request, with the services."""
+    state = request.app.state
+    services: Services = state.services
+    names = await _participant(services, secret)
+    address = request.client.host if request.client else ""
+    return ParticipantCaller(names, services, state.beginnings, address)
+
+
+InCaller = Annotated[ParticipantCaller, Depends(participant_caller)]
+
+
 async def _secret(_names: Participant, secret: Annotated[str | None, Security(_SCHEME)]) -> str:
     assert secret is not None  # whoever has names sent one
     return secret[-32:]
@@ -96,6 +126,7 @@ _REFUSED = {
     413: "The body is too large",
     422: "The request does not have the expected form, or its values are not allowed",
     429: "Too many requests; `Retry-After` says for how long",
+    503: "Too much waits to be written; `Retry-After` says for how long",
 }
 
 

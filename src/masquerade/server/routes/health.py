@@ -38,7 +38,7 @@ async def health() -> dict[str, str]:
 
 @routes.get("/readyz")
 async def ready(request: Request, services: InServices, settings: InSettings) -> Response:
-    stuck = request.app.state.writes.stuck_seconds()
+    stuck = max(request.app.state.writes.stuck_seconds(), services.transactions.oldest_wait())
     if stuck > PATIENCE_SECONDS:
         waits = {"status": "not ready", "reason": f"writes wait for {stuck:.0f} s"}
         return JSONResponse(waits, 503)

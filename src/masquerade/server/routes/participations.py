@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header
 from pydantic import FailFast, Field
 from starlette.background import BackgroundTask
 from starlette.responses import Response
@@ -18,15 +18,19 @@ from masquerade.mechanisms import LEVELS, Level
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.db.tables import PUBLISHED
 from masquerade.server.http.bodies import StrictBody, padded, spare
-from masquerade.server.participants.participations import Participation
+from masquerade.server.http.front import FrontRoute
 from masquerade.server.participants.privacy_balance import Amount, Battery, Bill, Price, price
-from masquerade.server.routes.dependencies import (
-    InBeginnings,
-    InServices,
-    InSettings,
-    Participant,
-    answers,
+from masquerade.server.participants.steps import (
+    Abandon,
+    Open,
+    Participation,
+    Reserve,
+    Respond,
+    RespondSplit,
+    Withdraw,
 )
+from masquerade.server.participants.steps import Seal as SealStep
+from masquerade.server.routes.dependencies import InCaller, InServices, InSettings, answers
 from masquerade.server.surveys.document import LevelName
 from masquerade.server.surveys.survey_records import invitation, masks_of, participants_state
 from masquerade.server.surveys.ways import LONGEST_VALUE, MOST_PARAMETERS
@@ -321,6 +325,8 @@ class Levels:
 
 
 routes = APIRouter(prefix="/api/v1", tags=["participations"])
+#: The steps, which the front answers.
+steps = APIRouter(prefix="/api/v1", tags=["participations"], route_class=FrontRoute)
 _STEP = "/participations/{participation}"
 
 
@@ -377,30 +383,27 @@ def _level(level: Level) -> LevelParameters:
     return LevelParameters(level.name, str(level.mu), level.rho, float(1 / level.mu), responses)
 
 
-@routes.post(
+@steps.post(
     "/participations",
     status_code=201,
     summary="Choose a level and reserve its cost",
-    responses=answers(Reserved, 401, 403, 404, 409, 413, 422, status=201),
+    responses=answers(Reserved, 401, 403, 404, 409, 413, 422, 503, status=201),
 )
-def reserve(
-    services: InServices,
-    beginnings: InBeginnings,
-    request: Request,
-    participant: Participant,
-    beginning: Beginning,
-    idempotency_key: IdempotencyKey,
+async def reserve(
+    caller: InCaller, beginning: Beginning, idempotency_key: IdempotencyKey
 ) -> Response:
-    counted = beginnings.newcomer(request.client.host if request.client else "")
+    counted = caller.beginnings.newcomer(caller.address)
     new = False
     try:
-        begun, new = services.participations.reserve(
-            participant,
-            beginning.survey,
-            beginning.level,
-            idempotency_key=idempotency_key,
-            ticket=beginning.ticket,
-            admit=counted.count,
+        begun, new = await caller.take(
+            Reserve(
+                caller.names,
+                beginning.survey,
+                beginning.level,
+                idempotency_key,
+                ticket=beginning.ticket,
+                admit=counted.count,
+            )
         )
     finally:
         # Also where something was raised: who was refused is counted for nobody.
@@ -412,22 +415,17 @@ def reserve(
     return padded(answer, 201 if new else 200)
 
 
-@routes.post(
+@steps.post(
     f"{_STEP}/open",
     summary="Show the questions; the cost is spent",
-    responses=answers(Opened, 401, 404, 409),
+    responses=answers(Opened, 401, 404, 409, 503),
 )
-def show(
-    services: InServices,
-    beginnings: InBeginnings,
-    request: Request,
-    participant: Participant,
-    participation: str,
-) -> Response:
-    counted = beginnings.newcomer(request.client.host if request.client else "")
-    opened = services.participations.open(participant, participation, opened=counted.open)
-    counted.opened()
+async def show(caller: InCaller, participation: str) -> Response:
+    opened, first = await caller.take(Open(caller.names, participation))
     survey, level = opened.survey, opened.level.name
+    if first:
+        # Now that it is durable: a place of a survey with quotas is held no more.
+        caller.beginnings.opened(survey, caller.address)
     # Masks of all levels, so that the size does not tell which was chosen.
     masks = masks_of(survey)
     pairs = None if opened.pairs is None else [list(pair) for pair in opened.pairs]
@@ -435,63 +433,45 @@ def show(
     return padded(answer, room=spare(level, _LONGEST_LEVEL))
 
 
-@routes.post(
+@steps.post(
     f"{_STEP}/seal",
     summary="Commit to the reports that were drawn",
-    responses=answers(Standing, 401, 404, 409, 413, 422),
+    responses=answers(Standing, 401, 404, 409, 413, 422, 503),
 )
-def seal(
-    services: InServices, participant: Participant, participation: str, seal: Seal
-) -> Response:
-    return _stand(services.participations.seal(participant, participation, seal.commitment))
+async def seal(caller: InCaller, participation: str, sealed: Seal) -> Response:
+    return _stand(await caller.take(SealStep(caller.names, participation, sealed.commitment)))
 
 
-@routes.put(
+@steps.put(
     f"{_STEP}/response",
     status_code=201,
     summary="Send the masked reports",
-    responses=answers(Sent, 401, 404, 409, 413, 422, status=201),
+    responses=answers(Sent, 401, 404, 409, 413, 422, 503, status=201),
 )
-def respond(
-    services: InServices, participant: Participant, participation: str, sent: Sending
-) -> Response:
-    done, new = services.participations.respond(
-        participant,
-        participation,
-        reports=sent.reports,
-        salt=sent.salt,
-        level=sent.level,
-        survey_hash=sent.survey_hash,
-    )
+async def respond(caller: InCaller, participation: str, sent: Sending) -> Response:
+    masked_for = sent.salt, sent.level, sent.survey_hash
+    done, new = await caller.take(Respond(caller.names, participation, *masked_for, sent.reports))
     answer = _sent(done, new)
-    if new:
+    plans = caller.services.pair_plans
+    if new and plans.concern(done.survey):
         # Afterwards: a plan takes time, and what it runs into is not this person's.
-        answer.background = BackgroundTask(services.pair_plans.arrived, done.survey)
+        answer.background = BackgroundTask(plans.arrived, done.survey)
     return answer
 
 
-@routes.put(
+@steps.put(
     f"{_STEP}/sealed-report",
     status_code=201,
     summary="Send the answers in two sealed shares",
-    responses=answers(Sent, 401, 404, 409, 413, 422, status=201),
+    responses=answers(Sent, 401, 404, 409, 413, 422, 503, status=201),
 )
-def respond_split(
-    services: InServices, participant: Participant, participation: str, sent: SplitSending
-) -> Response:
+async def respond_split(caller: InCaller, participation: str, sent: SplitSending) -> Response:
     try:
         report = base64.b64decode(sent.report, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidReport("the report is no base64 text.") from None
-    done, new = services.participations.respond_split(
-        participant,
-        participation,
-        report=report,
-        salt=sent.salt,
-        level=sent.level,
-        survey_hash=sent.survey_hash,
-    )
-    return _sent(done, new)
+    masked_for = sent.salt, sent.level, sent.survey_hash
+    return _sent(*await caller.take(RespondSplit(caller.names, participation, *masked_for, report)))
 
 
 def _sent(done: Participation, new: bool) -> Response:
@@ -507,22 +487,22 @@ def _sent(done: Participation, new: bool) -> Response:
     return padded(answer, 201 if new else 200, room=room)
 
 
-@routes.post(
+@steps.post(
     f"{_STEP}/withdraw",
     summary="Delete the reports; the cost stays spent",
-    responses=answers(Standing, 401, 404, 409),
+    responses=answers(Standing, 401, 404, 409, 503),
 )
-def withdraw(services: InServices, participant: Participant, participation: str) -> Response:
-    return _stand(services.participations.withdraw(participant, participation))
+async def withdraw(caller: InCaller, participation: str) -> Response:
+    return _stand(await caller.take(Withdraw(caller.names, participation)))
 
 
-@routes.post(
+@steps.post(
     f"{_STEP}/abandon",
     summary="Give up before sending",
-    responses=answers(Standing, 401, 404, 409),
+    responses=answers(Standing, 401, 404, 409, 503),
 )
-def abandon(services: InServices, participant: Participant, participation: str) -> Response:
-    return _stand(services.participations.abandon(participant, participation))
+async def abandon(caller: InCaller, participation: str) -> Response:
+    return _stand(await caller.take(Abandon(caller.names, participation)))
 
 
 def _stand(participation: Participation) -> Response:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from masquerade.errors import ParameterError, QuotaFull
+from masquerade.server.db.row_sets import Journal, RowSet
 from masquerade.server.db.tables import (
     OPENED,
     PARTICIPATION,
@@ -26,10 +27,7 @@ MOST_PEOPLE = 1_000_000  # that the quota of a level can name
 COUNTED = (RESERVED, OPENED, SEALED, SUBMITTED)
 
 _AT = (QUOTA.c.survey == bindparam("one"), QUOTA.c.level == bindparam("at"))
-_BEGIN = (
-    # One conditional update counts and decides: of two who come last one gets in.
-    update(QUOTA).where(*_AT, QUOTA.c.begun < bindparam("most")).values(begun=QUOTA.c.begun + 1)
-)
+_COUNTS = RowSet(QUOTA, ("survey", "level", "begun"))
 _LEAVE = update(QUOTA).where(*_AT).values(begun=QUOTA.c.begun - bindparam("how_many"))
 
 
@@ -49,15 +47,51 @@ def check_quotas(quotas: Mapping[str, Any], levels: Iterable[str]) -> None:
             )
 
 
-def begin(connection: Connection, survey: str, level: str, *, most: int) -> None:
-    """Count a person at a level as they begin a survey; `QuotaFull` where all places are taken."""
-    values = {"one": survey, "at": level, "most": most}
-    # No row, or none that is below the limit: either way nothing was counted.
-    if connection.execute(_BEGIN, values).rowcount != 1:
-        raise QuotaFull(
-            "as many people as this survey asks for at this level have begun it. Nothing was "
-            "charged; another level may still be open."
-        )
+class QuotaCounts:
+    """The counts in a transaction of many steps; nobody else changes them until it ends.
+
+    Changes are in memory, where `journal` takes them back, until `flush` writes them.
+    """
+
+    def __init__(self, connection: Connection, journal: Journal) -> None:
+        self._connection = connection
+        self._journal = journal
+        # What the database has, and what it shall have; None where nothing is counted.
+        self._stored: dict[tuple[str, str], int | None] = {}
+        self._counts: dict[tuple[str, str], int | None] = {}
+
+    def load(self, places: Iterable[tuple[str, str]]) -> None:
+        """Read the counts of some levels of surveys, and let nobody else change them."""
+        unread = sorted(set(places) - self._counts.keys())
+        rows = _COUNTS.read(self._connection, ("survey", "level"), unread, lock="FOR UPDATE")
+        read: dict[tuple[str, str], int] = {row[:2]: row[2] for row in rows}
+        for place in unread:
+            self._counts[place] = self._stored[place] = read.get(place)
+
+    def begin(self, survey: str, level: str, *, most: int) -> None:
+        """Count a person who begins a survey; `QuotaFull` where all places are taken."""
+        self.load([(survey, level)])
+        count = self._counts[survey, level]
+        if count is None or count >= most:
+            raise QuotaFull(
+                "as many people as this survey asks for at this level have begun it. Nothing was "
+                "charged; another level may still be open."
+            )
+        self._journal.keep(self._counts, (survey, level), count + 1)
+
+    def leave(self, survey: str, level: str) -> None:
+        """Count a person out, where there is a count; the survey's row is locked."""
+        self.load([(survey, level)])
+        count = self._counts[survey, level]
+        if count is not None:
+            self._journal.keep(self._counts, (survey, level), count - 1)
+
+    def flush(self) -> None:
+        """Write the counts that changed."""
+        changed = [one for one, count in self._counts.items() if count != self._stored[one]]
+        rows = [(*one, self._counts[one], *one) for one in changed]
+        _COUNTS.update(self._connection, ("survey", "level"), rows)
+        self._stored = dict(self._counts)
 
 
 def leave(connection: Connection, survey: str, level: str, how_many: int = 1) -> None:

@@ -17,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.server.db.account_tables import CODE
 from masquerade.server.db.pseudonyms import Pseudonyms
+from masquerade.server.db.row_sets import RowSet
 from masquerade.server.db.transactions import Transactions, writes
 
 #: How many codes can be checked at once.
@@ -91,10 +92,8 @@ def code_of(who: Pseudonyms, survey: str) -> str:
     return "-".join(letters[i : i + _GROUP] for i in range(0, _LENGTH, _GROUP))
 
 
-def give_code(connection: Connection, survey: str, code: str, amount: int) -> None:
-    """Make a code valid, within a transaction that accepts a response for the first time."""
-    row = {"survey": survey, "code": code, "amount": amount, "checked": False}
-    connection.execute(insert(CODE), row)
+#: The row that makes a code valid: written in the transaction that accepts a response first.
+CODES = RowSet(CODE, ("survey", "code", "amount", "checked"))
 
 
 def written(typed: str) -> str:

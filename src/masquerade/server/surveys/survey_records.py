@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from masquerade.errors import NotFound, ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.party_tables import APPROVED, PROPOSED, REFUSED, SPLIT_TASK
+from masquerade.server.db.row_sets import RowSet
 from masquerade.server.db.tables import (
     CLOSED,
     FIRST_TEAM,
@@ -37,6 +39,9 @@ _TOKEN = re.compile(r"[0-9a-f]{1,32}")
 _STATE = select(SURVEY.c.state, SURVEY.c.seats).where(SURVEY.c.token == bindparam("one"))
 # FOR SHARE: many may take part at once, and only who changes the survey waits for them.
 _STATE_LOCKED = _STATE.with_for_update(read=True)
+
+
+_STATES = RowSet(SURVEY, ("token", "state", "seats"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +253,16 @@ class Surveys:
         query = _STATE_LOCKED if lock else _STATE
         row = connection.execute(query, {"one": token}).one()
         return row.state, row.seats
+
+    def states(
+        self, connection: Connection, tokens: Iterable[str]
+    ) -> dict[str, tuple[str, dict[str, int] | None]]:
+        """Return state and quotas of surveys; they stay until the transaction ends."""
+        rows = _STATES.read(connection, ("token",), sorted(set(tokens)), lock="FOR SHARE")
+        return {
+            token: (state, json.loads(seats) if isinstance(seats, str) else seats)
+            for token, state, seats in rows
+        }
 
     def state(self, connection: Connection, token: str, *, lock: bool = False) -> str:
         """Return a survey's state; with `lock` it stays that way until the transaction ends."""
