@@ -71,7 +71,7 @@ class EvilLeader:
     def __init__(self, pair: Pair, record: SurveyRecord) -> None:
         self.helper = pair.helper.aggregation
         self.split, self.keys = pair.leader.transactions.read(
-            lambda c: pair.leader.participations._split_reports.task(c, record.token)
+            lambda c: pair.leader.participations.rules.split_reports.task(c, record.token)
         )
         self.id = self.split.task.id.hex()
         found = pair.leader.transactions.read(

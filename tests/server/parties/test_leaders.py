@@ -9,8 +9,6 @@ import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any
 
 import httpx
 import pytest
@@ -264,9 +262,9 @@ def test_no_answer_is_taken_or_paid_for_once_a_task_has_ended(pair: Pair) -> Non
     with pytest.raises(WrongState, match="not added up any more"):
         steps.open(who, begun.id)
     assert [one.charge.kind for one in pair.leader.ledger.entries(who.person)] == ["reserve"]
-    row: Any = SimpleNamespace(survey=record.token)
+    kept = steps.rules.split_reports
     with pytest.raises(WrongState, match="not added up any more"):
-        pair.leader.transactions.read(lambda c: steps._split_reports.keep(c, row, b""))
+        pair.leader.transactions.read(lambda c: kept.keep(c, record.token, begun.id, b""))
     other = pair.leader.identity(secrets.token_hex(16))
     with pytest.raises(WrongState, match="not added up any more"):
         steps.reserve(other, record.token, "two-parties", idempotency_key="1" * 32)

@@ -181,8 +181,8 @@ def test_in_two_phases_nobody_answers_before_and_nobody_enrols_after(
     first.exchange(services, survey)
     with pytest.raises(WrongState, match="answer from 2026-03-20"):
         first.begin(services, survey)
-    for service in (services.tickets, services.participations):
-        monkeypatch.setattr(service, "_today", lambda: "2026-03-20")
+    monkeypatch.setattr(services.tickets, "_today", lambda: "2026-03-20")
+    monkeypatch.setattr(services.participations.rules, "today", lambda: "2026-03-20")
     assert services.tickets.state(frozen, state) == "open"
     with pytest.raises(WrongState, match="too late"):
         late.exchange(services, survey)

@@ -57,8 +57,9 @@ class Participations:
         pair_choice: PairChoice,
     ) -> None:
         self._transactions = transactions
-        self._rules = Rules(surveys, today, caps, unopened_reservations, split_reports, pair_choice)
-        self._taken = partial(taken, self._rules)
+        #: What every step goes by.
+        self.rules = Rules(surveys, today, caps, unopened_reservations, split_reports, pair_choice)
+        self._taken = partial(taken, self.rules)
 
     async def take(self, step: Step) -> Any:
         """Take a step and return its result, without holding a thread."""
@@ -66,7 +67,7 @@ class Participations:
 
     def batch(self, connection: Connection) -> Batch:
         """Return the rows of steps within a transaction of the caller, who flushes them."""
-        return Batch(connection, self._rules)
+        return Batch(connection, self.rules)
 
     def reserve(
         self,

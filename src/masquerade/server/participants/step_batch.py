@@ -29,7 +29,7 @@ _ID: Final = re.compile(r"[0-9a-f]{32}")
 _TOKEN: Final = re.compile(r"[0-9a-f]{1,32}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rules:
     """The parts of a server that every step goes by."""
 
