@@ -6,6 +6,7 @@ import random
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -321,8 +322,7 @@ def test_two_servers_begin_one_person_at_once(database_url: str) -> None:
         person = Person(first, survey)
         begin = person.reserve()
         outcomes = all_at_once(
-            lambda step=begin: first.participations._now(step),
-            lambda step=begin: second.participations._now(step),
+            partial(first.participations._now, begin), partial(second.participations._now, begin)
         )
         assert sorted(new for _, new in outcomes) == [False, True]
         assert len({done.id for done, _ in outcomes}) == 1
