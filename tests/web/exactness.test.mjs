@@ -18,7 +18,7 @@ function code(name) {
 const masking = () => code("mechanisms/mask.js").split("export function keepPercent")[0];
 
 const random = { "coins.js": code("mechanisms/coins.js").split("export function randomName")[0] };
-for (const name of ["noise.js", "lattice.js"]) random[name] = code(`mechanisms/${name}`);
+for (const name of ["noise.js", "lattice.js", "sets.js"]) random[name] = code(`mechanisms/${name}`);
 random["mask.js"] = masking();
 
 const modules = ["app", "app/kinds", "mechanisms", "words"].flatMap((folder) =>

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         share_plausibility,
     )
     from masquerade.estimation.quantiles import Quantile, quantile
+    from masquerade.estimation.ranks import Ranks, model_shares
     from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Subsets, Table
     from masquerade.estimation.shares import Shares, estimate_shares
     from masquerade.estimation.sums import Sums
@@ -71,6 +72,7 @@ __all__ = [
     "Numbers",
     "Plausibility",
     "Quantile",
+    "Ranks",
     "Reports",
     "Shares",
     "Subsets",
@@ -84,6 +86,7 @@ __all__ = [
     "holm",
     "independence",
     "levels_alike",
+    "model_shares",
     "number_plausibility",
     "quantile",
     "ratio_difference",

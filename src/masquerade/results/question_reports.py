@@ -36,7 +36,7 @@ from masquerade.estimation.figures import CONFIDENCE
 from masquerade.estimation.reports import Worths
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
-from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Orders, Scale, Sets
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.results.reports import SentReports
 from masquerade.surveys import Question
@@ -433,6 +433,10 @@ def question_reports(
         People at each level, where that is known.
     """
     bound, domains = BOUNDS[estimator], {type(one.mask.domain) for one in sent.values()}
+    if Orders in domains:
+        from masquerade.results.rank_reports import RankReports
+
+        return RankReports.of(list(sent.values()), pool, bound)
     if Sets in domains:
         return _ticks(question, sent, pool, bound)
     if Scale in domains or not question.labels:

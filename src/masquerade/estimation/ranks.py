@@ -1,0 +1,126 @@
+"""Mean ranks of masked orders, and the strengths that a model gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from masquerade.estimation.reports import Worths
+from masquerade.exact.arrays import Floats
+from masquerade.mechanisms import MaskedOrder
+
+_RIDGE = 1e-3  # of squared log strengths, so that an item that never wins has a finite one
+_LARGEST_STRENGTH = 12.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranks:
+    """How many people sent each masked order; figures are sums of ranks, and who answered.
+
+    Attributes
+    ----------
+    count : float array, shape (n_reports,)
+    basis : float array, shape (n_items + 1, n_reports)
+        Of each report the unbiased rank of each item, 0 of who did not answer; then who answered.
+    every : float array, shape (n_items + 1, n_possible)
+        The same of every report that is possible.
+    """
+
+    count: Floats
+    basis: Floats
+    every: Floats
+
+    @classmethod
+    def of(cls, reports: ArrayLike, people: ArrayLike, mechanism: MaskedOrder) -> Ranks:
+        """Return reports, each with the number of its people."""
+        last = mechanism.possible_reports()[1]
+        every = _basis(np.arange(last + 1), mechanism)
+        sent = np.asarray(reports, dtype=np.int64)
+        return cls(np.asarray(people, dtype=np.float64), every[:, sent], every)
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.count.sum())
+
+    @property
+    def symbols(self) -> int:
+        """The ranks, and who answered."""
+        return len(self.basis)
+
+    def tiled(self, times: int) -> Ranks:
+        """Return the reports themselves, which serve a batch of any size."""
+        del times
+        return self
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths of reports for figures of ranks and of who answered."""
+        worth, possible = scores @ self.basis, scores @ self.every
+        far = np.stack([possible.min(axis=-1), possible.max(axis=-1)], axis=-1)
+        zero = np.zeros(len(worth))
+        # Ranks of one person are 1 to m: they spread as these do, less the spread of mean ranks.
+        m = self.symbols - 1
+        own = scores[:, :m]
+        spread = (m**2 - 1) / 12 * ((own**2).sum(-1) * m - own.sum(-1) ** 2) / (m - 1)
+        mean = self.basis[:m] @ self.count / max(self.n, 1.0)
+        between = ((own * (mean - (m + 1) / 2)) ** 2).sum(-1)
+        people = np.maximum(spread - between, 0.0)
+        return Worths(np.broadcast_to(self.count, worth.shape), worth, far, zero, zero, people)
+
+    def shares(self) -> Worths:
+        """Return the worths for the rank of each item, and for who answered."""
+        return self.worths(np.eye(self.symbols))
+
+
+def _basis(reports: np.ndarray[tuple[int, ...], np.dtype[np.int64]], mask: MaskedOrder) -> Floats:
+    answered = mask.answered(reports)
+    ranks = mask.worths(reports) + (mask.items + 1) / 2 * answered[:, None]
+    return np.vstack([ranks.T, answered])
+
+
+def model_shares(sent: Sequence[tuple[ArrayLike, ArrayLike, MaskedOrder]]) -> Floats:
+    """Return the share of first choices of each item, if one set of strengths fits everybody.
+
+    The strengths of Plackett and Luce that make the masked orders most likely, of several masks
+    together; where groups of people rank differently they are off by some points, however many
+    people there are.
+
+    Parameters
+    ----------
+    sent : sequence of (reports, people, mechanism)
+
+    Examples
+    --------
+    >>> mask = MaskedOrder(2, size=2, epsilon=30)
+    >>> model_shares([([0, 1], [300, 100], mask)]).round(2).tolist()
+    [0.75, 0.25]
+    """
+    items = sent[0][2].items
+    cells = []
+    for reports, people, mask in sent:
+        place, symbol = np.divmod(np.asarray(reports, dtype=np.int64), mask.symbols)
+        said = symbol < mask.orders
+        places = mask.places[symbol[said]]
+        members = np.take_along_axis(mask.members[place[said]], np.argsort(places, axis=1), axis=1)
+        other, signal = float(mask.response.other_probability), float(mask.response.signal)
+        cells.append((np.asarray(people, dtype=np.float64)[said], members, other, signal))
+
+    def loss(strength: Floats) -> float:
+        total = _RIDGE * float(strength @ strength)
+        for people, members, other, signal in cells:
+            held = np.exp(strength[members])
+            # P(order): each next one by its strength among those that are left (Plackett, Luce)
+            left = np.cumsum(held[:, ::-1], axis=1)[:, ::-1]
+            chance = (held / left).prod(axis=1)
+            total -= float(people @ np.log(other + signal * chance))
+        return total
+
+    bounds = [(-_LARGEST_STRENGTH, _LARGEST_STRENGTH)] * items
+    found = minimize(loss, np.zeros(items), method="L-BFGS-B", bounds=bounds)
+    strength = np.exp(found.x - found.x.max())
+    shares: Floats = strength / strength.sum()
+    return shares

@@ -1,0 +1,118 @@
+"""The reports to a ranking: mean ranks, and which item is ranked first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from masquerade.estimation import (
+    Ahead,
+    Crowd,
+    Estimate,
+    Figures,
+    Plausibility,
+    Ranks,
+    Test,
+    first_options,
+    levels_alike,
+    model_shares,
+    ratios,
+)
+from masquerade.estimation.figures import CONFIDENCE
+from masquerade.exact.arrays import Floats
+from masquerade.mechanisms import MaskedOrder
+from masquerade.results.reports import SentReports
+
+
+@dataclass(frozen=True, eq=False)
+class RankReports:
+    """Reports to a ranking: masked orders of a few items at each level.
+
+    Attributes
+    ----------
+    crowd : Crowd
+        Of sums of ranks, and of who answered.
+    sent : tuple of (SentReports, MaskedOrder)
+        For each level.
+    items : int
+    """
+
+    crowd: Crowd
+    sent: tuple[tuple[SentReports, MaskedOrder], ...]
+    items: int
+    plausibility: Plausibility | None = None
+
+    @classmethod
+    def of(
+        cls, sent: Sequence[SentReports], pool: Sequence[float] | None, bound: float
+    ) -> RankReports:
+        """Return the reports of all levels."""
+        masked = []
+        for one in sent:
+            mask = one.mask.as_orders
+            assert mask is not None
+            masked.append((one, mask))
+        groups = [Ranks.of(one.code, one.people, mask) for one, mask in masked]
+        # Ranks of two levels may differ by the bound in widths of their range.
+        return cls(Crowd.of(groups, pool=pool, bound=bound), tuple(masked), masked[0][1].items)
+
+    @property
+    def reported(self) -> list[float]:
+        """No shares."""
+        return []
+
+    def shares(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return nothing: a ranking has no shares."""
+        return ()
+
+    def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+        """Return nothing: a ranking has no shares."""
+        return ()
+
+    def answering(self) -> float:
+        """Return the estimated share of people who answered."""
+        return min(max(float(self.crowd.values(np.eye(self.items + 1)[-1:])[0]), 0.0), 1.0)
+
+    @cached_property
+    def ranks(self) -> Figures:
+        """The mean rank of each item, of those who answered."""
+        return self._ranks(np.eye(self.items), 1.0, float(self.items))
+
+    def _ranks(self, scores: Floats, low: float, high: float) -> Figures:
+        part = np.hstack([scores, np.zeros((len(scores), 1))])
+        whole = np.eye(self.items + 1)[-1]
+        return ratios(self.crowd, part, whole, low=low, high=high)
+
+    def first_choices(self) -> Floats:
+        """Return the share of first choices by a model, of each item."""
+        return model_shares([(one.code, one.people, mask) for one, mask in self.sent])
+
+    def mean_figures(self) -> Figures | None:
+        """Return nothing: there is a mean rank for each item."""
+        return None
+
+    def share_figures(self, place: int) -> Figures:
+        """Return the mean rank of one item."""
+        return self._ranks(np.eye(self.items)[[place]], 1.0, float(self.items))
+
+    def ahead(self) -> Ahead | None:
+        """Return which item has the best mean rank, or may have it."""
+        unit, most = np.eye(self.items), float(self.items - 1)
+
+        def pairs(first: int, others: Sequence[int]) -> Figures:
+            return self._ranks(unit[list(others)] - unit[first], -most, most)
+
+        value = np.nan_to_num(self.ranks.value, nan=float(self.items))
+        return first_options(-value, pairs, n=self.crowd.n)
+
+    def levels_alike(self) -> Test:
+        """Test whether levels have the same mean ranks."""
+        return levels_alike(self.crowd, np.eye(self.items + 1)[: self.items])
+
+    def at_level(self, place: int) -> RankReports:
+        """Return the reports of one level by themselves."""
+        here = self.sent[place : place + 1]
+        return RankReports(Crowd.of([self.crowd.groups[place]]), here, self.items)

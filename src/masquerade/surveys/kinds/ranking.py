@@ -1,0 +1,216 @@
+"""A ranking of two to twelve items, whole or of the first few."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from masquerade.errors import ParameterError, UnknownLabel
+from masquerade.mechanisms import MaskedOrder, level_named
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Orders
+from masquerade.mechanisms.masked_order import MOST_ITEMS, ranking_code, ranking_of
+from masquerade.mechanisms.privacy_level import CLEAR
+from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.question import (
+    NOT_SAID,
+    Answer,
+    Canonical,
+    MaskRules,
+    Question,
+    check_options,
+)
+from masquerade.surveys.question_encoding import QuestionEncoding
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(Question):
+    """Rank items, the best first.
+
+    Masked on the device, two or three items are drawn for each person, and the order in which the
+    person ranks them is sent; which items were drawn is public.
+
+    Attributes
+    ----------
+    id, text, allow_skip
+        As in `Choice`.
+    items : tuple of str
+        Two to 12 different texts.
+    top : int or None
+        How many are ranked; None for all. The others share the middle of the ranks that are left.
+
+    Examples
+    --------
+    >>> question = Ranking("r", "Which topics?", ("Ada", "Bell", "Cy"))
+    >>> question.answer(question.code(["Cy", "Ada", "Bell"]))
+    ('Cy', 'Ada', 'Bell')
+    """
+
+    id: str
+    text: str
+    items: tuple[str, ...]
+    top: int | None = None
+    allow_skip: bool = False
+    kind: ClassVar[str] = "ranking"
+    called: ClassVar[str] = "a ranking"
+    decides: ClassVar[bool] = False
+    parts_of_whole: ClassVar[bool] = False
+    mean_name: ClassVar[str] = "mean rank"
+    translatable: ClassVar[tuple[str, ...]] = ("text", "items")
+    builder: ClassVar[BuilderForm] = BuilderForm(
+        name="Ranking",
+        glyph="1. 2. 3.",
+        blank={
+            "text": "",
+            "items": ["One", "Another", "A third"],
+            "top": None,
+            "allow_skip": False,
+        },
+        rows=(
+            (FormField("items", "Items", "lines", hint="One on each line, up to 12."),),
+            (
+                FormField(
+                    "top",
+                    "How many are ranked",
+                    "at-most",
+                    hint="Of each person the order of two or three items is sent, so that ten items "
+                    "need thousands of people.",
+                    of="items",
+                    none="all",
+                ),
+            ),
+        ),
+        place=9,
+    )
+
+    def __post_init__(self) -> None:
+        self._check()
+        try:
+            check_options(self, self.items, most=MOST_ITEMS)
+        except ParameterError as error:
+            # The same checks, of a field with another name.
+            field = (error.field or "items").replace("options", "items")
+            message = str(error).removeprefix(f"question {self.id!r}").replace("option", "item")
+            raise self._error(field, message) from None
+        whole = isinstance(self.top, int) and not isinstance(self.top, bool)
+        if self.top is not None and not (whole and 1 <= self.top <= len(self.items)):
+            raise self._error(
+                "top", f": top is {self.top!r}, expected 1 to {len(self.items)}, or all."
+            )
+
+    @property
+    def ranked(self) -> int:
+        """Number of items that are ranked."""
+        return len(self.items) if self.top is None else self.top
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The items."""
+        return self.items
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The best and the worst rank."""
+        return 1.0, float(len(self.items))
+
+    @property
+    def answer_count(self) -> int:
+        """Number of rankings."""
+        return math.perm(len(self.items), self.ranked)
+
+    @property
+    def no_answer_code(self) -> int:
+        """The code after the last ranking."""
+        return self.answer_count
+
+    @property
+    def codes(self) -> list[str]:
+        """Empty: a report is an order of some items, and has no label."""
+        return []
+
+    def code_of(self, answer: Answer) -> int | None:
+        """Return the number of a list of items, the best first."""
+        if not isinstance(answer, list | tuple) or len(answer) != self.ranked:
+            return None
+        if len(set(map(str, answer))) < len(answer) or not all(one in self.items for one in answer):
+            return None
+        return ranking_code([self.items.index(str(one)) for one in answer], len(self.items))
+
+    def answer(self, code: int) -> Canonical:
+        """Return the items of a code, the best first; None for "no answer"."""
+        if code == self.no_answer_code:
+            return None
+        return tuple(self.items[at] for at in ranking_of(code, len(self.items), self.ranked))
+
+    def domains(self, *, clear: bool) -> tuple[Domain, ...]:
+        """Return the rankings."""
+        return (Orders(len(self.items), self.ranked, self.allow_skip),)
+
+    def mask(self, level: str, rules: MaskRules) -> DeviceMechanism:
+        """Return the mask of the order of a few items; in clear, that of three as it is."""
+        items, skip = len(self.items), self.allow_skip
+        if level == CLEAR:
+            size = min(3, items)
+            return MaskedOrder(items, self.top, size=size, epsilon=math.inf, null=skip)
+        return level_named(level).masked_order(items, self.top, null=skip)
+
+    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
+        """Refuse: two parties add up no rankings."""
+        raise self._error(
+            None,
+            ": rankings are masked on the device, and two parties cannot add them up. Choose "
+            "protection on the device, or ask for the first choice alone.",
+        )
+
+    @property
+    def choices(self) -> str:
+        """Possible answers, in words."""
+        how_many = "all" if self.ranked == len(self.items) else f"the first {self.ranked}"
+        return f"{how_many} of {', '.join(self.items)}, the best first"
+
+    def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
+        """Return the order of a report."""
+        orders = None if mechanism is None else mechanism.as_orders
+        if orders is None:
+            return self.answer_in_words(report)
+        place, symbol = divmod(report, orders.symbols)
+        if symbol == orders.orders:
+            return NOT_SAID
+        places = orders.places[symbol].tolist()
+        members = orders.members[place].tolist()
+        order = sorted(range(orders.size), key=places.__getitem__)
+        return " before ".join(self.items[members[at]] for at in order)
+
+    def answer_in_words(self, code: int) -> str:
+        """Return a ranking as people read it."""
+        given = self.answer(code)
+        return NOT_SAID if given is None else ", ".join(map(str, tuple(given)))  # type: ignore[arg-type]
+
+    @property
+    def prompt(self) -> tuple[str, ...]:
+        """The items with their numbers, and how to type a ranking."""
+        return (
+            *(f"{place}  {item}" for place, item in enumerate(self.items, start=1)),
+            f"Type {self.ranked} numbers, the best first, such as "
+            f"{' '.join(str(n) for n in range(1, self.ranked + 1))}.",
+            *([f"-  {NOT_SAID}"] if self.allow_skip else []),
+        )
+
+    def typed(self, text: str) -> Answer:
+        """Return the items of the numbers that were typed."""
+        if self.allow_skip and text == "-":
+            return None
+        numbers = text.replace(",", " ").split()
+        places = [int(one) if one.isascii() and one.isdigit() else 0 for one in numbers]
+        if not places or not all(1 <= place <= len(self.items) for place in places):
+            raise UnknownLabel(self.typing_hint)
+        return [self.items[place - 1] for place in places]
+
+    @property
+    def typing_hint(self) -> str:
+        """The sentence after something was typed that is no answer."""
+        return f"Type {self.ranked} different numbers from 1 to {len(self.items)}."
+
+    def codebook_fields(self) -> dict[str, Any]:
+        """Return how a report is read: the set of items that was drawn, then the masked order."""
+        return {"report_is": "order", "items": list(self.items), "top": self.top}
