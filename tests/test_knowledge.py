@@ -38,7 +38,17 @@ ALIASES = {
 }
 #: Text by which a member of a family is named.
 NAMES = {
-    "question": {"choice", "several", "rating", "number", "comparison", "pair", "nps", "matrix"},
+    "question": {
+        "choice",
+        "several",
+        "rating",
+        "number",
+        "comparison",
+        "pair",
+        "nps",
+        "matrix",
+        "ranking",
+    },
     "mechanism": {
         *("randomized-response", "two-layer", "bitwise-response", "discrete-gaussian"),
         *("discrete-laplace", "quantised-response", "subset-selection", "masked-order"),

@@ -40,7 +40,8 @@ NAMES = (
         "estimator",
         "`within`, `own` or `alike`, by how far levels may differ; `answered`: of those who "
         "answered; `reported`: masks and all; `level`; `label`: an inferred label, with its "
-        "probability; `strength`: of an item of pairs",
+        "probability; `strength`: of an item of pairs; `mean-rank`: of an item of a ranking, 1 the "
+        "best; `model-first`: its share of first choices if one set of strengths fits everybody",
     ),
     Column("level", "`all`, or the level of an estimate of one level"),
 )

@@ -16,7 +16,16 @@ from functools import lru_cache
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.estimation import Counts, Crowd, Figures, Levelled, Numbers, Subsets, Table
+from masquerade.estimation import (
+    Counts,
+    Crowd,
+    Figures,
+    Levelled,
+    Numbers,
+    Ranks,
+    Subsets,
+    Table,
+)
 from masquerade.estimation.expected import (
     SPREAD,
     expected_counts,
@@ -30,7 +39,7 @@ from masquerade.estimation.expected import (
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms.device_mechanism import DeviceMechanism, Scale, Sets
+from masquerade.mechanisms.device_mechanism import DeviceMechanism, Orders, Scale, Sets
 from masquerade.mechanisms.lattice import Lattice
 from masquerade.preference.leaderboard_plan import LeaderboardPlan, vote_noise_of
 from masquerade.results.question_reports import BOUNDS, QuestionReports, levels_of
@@ -182,7 +191,7 @@ class _Shape:
 
     @property
     def kind(self) -> str:
-        return SHARE if self.scores is None and self.options else MEAN
+        return SHARE if self.scores is None and self.options and self.span is None else MEAN
 
     @property
     def width(self) -> float:
@@ -264,6 +273,8 @@ def _masked_figures(
     shape: _Shape, groups: _Groups, bound: float, answering: float
 ) -> tuple[Figures, float]:
     domains, options = {type(mask.domain) for mask, _ in groups}, shape.options
+    if Orders in domains:
+        return _ranks(groups, bound, answering), CONFIDENCE
     if Sets in domains:
         return _ticks(groups, options, bound, answering), together(options)
     if Scale in domains or not options:
@@ -322,6 +333,26 @@ def _ticks(groups: _Groups, options: int, bound: float, answering: float) -> Fig
     if bits == options:
         return expected_figure(Crowd.of(counts, bound=bound), [0.0, 1.0])
     return expected_figure(Crowd.of(pairs, bound=bound), [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0])
+
+
+def _ranks(groups: _Groups, bound: float, answering: float) -> Figures:
+    """Return the mean rank of an item where people rank in every way."""
+    expected = []
+    for mask, count in groups:
+        orders = mask.as_orders
+        assert orders is not None
+        # Whatever people rank, on average over items reports are spread as if all were alike.
+        sets, symbols = orders.sets, orders.symbols
+        said = np.full(symbols, answering / orders.orders)
+        if orders.null:
+            said[-1] = 1 - answering
+        law = float(orders.response.other_probability) + float(orders.response.signal) * said
+        every = np.arange(sets * symbols)
+        expected.append(Ranks.of(every, count * np.tile(law, sets) / sets, orders))
+    crowd = Crowd.of(expected, bound=bound)
+    items = crowd.symbols - 1
+    score, whole = np.eye(1, items + 1)[0], np.eye(items + 1)[-1]
+    return expected_figure(crowd, score, whole, low=1.0, high=float(items))
 
 
 def _numbers(shape: _Shape, groups: _Groups, bound: float, answering: float) -> Figures:

@@ -32,6 +32,8 @@ def headline(
     mean: Figure | None,
     found: Ahead | None,
     n: int,
+    *,
+    width: float = 1.0,
 ) -> Headline:
     """Return the headline of a question's result: of its mean, else of the option that is ahead.
 
@@ -50,7 +52,7 @@ def headline(
     contenders = len(found.statistics)
     if found.named is not None:
         [estimate] = reports.share_figures(found.named).estimates(together(contenders))
-        figure = Figure.of(estimate, n)
+        figure = Figure.of(estimate, n, width=width)
         kind = figure_kind(figure)
         if kind != NOTHING:
             return Headline(kind, labels[found.named], figure.shown, figure.low, figure.high)
@@ -86,7 +88,7 @@ def sentence(question: QuestionResult, *, digits: int | None = None) -> str:
         return "No option is clearly ahead"
     if found.low is None or found.high is None:
         return "Nothing is known"
-    share = found.option is not None
+    share = found.option is not None and question.ranks is None
     places = (1 if share else 3) if digits is None else digits
     low, high = outward_interval(found.low, found.high, digits=places + 2 * share)
     ends = [f"{100 * end:.{places}f}" if share else f"{end:.{places}f}" for end in (low, high)]
@@ -95,7 +97,9 @@ def sentence(question: QuestionResult, *, digits: int | None = None) -> str:
         shown = f"{found.shown:.{places}{'%' if share else 'f'}}".replace("%", " %")
         point = f"{shown}, "
     name = "Mean"
-    if share:
+    if question.ranks is not None:
+        name = f"{found.option} is ranked best (95 % sure of the order), mean rank"
+    elif share:
         among = " of those who answered" if question.asked_of_some else ""
         name = f"{found.option} is ahead{among} (95 % sure of the order)"
     return f"{name}: {point}between {ends[0]} and {ends[1]}{' %' if share else ''}"

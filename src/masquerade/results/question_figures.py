@@ -149,6 +149,19 @@ class MeanFigures(JsonValue):
 
 
 @dataclass(frozen=True, slots=True)
+class ItemRank(JsonValue):
+    """The mean rank of an item of a ranking, 1 the best.
+
+    `model_first`: its share of first choices if one set of strengths fits everybody; where groups
+    rank differently it is off by some points.
+    """
+
+    item: str
+    mean: Figure = field(metadata=INLINE)
+    model_first: float
+
+
+@dataclass(frozen=True, slots=True)
 class LevelOption(JsonValue):
     """The share behind one option at one level."""
 
@@ -240,6 +253,8 @@ class QuestionResult(JsonValue):
     precision : PeopleNeeded
     by_level : tuple of LevelFigures
         Empty where there is one level.
+    ranks : tuple of ItemRank or None
+        Of a ranking, in the order of its items.
     """
 
     id: str
@@ -259,6 +274,7 @@ class QuestionResult(JsonValue):
     headline: Headline
     precision: PeopleNeeded
     by_level: tuple[LevelFigures, ...]
+    ranks: tuple[ItemRank, ...] | None = field(default=None, metadata=LEFT_OUT)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "estimator", LEVEL_RULES.get(self.estimator, self.estimator))

@@ -21,6 +21,7 @@ from masquerade.results.headline import headline, people_needed
 from masquerade.results.question_figures import (
     WIDEST_HEADLINE,
     Figure,
+    ItemRank,
     LevelFigures,
     LevelOption,
     LevelTest,
@@ -37,6 +38,7 @@ from masquerade.results.question_reports import (
     Sent,
     question_reports,
 )
+from masquerade.results.rank_reports import RankReports
 from masquerade.surveys import Question
 from masquerade.surveys.small_counts import shown_counts
 
@@ -145,7 +147,10 @@ def question_result(
     found = None if mean is not None else reports.ahead()
     first = None if mean is None else mean.mean
     confidence = CONFIDENCE
-    if found is not None:
+    ranks = _item_ranks(question, reports, n, width) if isinstance(reports, RankReports) else None
+    if ranks is not None:
+        first, labels = min((one.mean for one in ranks), key=_best), question.labels
+    elif found is not None:
         top = options[found.candidates[0]]
         first, confidence = top.of_answered or top.share, together(len(found.statistics))
     people = people_needed(first, n, width, forecast=setting.forecast, confidence=confidence)
@@ -164,9 +169,27 @@ def question_result(
         mean=mean,
         quartiles=quartiles,
         forecast_standard_error=setting.forecast,
-        headline=headline(reports, labels, None if mean is None else mean.mean, found, n),
+        headline=headline(
+            reports, labels, None if mean is None else mean.mean, found, n, width=width
+        ),
         precision=PeopleNeeded(people, setting.needed),
         by_level=tuple(by_level),
+        ranks=ranks,
+    )
+
+
+def _best(figure: Figure) -> float:
+    return math.inf if figure.value is None else figure.value
+
+
+def _item_ranks(
+    question: Question, reports: RankReports, n: int, width: float
+) -> tuple[ItemRank, ...]:
+    """Return the mean rank of each item, and what a model makes of the orders."""
+    means, first = reports.ranks.estimates(CONFIDENCE), reports.first_choices().tolist()
+    return tuple(
+        ItemRank(item, Figure.of(mean, n, width=width), share)
+        for item, mean, share in zip(question.labels, means, first, strict=True)
     )
 
 

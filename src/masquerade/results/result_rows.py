@@ -69,6 +69,10 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
                 yield [name, label, "reported", EVERYBODY, *_alone(option.reported_share, n)]
         if question.mean is not None:
             yield [name, MEAN, own, EVERYBODY, *numbers(question.mean.mean, n)]
+        for rank in question.ranks or ():
+            yield [name, text(rank.item), "mean-rank", EVERYBODY, *numbers(rank.mean, n)]
+            chance = _alone(rank.model_first, n)
+            yield [name, text(rank.item), "model-first", EVERYBODY, *chance]
         for part in question.by_level:
             for here in part.options:
                 yield [name, text(here.label), "level", part.level, *numbers(here.share, part.n)]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from masquerade.surveys.kinds.nps import PromoterScore
     from masquerade.surveys.kinds.number import Number
     from masquerade.surveys.kinds.pair import PairVote
+    from masquerade.surveys.kinds.ranking import Ranking
     from masquerade.surveys.kinds.rating import Rating
     from masquerade.surveys.kinds.several import SeveralOf
     from masquerade.surveys.pages import Layout, Page
@@ -44,6 +45,7 @@ __all__ = [
     "PairVote",
     "PromoterScore",
     "Question",
+    "Ranking",
     "Rating",
     "SeveralOf",
     "ShowIf",

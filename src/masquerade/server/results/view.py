@@ -57,10 +57,23 @@ class Certainty:
 
 @dataclass(frozen=True, slots=True)
 class MeanView:
-    """The mean of everybody, then of each level."""
+    """The mean of everybody, then of each level; of a ranking that of each item."""
 
     axis: Axis
     rows: tuple[Row, ...]
+    items: bool = False
+    # Of a ranking: items and shares of first choices in words, if one model fits everybody.
+    first_choices: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def charted(self) -> tuple[Row, ...]:
+        """The lines of the first chart."""
+        return self.rows if self.items else self.rows[:1]
+
+    @property
+    def by_level(self) -> bool:
+        """Whether levels have lines of their own."""
+        return not self.items and len(self.rows) > 1
 
     @property
     def everybody(self) -> Row:
@@ -258,6 +271,10 @@ def _headline(found: QuestionResult, figures: Figures) -> HeadlineView:
         return HeadlineView(said.kind, large, small)
     if said.kind == "few":
         return HeadlineView(said.kind, "too few responses")
+    if found.ranks is not None:
+        rank = f"{point}, between {between}" if point else f"between {between}"
+        small = f"95 % sure of the order; mean rank {rank}"
+        return HeadlineView(said.kind, f"{said.option} is ranked best", small)
     if said.option is None:
         called = kinds()[found.kind].mean_name
         if point:
@@ -289,6 +306,10 @@ def _float(value: float | None) -> float:
 
 
 def _mean_view(found: QuestionResult, figures: Figures | None) -> MeanView | None:
+    if figures is not None and found.ranks is not None:
+        rows = tuple(figures.row(one.item, one.mean) for one in found.ranks)
+        first = tuple((one.item, f"{100 * one.model_first:.0f} %") for one in found.ranks)
+        return MeanView(figures.axis, rows, items=True, first_choices=first)
     if figures is None or found.mean is None:
         return None
     everybody = figures.row("Everybody", found.mean.mean)
@@ -411,7 +432,8 @@ def _narrower(found: QuestionResult) -> str:
 
 
 def _of_mean(question: Question, found: QuestionResult, *, split: bool) -> Figures | None:
-    if found.mean is None or found.mean.mean.value is None:
+    ranked = found.ranks is not None
+    if not ranked and (found.mean is None or found.mean.mean.value is None):
         return None
     if question.span is None:
         return None

@@ -73,8 +73,8 @@ class Ranking(Question):
                     "top",
                     "How many are ranked",
                     "at-most",
-                    hint="Of each person the order of two or three items is sent, so that ten items "
-                    "need thousands of people.",
+                    hint="Of each person the order of two or three items is sent, so that ten "
+                    "items need thousands of people.",
                     of="items",
                     none="all",
                 ),

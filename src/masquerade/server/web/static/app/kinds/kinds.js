@@ -6,11 +6,12 @@ import { kind as matrix } from "./matrix.js";
 import { kind as nps } from "./nps.js";
 import { kind as number } from "./number.js";
 import { kind as pair } from "./pair.js";
+import { kind as ranking } from "./ranking.js";
 import { kind as rating } from "./rating.js";
 import { kind as several } from "./several.js";
 
 export const KINDS = new Map(
-  [choice, comparison, matrix, nps, number, pair, rating, several].map((kind) => [kind.name, kind]),
+  [choice, comparison, matrix, nps, number, pair, ranking, rating, several].map((kind) => [kind.name, kind]),
 );
 
 /** Return the kind of a question. */

@@ -1,0 +1,126 @@
+// A ranking: items are pressed in the order in which they are ranked. What is sent of it is the order
+// of a few items that this device draws.
+
+import { element } from "../dom.js";
+import { skipOption } from "../label_kind.js";
+import { isText, requireThat } from "../promise.js";
+import { itemsOf, rankingCode, rankingOf, rankingsOf } from "../../mechanisms/sets.js";
+import { words } from "../../words/language.js";
+
+const MOST_ITEMS = 12;
+
+const rankedOf = ({ labels, top }) => top ?? labels.length;
+
+const rankings = (question) => rankingsOf(question.labels.length, rankedOf(question));
+
+export const kind = {
+  name: "ranking",
+  texts: ["items"],
+  fields: ["items", "top", "allow_skip"],
+  decides: false,
+  crossable: false,
+
+  form: ({ items, top }) => ({ labels: items ?? [], top }),
+
+  check({ items, top }) {
+    requireThat(Array.isArray(items) && items.length >= 2 && items.length <= MOST_ITEMS, "the items");
+    requireThat(items.every((item) => isText(item) && item.trim()), "an item");
+    requireThat(new Set(items).size === items.length, "an item");
+    const limit = Number.isInteger(top) && top >= 1 && top <= items.length;
+    requireThat(top === null || limit, "how many items are ranked");
+  },
+
+  answers: (question) => rankings(question) + (question.allow_skip ? 1 : 0),
+
+  skipCode: rankings,
+
+  fits: (question, { items, ranked, null: masked }) =>
+    items === question.labels.length && ranked === rankedOf(question) && masked === question.allow_skip,
+
+  draw(place, answering) {
+    const { asked, chosen } = place;
+    const said = words().question;
+    const { labels } = asked;
+    const wanted = rankedOf(asked);
+    const skip = rankings(asked);
+    let order = chosen === undefined || chosen >= skip ? [] : rankingOf(chosen, labels.length, wanted);
+    const skipping = skipOption(
+      place,
+      {
+        ...answering,
+        choose(code) {
+          order = [];
+          paint();
+          answering.choose(code);
+        },
+      },
+      skip,
+    );
+
+    const buttons = labels.map((label, item) => {
+      const number = element("span", { className: "rank-number", "aria-hidden": "true" });
+      const spoken = element("span", { className: "visually-hidden" });
+      const made = element(
+        "button",
+        { type: "button", className: "option rank", onclick: () => press(item) },
+        number,
+        element("span", { dir: "auto" }, label),
+        spoken,
+      );
+      return { made, number, spoken };
+    });
+
+    function press(item) {
+      const taken = order.includes(item);
+      if (taken) order = order.filter((other) => other !== item);
+      else if (order.length < wanted) order = [...order, item];
+      // Of a whole ranking the last place is what is left.
+      if (!taken && wanted === labels.length && order.length === wanted - 1) {
+        order = [...order, labels.findIndex((_, other) => !order.includes(other))];
+      }
+      if (skipping) skipping.querySelector("input").checked = false;
+      paint();
+      answering.choose(order.length === wanted ? rankingCode(order, labels.length) : null);
+    }
+
+    function paint() {
+      buttons.forEach(({ made, number, spoken }, item) => {
+        const rank = order.indexOf(item) + 1;
+        made.setAttribute("aria-pressed", String(rank > 0));
+        number.textContent = rank ? String(rank) : "";
+        spoken.textContent = rank ? `, ${said.rankPlace(rank)}` : "";
+      });
+    }
+
+    paint();
+    return [
+      element(
+        "p",
+        { className: "hint" },
+        wanted === labels.length ? said.rankAll : said.rankFirst(wanted),
+      ),
+      buttons.map(({ made }) => made),
+      skipping,
+    ];
+  },
+
+  missing: (question, said) => said.rankMissing,
+
+  text(question, code, said) {
+    if (code >= rankings(question)) return said.skip;
+    const { labels } = question;
+    return rankingOf(code, labels.length, rankedOf(question))
+      .map((item, place) => `${place + 1}. ${labels[item]}`)
+      .join(" · ");
+  },
+
+  sentText({ labels, device }, report, said) {
+    const { order } = itemsOf(report, device);
+    return order ? order.map((item, place) => `${place + 1}. ${labels[item]}`).join(" · ") : said.skip;
+  },
+
+  // Two parties add up no rankings; the server refuses such a survey.
+  split() {
+    throw new RangeError("rankings are masked on the device.");
+  },
+};
