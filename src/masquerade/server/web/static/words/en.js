@@ -194,16 +194,6 @@ export const ENGLISH = {
     more: "More",
     slider: "Slider",
     saved: "Kept on this device only",
-    page: (at, count) => `Page ${number(at)} of ${number(count)}`,
-    agree: "I agree",
-    leftOut: (count) => count === 1
-      ? "One question has no answer. Answer it, or go on to leave it out."
-      : `${number(count)} questions have no answer. Answer them, or go on to leave them out.`,
-  },
-  refused: {
-    title: "You did not agree",
-    text: "Without it, the survey does not go on. Nothing was sent.",
-    end: "End the survey",
   },
   seal: {
     title: "Put on the mask",
@@ -243,7 +233,6 @@ export const ENGLISH = {
     done: "Done: delete my answers from this device",
   },
   done: {
-    back: (host) => `Go on to ${host}`,
     title: "Thank you",
     sent: "Your masked answers have arrived. Your true answers are deleted from this device.",
     again: "You have already answered",
