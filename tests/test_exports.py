@@ -10,11 +10,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import masquerade
-from masquerade.lazy import EXTRAS
+from masquerade.lazy import EXTRAS, install_command, requirement
 
 SOURCE = Path(masquerade.__file__).parent
 PACKAGES = sorted(
@@ -183,4 +184,28 @@ def test_what_needs_an_extra_names_it() -> None:
         "except MissingExtra as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'masquerade[server]'" in done.stdout
+    assert install_command("server") in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [
+        ({}, "'masquerade[plots]'"),
+        (
+            {"url": "file:///srv/masquerade-1-py3-none-any.whl", "archive_info": {}},
+            "'masquerade[plots] @ file:///srv/masquerade-1-py3-none-any.whl'",
+        ),
+        (
+            {"url": "https://example.org/m.git", "vcs_info": {"vcs": "git", "commit_id": "5a5a"}},
+            "'masquerade[plots] @ git+https://example.org/m.git@5a5a'",
+        ),
+        ({"url": "file:///src", "dir_info": {}}, "'masquerade[plots] @ file:///src'"),
+        (
+            {"url": "file:///src", "dir_info": {"editable": True}},
+            "--editable '.[plots]' in the folder of the source",
+        ),
+    ],
+)
+def test_an_extra_is_installed_from_where_the_rest_came(origin: Any, words: str) -> None:
+    """What a message tells pip works as it stands, for each origin of an installation."""
+    assert requirement("plots", origin) == words

@@ -3,7 +3,7 @@ A survey between two parties
 ============================
 
 You will split 300 answers between two parties, add them up without anybody seeing an answer, and compare the result
-with the truth. You need ``pip install 'masquerade[parties,plots]'``.
+with the truth. You need ``pip install '.[parties,plots]'``.
 """
 
 # %%

@@ -3,7 +3,7 @@ Labels under masks
 ==================
 
 You will see how much accuracy is lost if each label is masked, and how much of it a method that knows the mask
-wins back. You need ``pip install 'masquerade[plots]'``.
+wins back. You need ``pip install '.[plots]'``.
 """
 
 # %%

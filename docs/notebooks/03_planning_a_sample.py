@@ -3,7 +3,7 @@ Planning a sample
 =================
 
 You will find how many people a survey needs before anybody is asked, for three ways of protecting them.
-You need ``pip install 'masquerade[plots]'``.
+You need ``pip install '.[plots]'``.
 """
 
 # %%
@@ -46,7 +46,9 @@ for name, colour, dashes in zip(designs, plots.COLOURS, plots.DASHES, strict=Fal
         label=name,
     )
 axes.set(xscale="log", yscale="log", xlabel="people who answer", ylabel="margin in points")
-axes.set_xticks([50, 100, 200, 400, 800, 1600, 3200], ["50", "100", "200", "400", "800", "1,600", "3,200"])
+axes.set_xticks(
+    [50, 100, 200, 400, 800, 1600, 3200], ["50", "100", "200", "400", "800", "1,600", "3,200"]
+)
 axes.set_yticks([1, 2, 5, 10, 20, 40], ["1", "2", "5", "10", "20", "40"])
 axes.minorticks_off()
 axes.set_title("Half of the 95 % interval", loc="left", fontsize=11)

@@ -3,7 +3,7 @@ Preferences
 ===========
 
 You will learn what counts for travellers from masked choices, with intervals, and see what privacy costs.
-You need ``pip install 'masquerade[plots]'``.
+You need ``pip install '.[plots]'``.
 """
 
 # %%
@@ -18,9 +18,7 @@ from masquerade.preference import SocialPreference, fit_rankings, held_out_accur
 ranges = {"price": (0, 60), "minutes": (0, 240), "changes": (0, 3)}
 rng = np.random.default_rng(2)
 left, right = (
-    np.column_stack(
-        [rng.uniform(0, 60, 3000), rng.uniform(0, 240, 3000), rng.integers(0, 4, 3000)]
-    )
+    np.column_stack([rng.uniform(0, 60, 3000), rng.uniform(0, 240, 3000), rng.integers(0, 4, 3000)])
     for _ in range(2)
 )
 true = np.array([-3 / 60, -2 / 240, -0.5 / 3])
@@ -69,7 +67,10 @@ for epsilon in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2):
     scores = [
         held_out_accuracy(
             SocialPreference.simulate(
-                asked, np.random.default_rng(seed), mechanism="choice-response", epsilon=str(epsilon)
+                asked,
+                np.random.default_rng(seed),
+                mechanism="choice-response",
+                epsilon=str(epsilon),
             ),
             others,
         ).accuracy
@@ -87,8 +88,6 @@ axes.figure
 
 items = ["tea", "coffee", "water", "juice"]
 worth = np.array([1.0, 1.4, 0.2, 0.0])
-rankings = [
-    [items[i] for i in np.argsort(-(worth + rng.gumbel(size=4)))] for _ in range(150)
-]
+rankings = [[items[i] for i in np.argsort(-(worth + rng.gumbel(size=4)))] for _ in range(150)]
 axes = plots.rankings(fit_rankings(rankings), title="Drinks, 150 rankings")
 axes.figure

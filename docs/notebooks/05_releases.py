@@ -3,7 +3,7 @@ Releases
 ========
 
 You will publish summaries of measurements, and synthetic measurements that agree with them, and see how much they keep
-at each epsilon. You need ``pip install 'masquerade[plots]'``.
+at each epsilon. You need ``pip install '.[plots]'``.
 """
 
 # %%
@@ -12,7 +12,13 @@ at each epsilon. You need ``pip install 'masquerade[plots]'``.
 import numpy as np
 
 from masquerade import Claims, plots
-from masquerade.release import GroupedClaims, errors_of, guarantee_sentence, simulate_release, summaries
+from masquerade.release import (
+    GroupedClaims,
+    errors_of,
+    guarantee_sentence,
+    simulate_release,
+    summaries,
+)
 
 rng = np.random.default_rng(3)
 centres = rng.uniform(2, 8, 20)
@@ -66,17 +72,24 @@ real_claims = GroupedClaims.of(claims)
 rows = []
 for aim in ("claims", "means"):
     for epsilon in ("0.1", "0.2", "0.5", "1", "2"):
-        made = simulate_release(claims, np.random.default_rng(1), epsilon=epsilon, domain=(0, 10), aim=aim)
+        made = simulate_release(
+            claims, np.random.default_rng(1), epsilon=epsilon, domain=(0, 10), aim=aim
+        )
         errors = errors_of(made, real_claims)
         rows.append((aim, float(epsilon), errors.wasserstein, errors.mean))
 figure, (axes,) = plots.new_figure()
 for (aim, measure), colour, marker in zip(
-    (("claims", 2), ("means", 2), ("claims", 3), ("means", 3)), plots.COLOURS, plots.MARKERS, strict=False
+    (("claims", 2), ("means", 2), ("claims", 3), ("means", 3)),
+    plots.COLOURS,
+    plots.MARKERS,
+    strict=False,
 ):
     part = [(row[1], row[measure]) for row in rows if row[0] == aim]
     label = f"{'rows' if measure == 2 else 'means'}, for {aim}"
     axes.plot(*zip(*part, strict=True), marker=marker, color=colour, label=label)
-axes.set(xscale="log", yscale="log", xlabel="epsilon of a claim", ylabel="error, in units of the scale")
+axes.set(
+    xscale="log", yscale="log", xlabel="epsilon of a claim", ylabel="error, in units of the scale"
+)
 axes.set_xticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
 axes.minorticks_off()
 axes.set_title("Errors of two releases", loc="left", fontsize=11)

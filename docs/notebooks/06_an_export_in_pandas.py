@@ -3,7 +3,7 @@ An export in pandas
 ===================
 
 You will read the reports that a survey server exports, see why their plain percentages are wrong, and compute the
-result that its page shows. You need ``pip install 'masquerade[frames,plots]'``.
+result that its page shows. You need ``pip install '.[frames,plots]'``.
 """
 
 # %%

@@ -3,7 +3,7 @@ Auditing a mechanism
 ====================
 
 You will test whether a mechanism keeps the epsilon that it claims: first a correct one, then one with a mistake.
-You need ``pip install 'masquerade[plots]'``.
+You need ``pip install '.[plots]'``.
 """
 
 # %%

@@ -3,7 +3,7 @@ Scale on Dask
 =============
 
 You will fit a method to more claims than you want in memory, first in one process, then on a Dask cluster, with the
-same result. You need ``pip install 'masquerade[dask,plots]'``.
+same result. You need ``pip install '.[dask,plots]'``.
 """
 
 # %%
@@ -16,7 +16,13 @@ import numpy as np
 from dask.distributed import LocalCluster
 
 import masquerade as mq
-from masquerade.truth.scale import DaskCluster, Partitions, Stream, fit_partitions, partition_by_task
+from masquerade.truth.scale import (
+    DaskCluster,
+    Partitions,
+    Stream,
+    fit_partitions,
+    partition_by_task,
+)
 
 folder = Path(tempfile.mkdtemp())
 claims, truths = mq.simulate.crowd(np.random.default_rng(1), tasks=4_000, workers=40, options=3)

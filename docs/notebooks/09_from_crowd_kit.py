@@ -3,7 +3,7 @@ From crowd-kit
 ==============
 
 You will run code that was written for crowd-kit by changing one import, find workers who copy from each other, and
-add a mask. You need ``pip install 'masquerade[frames,plots]'``.
+add a mask. You need ``pip install '.[frames,plots]'``.
 """
 
 # %%

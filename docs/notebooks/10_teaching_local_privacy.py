@@ -3,7 +3,7 @@ Teaching local privacy
 ======================
 
 A lesson for a class with coins: everybody can deny that what they said is true, and still the class learns its share.
-You will see the estimate by hand, its interval, and how privacy is spent. You need ``pip install 'masquerade[plots]'``.
+You will see the estimate by hand, its interval, and how privacy is spent. You need ``pip install '.[plots]'``.
 """
 
 # %%
@@ -35,7 +35,9 @@ print(f"{copied.mean():.3f} copied, {says_yes.mean():.3f} say so")
 said = says_yes.mean()
 estimate = 2 * (said - 0.25)
 error = 2 * np.sqrt(said * (1 - said) / 400)
-print(f"estimate {estimate:.3f}, 95 % interval {estimate - 1.96 * error:.3f} to {estimate + 1.96 * error:.3f}")
+print(
+    f"estimate {estimate:.3f}, 95 % interval {estimate - 1.96 * error:.3f} to {estimate + 1.96 * error:.3f}"
+)
 
 # %%
 # Classes of other sizes. Intervals shrink slowly: half the width takes four times the people.
@@ -45,7 +47,9 @@ for size in sizes:
     true = rng.random(size) < 0.3
     said = np.where(rng.random(size) < 0.5, true, rng.random(size) < 0.5).mean()
     middle, reach = 2 * (said - 0.25), 1.96 * 2 * np.sqrt(said * (1 - said) / size)
-    for key, value in zip(rows, (f"{size:,} pupils", middle, middle - reach, middle + reach), strict=True):
+    for key, value in zip(
+        rows, (f"{size:,} pupils", middle, middle - reach, middle + reach), strict=True
+    ):
         rows[key].append(value)
 axes = mq.plots.shares(rows, title="Share that copied, estimated (truth: 30 %)")
 axes.axvline(0.3, color="black", linewidth=0.8, linestyle=":")

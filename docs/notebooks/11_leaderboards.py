@@ -4,7 +4,7 @@ Leaderboards from votes
 
 A made-up arena of twelve systems: people vote on two answers, a third of the votes are ties, answers with lists win more
 often whatever they say, and people differ. You will see which ranks the votes allow, take the effect of lists out,
-and publish the leaderboard without telling how anybody voted. You need ``pip install 'masquerade[plots,frames]'``.
+and publish the leaderboard without telling how anybody voted. You need ``pip install '.[plots,frames]'``.
 """
 
 # %%

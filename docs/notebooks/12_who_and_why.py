@@ -3,7 +3,7 @@ Who and why, through masks
 ==========================
 
 You will regress a masked answer on a masked score, see how far the plain regression is off, and draw both. You need
-``pip install 'masquerade[frames,plots]'``.
+``pip install '.[frames,plots]'``.
 """
 
 # %%

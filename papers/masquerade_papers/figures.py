@@ -16,7 +16,7 @@ from masquerade_papers.study import Figure, Panel, Series
 
 NO_DRAWING = (
     "no PNG was drawn, for matplotlib is not installed; the numbers of each figure are in its CSV "
-    "(pip install 'masquerade[plots]')"
+    "(pip install '.[plots]')"
 )
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart.

@@ -66,6 +66,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from masquerade.lazy import install_command
+
 
 class MasqueradeError(Exception):
     """Base of all errors raised on purpose.
@@ -208,7 +210,7 @@ class MissingExtra(MasqueradeError, ImportError):
 
     def __str__(self) -> str:
         need, extra = self.args
-        return f"{need}; install with: pip install 'masquerade[{extra}]'"
+        return f"{need}; install with: {install_command(extra)}"
 
 
 class ClusterError(MasqueradeError):

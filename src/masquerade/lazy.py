@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -39,6 +39,8 @@ EXTRAS = {
     "matplotlib": "plots",
     "formulaic": "analysis",
     "openpyxl": "sheets",
+    "pyreadstat": "sav",
+    "typst": "pdf",
     "pooch": "datasets",
     "psycopg": "postgres",
     "sqlcipher3": "sealed",
@@ -46,6 +48,39 @@ EXTRAS = {
     "Crypto": "parties",
     "pyhpke": "parties",
 }
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, from where this installation came.
+
+    An installation from a file, a folder or a repository says so (PEP 610); else it came from an
+    index, which knows the project by its name.
+
+    Examples
+    --------
+    >>> install_command("plots").startswith("pip install ")
+    True
+    """
+    # When something is missing, and not before.
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        origin = distribution("masquerade").read_text("direct_url.json")
+    except PackageNotFoundError:
+        origin = None
+    return f"pip install {requirement(extra, json.loads(origin) if origin else {})}"
+
+
+def requirement(extra: str, origin: Mapping[str, Any]) -> str:
+    """Return the words for pip, by the origin of an installation; empty where it is an index."""
+    url = str(origin.get("url", ""))
+    if origin.get("dir_info", {}).get("editable"):
+        return f"--editable '.[{extra}]' in the folder of the source"
+    if "vcs_info" in origin:
+        vcs = origin["vcs_info"]
+        url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
+    return f"'masquerade[{extra}] @ {url}'" if url else f"'masquerade[{extra}]'"
 
 
 def lazy_room(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -21,7 +21,7 @@ from masquerade.answers import Claims, Comparisons, Truths
 from masquerade.answers.claims import Duplicates, Kind
 from masquerade.answers.frames import read_table
 from masquerade.errors import DatasetUnavailable, ParameterError, UnreadableFile
-from masquerade.lazy import suggestion
+from masquerade.lazy import install_command, suggestion
 
 #: Environment variable: the folder that has one folder for each data set.
 DATA_VARIABLE = "MASQUERADE_DATA"
@@ -209,7 +209,8 @@ class Dataset:
             )
         return (
             f"The data set {self.name} is not here. Either {local}; or have it downloaded from "
-            f"{self.address}, for which 'pip install masquerade[datasets]' is needed and a network."
+            f"{self.address}, for which a network and the extra datasets are needed "
+            f"({install_command('datasets')})."
         )
 
 

@@ -12,7 +12,7 @@ _INTRODUCTION = """\
 # {title}
 
 The masked reports of this survey, and what they say. Put `{reports}` beside this notebook
-(*Reports, Parquet* on the results page); `pip install masquerade=={version}` brings the library.
+(*Reports, Parquet* on the results page). It needs masquerade, version {version} or later.
 
 A report is not an answer: it went through the mask that its row names. Figures that do not take the
 masks out are wrong, and the functions below take them out. What is printed of each estimate is the

@@ -51,7 +51,7 @@ def result_workbook(
     Raises
     ------
     MissingExtra
-        ``openpyxl`` is not installed: ``pip install 'masquerade[sheets]'``.
+        ``openpyxl`` is not installed: the extra ``sheets``.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def result_sav(result: SurveyResult) -> bytes:
     Raises
     ------
     MissingExtra
-        ``pyreadstat`` is not installed: ``pip install 'masquerade[sav]'``.
+        ``pyreadstat`` is not installed: the extra ``sav``.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def reports_sav(codebook: Codebook, chunks: Iterable[Sequence[Row]]) -> bytes:
     Raises
     ------
     MissingExtra
-        ``pyreadstat`` is not installed: ``pip install 'masquerade[sav]'``.
+        ``pyreadstat`` is not installed: the extra ``sav``.
     ParameterError
         The survey is a vote on pairs of a list, whose reports have no codes of their own.
     """

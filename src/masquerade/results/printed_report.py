@@ -28,7 +28,7 @@ def report_pdf(result: SurveyResult, *, description: str = "") -> bytes:
     Raises
     ------
     MissingExtra
-        Typst is not installed: ``pip install 'masquerade[pdf]'``.
+        Typst is not installed: the extra ``pdf``.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def chart_png(chart: Chart) -> bytes:
     Raises
     ------
     MissingExtra
-        Typst is not installed: ``pip install 'masquerade[pdf]'``.
+        Typst is not installed: the extra ``pdf``.
 
     Examples
     --------

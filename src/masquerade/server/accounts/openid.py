@@ -23,6 +23,7 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Connection, delete, insert, select
 
 from masquerade.errors import NotFound, ParameterError, ServerUnavailable, Unauthenticated
+from masquerade.lazy import install_command
 from masquerade.server.accounts.accounts import ACTIVE, Account, account_of
 from masquerade.server.accounts.sessions import spend_once
 from masquerade.server.db.account_tables import ACCOUNT, IDENTITY
@@ -54,7 +55,7 @@ class Provider:
         if find_spec("joserfc") is None:
             raise ParameterError(
                 "openid_issuer is set and the library that checks its signatures is not installed; "
-                "add it with pip install 'masquerade[sso]'."
+                f"add it with {install_command('sso')}."
             )
         if not self.client or not self.secret:
             raise ParameterError(

@@ -22,8 +22,8 @@ CHALLENGE_SECONDS = 300
 CREDENTIAL = "[A-Za-z0-9_-]{1,1400}"
 _REGISTER, _SIGN_IN = "register", "sign-in"
 _NEEDED = (
-    "passkeys need a library that is not installed; whoever runs this server adds it with "
-    "pip install 'masquerade[passkeys]'. Sign in with a password until then."
+    "passkeys need a library that is not installed; whoever runs this server adds it "
+    "with the extra passkeys. Sign in with a password until then."
 )
 _CREDENTIAL = re.compile(CREDENTIAL)
 _REFUSED = "the passkey was not accepted; try again, or sign in with your password."

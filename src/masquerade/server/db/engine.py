@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 
 from masquerade.errors import OperationError, WrongSchema
+from masquerade.lazy import install_command
 from masquerade.server.db.conversion import CONVERTED, convert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -45,8 +46,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
         )
     except ModuleNotFoundError as error:
         raise OperationError(
-            f"the driver {error.name} of this database is missing; pip install "
-            "'masquerade[postgres]'."
+            f"the driver {error.name} of this database is missing; {install_command('postgres')}."
         ) from error
     if engine.dialect.name == "sqlite":
         if key is not None:
@@ -196,7 +196,7 @@ def sealed_driver() -> ModuleType:
         from sqlcipher3 import dbapi2
     except ImportError as error:
         raise OperationError(
-            "a database with a key needs SQLCipher; pip install 'masquerade[sealed]'."
+            f"a database with a key needs SQLCipher; {install_command('sealed')}."
         ) from error
     found: ModuleType = dbapi2
     return found

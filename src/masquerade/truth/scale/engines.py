@@ -160,7 +160,7 @@ class DaskCluster(Engine):
     Raises
     ------
     MissingExtra
-        Dask is not installed (``pip install 'masquerade[dask]'``).
+        Dask is not installed (the extra ``dask``).
     ClusterError
         No scheduler answers.
     """
