@@ -71,7 +71,7 @@ from masquerade.analysis import survey_relation
 # Who says what: one question explained by another. Each further look finds something by chance
 # more often than one look alone, so decide before looking.
 asked = [q.id for q in result.questions if q.options and q.kind != "several"]
-if len(reports) >= 20 and len(asked) > 1:
+if len(asked) > 1 and len(reports) >= 20:
     fit = survey_relation(reports, asked[0], asked[1:2])
     print(fit.formula)
     print(fit.sentence())
