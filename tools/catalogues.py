@@ -47,6 +47,9 @@ class Language:
 
 LANGUAGES = (
     Language("en", "ENGLISH", "English", "ltr", "en-GB"),
+    Language("de", "GERMAN", "Deutsch", "ltr", "de-DE"),
+    Language("fr", "FRENCH", "Français", "ltr", "fr-FR"),
+    Language("es", "SPANISH", "Español", "ltr", "es-ES"),
     # Digits are those of the surveys' own scales (0 to 9).
     Language("ar", "ARABIC", "العربية", "rtl", "ar-u-nu-latn"),
 )

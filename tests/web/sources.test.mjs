@@ -67,7 +67,7 @@ const KNOWN = {
     "coins", "fractions", "lattice", "loss", "loss_tail", "losses", "mask",
     "noise", "portable", "room", "sets", "text", "two_layer",
   ],
-  words: ["ar", "en", "formats", "language"],
+  words: ["ar", "de", "en", "es", "formats", "fr", "language"],
   "app/kinds": ["choice", "comparison", "kinds", "matrix", "nps", "number", "pair", "ranking", "rating", "several"],
   app: [
     "about_page", "agreement", "api", "blind_rsa", "budget", "components", "conditions", "database", "device",

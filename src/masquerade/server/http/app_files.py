@@ -25,7 +25,7 @@ ON_DEMAND = {
     "settings": "app/settings_page.js",
     "about": "app/about_page.js",
     # What the app says in each language but English.
-    **{f"words-{code}": f"words/{code}.js" for code in ("ar",)},
+    **{f"words-{code}": f"words/{code}.js" for code in ("de", "fr", "es", "ar")},
 }
 STYLES = ("tokens.css", "base.css", "participant.css")
 _ICONS = ("icon.svg", "icon-192.png", "icon-512.png")

@@ -8,10 +8,16 @@ const loaded = new Map([["en", ENGLISH]]);
 /** The languages of the app: each with its own name for itself, and the way it is written. */
 export const LANGUAGES = [
   { code: "en", name: "English", direction: "ltr" },
+  { code: "de", name: "Deutsch", direction: "ltr" },
+  { code: "fr", name: "Français", direction: "ltr" },
+  { code: "es", name: "Español", direction: "ltr" },
   { code: "ar", name: "العربية", direction: "rtl" },
 ];
 
 const LOADERS = {
+  de: async () => (await import("./de.js")).GERMAN,
+  fr: async () => (await import("./fr.js")).FRENCH,
+  es: async () => (await import("./es.js")).SPANISH,
   ar: async () => (await import("./ar.js")).ARABIC,
 };
 
