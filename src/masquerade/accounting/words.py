@@ -17,6 +17,7 @@ from masquerade.accounting.balance import Balance
 from masquerade.accounting.caps import RULE, least_cap
 from masquerade.accounting.chain import PAID, Entry
 from masquerade.accounting.composition import TWO_PARTIES, Spent, spent
+from masquerade.accounting.shuffling import Published
 from masquerade.accounting.trade_off import largest_power
 from masquerade.answers.result import Result
 from masquerade.errors import NoGuarantee
@@ -251,6 +252,42 @@ def losses_of_guarantee(guarantee: Guarantee) -> tuple[Loss, Loss]:
             "chance delta. State the noise, or a pure epsilon."
         )
     return pure_loss(guarantee.epsilon_event), pure_loss(guarantee.epsilon_user)
+
+
+def page_in_words(published: Published | None, alone: Loss, *, whom: str = "a person") -> str:
+    """Return what a reader of published counts can come to believe about one person, in words.
+
+    Parameters
+    ----------
+    published : Published or None
+        None where nothing is promised.
+    alone : Loss
+        Of what the person sends.
+    whom : str
+
+    Examples
+    --------
+    >>> from masquerade.accounting import published_loss
+    >>> from masquerade.mechanisms import RandomizedResponse
+    >>> mask = RandomizedResponse(2, epsilon=1)
+    >>> page_in_words(published_loss([(mask, 1000)]), mask.loss())[:71]
+    'Somebody who thought it 50:50 that a person gave certain answers can be'
+    """
+    who = f"Somebody who thought it 50:50 that {whom} gave certain answers"
+    if published is None or alone.in_clear:
+        return f"{who} may tell it for certain: answers were sent as they are."
+    sent = highest_belief(tail(alone))
+    seen = min(highest_belief(published.suspicion), sent)
+    if seen >= _NEARLY_ALWAYS:
+        return f"{who} may tell it nearly for certain after reading this page alone."
+    with_reports = (
+        "nearly certain" if sent >= _NEARLY_ALWAYS else f"at most {_percent(sent)} % sure"
+    )
+    return (
+        f"{who} can be at most {_percent(seen)} % sure after reading this page alone, where the "
+        f"reports of others hide theirs, and {with_reports} after seeing what {whom} sent. The "
+        f"chance that the page shows more is at most 1 in {int(1 / published.delta):,}."
+    )
 
 
 def keep_in_words(mechanisms: Sequence[CategoricalMechanism]) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from masquerade.accounting import Published, published_loss
+from masquerade.accounting.words import losses_of_guarantee, page_in_words
+from masquerade.mechanisms import parse_mechanism
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.results.figures import Axis, Figures, Row
 from masquerade.server.results.leaderboards import LeaderboardView, voted_view
@@ -151,6 +155,16 @@ class RankingGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderView:
+    """What a reader of the page learns about one person of a level, in words and numbers."""
+
+    level: str
+    words: str
+    epsilon: float | None
+    alone: float | str
+
+
+@dataclass(frozen=True, slots=True)
 class ResultView:
     """A result as its pages show it."""
 
@@ -165,6 +179,7 @@ class ResultView:
     leaderboards: list[tuple[str, LeaderboardView]]  # of each list, with its question
     methods: str
     bibtex: str
+    reader: list[ReaderView]  # of each level whose people are counted apart
 
     @property
     def split(self) -> bool:
@@ -217,7 +232,38 @@ def result_view(survey: Survey, result: SurveyResult) -> ResultView:
         leaderboards=[(one.text, voted_view(one)) for one in result.leaderboards or ()],
         methods=methods_text(result),
         bibtex=bibliography(result),
+        reader=_reader(survey, result),
     )
+
+
+def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
+    """Return what the page shows of one person, for pages that show each question by itself."""
+    # Labels and votes are inferred from all answers of a person together.
+    if result.split or not result.questions or result.labels or result.leaderboards:
+        return []
+    found = []
+    for level in survey.levels:
+        counts = [question.n_by_level.get(level.name) for question in result.questions]
+        if not any(counts):
+            continue
+        masks = zip(level.mechanisms, (max(n or 1, 1) for n in counts), strict=True)
+        published = _published(tuple((str(mask), n) for mask, n in masks))
+        alone = losses_of_guarantee(level.guarantee())[1]
+        found.append(
+            ReaderView(
+                level.name,
+                page_in_words(published, alone),
+                None if published is None else published.epsilon.epsilon,
+                level.guarantee().epsilon_user.to_json(),
+            )
+        )
+    return found
+
+
+@lru_cache(maxsize=256)
+def _published(counts: tuple[tuple[str, int], ...]) -> Published | None:
+    masks = [(parse_mechanism(text).as_device, n) for text, n in counts]
+    return published_loss([(mask, n) for mask, n in masks if mask is not None])
 
 
 def _question(question: Question, found: QuestionResult, result: SurveyResult) -> QuestionView:
