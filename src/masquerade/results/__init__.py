@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from masquerade.results.sum_reports import QuestionSums, estimate_sums
     from masquerade.results.two_party_result import split_codebook, split_result
     from masquerade.results.typed_result import SurveyResult
+    from masquerade.results.weighting import Weighting, weighted_result
     from masquerade.surveys.codebook import Codebook
 else:
     __getattr__, __dir__ = lazy_room(__name__)
@@ -55,6 +56,7 @@ __all__ = [
     "ReportCounts",
     "SurveyReports",
     "SurveyResult",
+    "Weighting",
     "all_differences",
     "bibliography",
     "chart_png",
@@ -84,5 +86,6 @@ __all__ = [
     "split_group_comparisons",
     "split_result",
     "survey_result",
+    "weighted_result",
     "write_reports",
 ]

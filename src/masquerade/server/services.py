@@ -40,8 +40,10 @@ from masquerade.server.parties.split_reports import SplitReports
 from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.results.cache import ResultCache, StoredReports
 from masquerade.server.results.groups import Groups
+from masquerade.server.results.over_time import OverTime
 from masquerade.server.results.pair_plans import PairPlans
 from masquerade.server.results.relations import Relations
+from masquerade.server.results.weighted import WeightedResults
 from masquerade.server.surveys.drafts import Drafts
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.lifecycle import Lifecycle
@@ -78,6 +80,8 @@ class Services:
     results: ResultCache
     relations: Relations
     groups: Groups
+    weighted: WeightedResults
+    over_time: OverTime
     helpers: Helpers
     proposals: Proposals
     aggregation: LeaderAggregation
@@ -203,6 +207,8 @@ class Services:
             results=results,
             relations=Relations(results, flights, aggregation),
             groups=Groups(results, flights, aggregation),
+            weighted=WeightedResults(results, flights),
+            over_time=OverTime(results, flights, lifecycle),
             helpers=helpers,
             proposals=proposals,
             aggregation=aggregation,

@@ -129,6 +129,13 @@ def groups(actor: Reader, token: Token, by: Chosen) -> Response:
     return Response(text, media_type="application/json")
 
 
+@routes.get("/weighted")
+def weighted(actor: Reader, token: Token, weights: Chosen) -> Response:
+    """Return the result by a weighting that was given on its page, with the weighting."""
+    text = actor.services.weighted.text(actor.survey(token), weights)
+    return Response(text, media_type="application/json")
+
+
 @routes.get("/relations")
 def relations(actor: Reader, token: Token, outcome: Chosen, predictor: Predictors) -> Response:
     """Return the regression of one question on others, with the level as a term."""

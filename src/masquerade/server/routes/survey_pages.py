@@ -75,6 +75,7 @@ PAGE, _EDIT = "/surveys/{token}", "/surveys/{result}/edit"
 
 routes = APIRouter(include_in_schema=False)
 Reader = Annotated[Actor, Depends(require("survey:read"))]
+ResultReader = Annotated[Actor, Depends(require("results:read"))]
 Writer = Annotated[Actor, Depends(require("survey:write"))]
 
 
@@ -182,7 +183,10 @@ def copy(actor: Writer, token: str) -> str:
     document = document_of(actor, token)
     # A survey of one's own templates is as it was kept; a copy says that it is one.
     title = document.title if document.own_template else f"{document.title} (copy)".strip()
-    return _draft(actor, document.model_copy(update={"title": title, "own_template": False}))
+    made = _draft(actor, document.model_copy(update={"title": title, "own_template": False}))
+    if not document.own_template:
+        actor.services.over_time.link(made, token)
+    return made
 
 
 @form(routes, f"{PAGE}/template", then="/surveys/new#own")
@@ -194,6 +198,34 @@ def keep_as_template(actor: Writer, token: str) -> None:
 def _draft(actor: Actor, document: Document) -> str:
     draft, _ = actor.services.drafts.create(document, team=actor.team.id)
     return draft.token
+
+
+def _weights_refused(actor: Actor, token: str, *, error: MasqueradeError, **_: Any) -> Response:
+    return _ended_page(actor, token, error=error)
+
+
+def _weighted(*, token: str, result: str, **_: Any) -> Response:
+    return RedirectResponse(f"/surveys/{token}?weights={result}", 303)
+
+
+@routes.get(f"{PAGE}/over-time")
+def over_time(actor: ResultReader, token: str) -> Response:
+    record = actor.survey(token)
+    context = {"record": record, "view": actor.services.over_time.view(record)}
+    return actor.page("surveyor/over_time.html", context)
+
+
+@form(routes, f"{PAGE}/weights", then=_weighted, refused=_weights_refused)
+def weigh(
+    actor: ResultReader,
+    token: str,
+    table: Text = "",
+    population: Annotated[str, Form(max_length=12)] = "",
+    file: Annotated[bytes, File()] = b"",
+) -> str:
+    text = table if table.strip() else file.decode("utf-8-sig", errors="replace")
+    size = int(population) if population.strip().isdecimal() else None
+    return actor.services.weighted.create(actor.survey(token), text, size)
 
 
 @form(routes, f"{PAGE}/delete", then="/surveys")
@@ -245,6 +277,7 @@ def survey_page(
     actor: Reader,
     token: str,
     by: Annotated[str, Query(max_length=200)] = "",
+    weights: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
     if actor.draft(token) is not None:
         if actor.may("survey:write"):
@@ -253,23 +286,43 @@ def survey_page(
     record = actor.survey(token)
     if record.state in TAKING:
         return live_page(actor, token)
+    return _ended_page(actor, token, by=by, weights=weights)
+
+
+def _ended_page(
+    actor: Actor,
+    token: str,
+    *,
+    by: str = "",
+    weights: str = "",
+    error: MasqueradeError | None = None,
+    **_: Any,
+) -> Response:
+    """Return the page of a survey that has ended: its result, in groups or weighted if asked."""
+    record = actor.survey(token)
     # Some roles see results only once they are everybody's.
     visible = actor.may("results:read") or record.state == PUBLISHED
     view, waiting, adding = None, "", False
-    groups, refused = None, None
+    groups, weighted, refused = None, None, error
     if record.state in FINISHED and visible:
         try:
             view = result_view(record.survey, actor.services.results.result(record))
-        except WrongState as error:  # two parties have not added up, or cannot
-            waiting = str(error)
+        except WrongState as why:  # two parties have not added up, or cannot
+            waiting = str(why)
             adding = _is_adding(actor, token)
-    if view and by and actor.may("results:read"):
+    if view and (by or weights) and actor.may("results:read"):
         try:
-            groups = actor.services.groups.view(record, by)
-        except MasqueradeError as error:  # the page says why, above the results of everybody
-            refused = error
+            if weights:
+                weighted = actor.services.weighted.view(record, weights)
+                view = result_view(record.survey, weighted.result)
+            else:
+                groups = actor.services.groups.view(record, by)
+        except MasqueradeError as why:  # the page says it, above the results of everybody
+            refused = why
     context = {
         "groups": groups,
+        "weighted": weighted,
+        "repeated": view is not None and len(actor.services.over_time.chain(record)) > 1,
         "by": by,
         "files": file_kinds(),
         "comparable": comparable(record.survey) if view else [],

@@ -1,0 +1,99 @@
+"""Weighted results of a closed survey: what is known of the population, and the result by it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from masquerade.errors import NotFound, WrongState
+from masquerade.server.db.single_flight import SingleFlight
+from masquerade.server.results.cache import ResultCache, require_finished
+from masquerade.server.surveys.survey_records import SurveyRecord
+
+if TYPE_CHECKING:
+    from masquerade.results import SurveyResult
+
+#: Weightings of one survey that are kept, so that nobody fills the database with them.
+MOST_KEPT = 100
+#: Under which weighted results are kept; see `masquerade.server.results.cache`.
+_FORM = "weighted-1"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedView:
+    """A weighted result with the words of its weighting."""
+
+    key: str
+    words: tuple[str, ...]
+    result: SurveyResult
+
+
+class WeightedResults:
+    """Weighted results, computed once and kept under a name that follows from the weighting."""
+
+    def __init__(self, results: ResultCache, flights: SingleFlight) -> None:
+        self._results = results
+        self._flights = flights
+
+    def create(self, record: SurveyRecord, table: str, population: int | None) -> str:
+        """Compute the result by a weighting, given as a table (CSV), and return its key.
+
+        Raises
+        ------
+        ParameterError
+            The table is broken, or the survey has no such question or answer.
+        WrongState
+            The survey is not closed, is between two parties, or too many weightings are kept.
+        """
+        from masquerade.results import Weighting, weighted_result
+
+        require_finished(record)
+        if self._flights.count(f"{_FORM}:{record.token}:") >= MOST_KEPT:
+            raise WrongState(
+                f"{MOST_KEPT} weightings of this survey are kept; take the reports, and weigh them "
+                "by masquerade results --weights."
+            )
+        weighting = Weighting.read(table, population=population)
+        told = json.dumps(weighting.to_json(), ensure_ascii=False, sort_keys=True)
+        key = hashlib.sha256(told.encode()).hexdigest()[:16]
+
+        def compute() -> str:
+            found = weighted_result(self._results.reports(record), weighting)
+            content = {"weighting": weighting.to_json(), "result": found.to_json()}
+            return json.dumps(content, ensure_ascii=False)
+
+        self._flights.get_or_create(f"{_FORM}:{record.token}:{key}", compute)
+        return key
+
+    def text(self, record: SurveyRecord, key: str) -> str:
+        """Return a weighted result and its weighting as JSON; `NotFound` where none is kept."""
+        require_finished(record)
+
+        def missing() -> str:
+            raise NotFound("there is no result with these weights; give the table again.")
+
+        return self._flights.get_or_create(f"{_FORM}:{record.token}:{key[:16]}", missing)
+
+    def view(self, record: SurveyRecord, key: str) -> WeightedView:
+        """Return a weighted result as its page shows it."""
+        from masquerade.results import SurveyResult
+
+        content = cast("Mapping[str, Any]", json.loads(self.text(record, key)))
+        weighting = content["weighting"]
+        words = [
+            *(f"{name}: {_list(one, share=True)}" for name, one in weighting["margins"].items()),
+            *(f"{name}: {_list(one, share=False)}" for name, one in weighting["weights"].items()),
+        ]
+        if weighting["population"] is not None:
+            words.append(f"of {weighting['population']:,} people in all")
+        return WeightedView(key, tuple(words), SurveyResult.from_json(content["result"]))
+
+
+def _list(numbers: Mapping[str, float], *, share: bool) -> str:
+    parts = (
+        f"{name} {100 * x:.4g} %" if share else f"{name} × {x:g}" for name, x in numbers.items()
+    )
+    return ", ".join(parts)
