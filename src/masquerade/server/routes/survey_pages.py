@@ -46,6 +46,7 @@ from masquerade.server.routes.surveys import (
 from masquerade.server.settings import Settings
 from masquerade.server.surveys.document import Document, read_document, read_json_text
 from masquerade.server.surveys.drafts import DRAFT, TEMPLATE, Draft, Review
+from masquerade.server.surveys.forecast import live_margins
 from masquerade.server.surveys.lifecycle import progress_json
 from masquerade.server.surveys.planning import MOST_PEOPLE, Wish, as_planned
 from masquerade.server.surveys.selection_runs import (
@@ -399,12 +400,14 @@ def live_page(
     link = share_link(actor, token)
     progress = progress_json(record, lifecycle.progress(record))
     plan, runs = lifecycle.document(record).plan, actor.services.selection_runs.runs(token)
+    target = sum(record.quotas.values()) if record.quotas else plan.people
     context: dict[str, object] = {
         "record": record,
+        "expected": live_margins(record.survey, (progress["responses"], target or 0)),
         "link": link,
         "qr": qr_code(link),
         "progress": progress,
-        "target": sum(record.quotas.values()) if record.quotas else plan.people,
+        "target": target,
         "summary": summary(record),
         "today": actor.services.drafts.today,
         "plan": plan,

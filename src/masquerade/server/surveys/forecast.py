@@ -7,7 +7,7 @@ cannot be brought together here, so what somebody reported before plays no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from masquerade.accounting import Caps
@@ -189,6 +189,34 @@ def margins(
         one = expected(survey, place, people, answering=answering)
         found.append(margin_of(question, one, part))
     return found
+
+
+def live_margins(survey: Survey, people: Sequence[int]) -> list[tuple[str, list[str]]]:
+    """Return each question with its margin in words for several numbers of people.
+
+    Levels are taken as elsewhere: while a survey is open nobody is told who came at which.
+    """
+    names = [level.name for level in survey.levels]
+    columns = [margins(survey, expected_levels(names, {}, n)) if n > 0 else [] for n in people]
+    texts = {question.id: question.short_text for question in survey.questions}
+    shown = dict.fromkeys(one["id"] for column in columns for one in column)
+    found = []
+    for name in shown:
+        words = ["–" for _ in columns]
+        for place, column in enumerate(columns):
+            words[place] = next((_in_words(one) for one in column if one["id"] == name), "–")
+        found.append((texts.get(name, name), words))
+    return found
+
+
+def _in_words(one: Margin) -> str:
+    from masquerade.results.learnable import NOTHING
+
+    if one["margin"] is None or one["tells"] == NOTHING:
+        return "tells nothing"
+    if one["kind"] == "share":
+        return f"± {100 * one['margin']:.0f} points of 100"
+    return f"± {one['margin']:.3g} {one['unit']}".strip()
 
 
 def margin_of(question: Question, expected: Precision, shown: int | None = None) -> Margin:
