@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scipy.stats import binom
-from tests.honesty import crowds, leaderboards, one_by_one, regressions, released, simulated
+from tests.honesty import (
+    compared,
+    crowds,
+    leaderboards,
+    one_by_one,
+    regressions,
+    released,
+    simulated,
+)
 
 Rates = Callable[[int, int], Mapping[str, float]]
 FALSE_ALARM = 1e-6
@@ -215,6 +223,22 @@ ROWS = (
             "results.split_group_comparisons",
         ),
         simulated.masked_groups,
+        quick=20,
+    ),
+    Row(
+        "known difference of two groups on a page",
+        "the 95 % interval holds, cut at what those of the groups allow",
+        "a group of two fifths; n 60 in clear; both questions masked",
+        (),
+        compared.groups,
+        quick=20,
+    ),
+    Row(
+        "weighted share and mean",
+        "the 95 % interval holds",
+        "raked by a margin that 30 of 100 stand for; design weights; n 20 in clear; all masked",
+        ("results.Weighting", "results.weighted_result"),
+        compared.weighted,
         quick=20,
     ),
     Row(

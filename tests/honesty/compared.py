@@ -1,0 +1,87 @@
+"""Simulated surveys whose people are weighted, or compared by a masked answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from masquerade.errors import MasqueradeError
+from masquerade.estimation import ratio_difference
+from masquerade.exact.arrays import Integers
+from masquerade.results import Codebook, SurveyReports
+from masquerade.results.differences import Comparison
+from masquerade.results.groups import Crossed
+from masquerade.results.weighting import WeightedPeople, Weighting
+from masquerade.surveys import Choice, Rating
+from masquerade.surveys.survey import Survey
+
+ASKED = (Choice("sex", "?", ("Woman", "Man")), Choice("ill", "?", ("Yes", "No")), Rating("r", "?"))
+#: P(ill) and shares of ratings of women and men.
+ILL, RATING = (0.2, 0.5), ((0.1, 0.2, 0.4, 0.2, 0.1), (0.05, 0.1, 0.25, 0.4, 0.2))
+MEANS = (3.0, 3.6)
+
+
+def survey_of(rng: np.random.Generator, level: str, n: int, women: float) -> SurveyReports:
+    """Return the reports of a crowd of which a share are women."""
+    survey = Survey.at_levels(title="Work", questions=ASKED, levels=(level,))
+    sex = (rng.random(n) >= women).astype(np.int64)
+    ill = (rng.random(n) >= np.array(ILL)[sex]).astype(np.int64)
+    rating = (rng.random(n)[:, None] > np.cumsum(RATING, axis=1)[sex, :-1]).sum(axis=1)
+    sent: Integers = np.stack([sex, ill, rating], axis=1)
+    for place, mask in enumerate(survey.levels[0].mechanisms):
+        response = mask.separate_response
+        assert response is not None
+        flipped = rng.random(n) >= float(response.keep_probability)
+        others = rng.integers(response.symbols - 1, size=n)
+        others += others >= sent[:, place]
+        sent[:, place] = np.where(flipped, others, sent[:, place])
+    book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    zero, one = np.zeros(n, np.int64), np.ones(n, np.int64)
+    return SurveyReports.from_counts(book, zero, sent, one, crowd=bytes(32))
+
+
+def weighted(runs: int, seed: int) -> dict[str, float]:
+    """Return how often intervals of weighted shares and means hold, of a population half women."""
+    margins = Weighting({"sex": {"Woman": 0.5, "Man": 0.5}})
+    design = Weighting(weights={"sex": {"Woman": 1.0, "Man": 2.0}})
+    truth = (sum(ILL) / 2, sum(MEANS) / 2)
+    found = {}
+    for level, n in (("none", 20), ("none", 200), ("low", 200), ("low", 1000)):
+        for name, weighting, women in (("raked", margins, 0.3), ("design", design, 2 / 3)):
+            rng, held = np.random.default_rng([seed, n, len(level)]), []
+            for _ in range(runs):
+                reports = survey_of(rng, level, n, women)
+                try:
+                    people = WeightedPeople.of(reports, weighting)
+                except MasqueradeError:
+                    continue  # nobody seems to be one of the two: it says so
+                mean = people.answers(2).mean_figures()
+                assert mean is not None
+                figures = (people.answers(1).share_figures(0), mean)
+                ends = [one.estimates()[0] for one in figures]
+                held.append([e.low <= x <= e.high for e, x in zip(ends, truth, strict=True)])
+            for place, what in enumerate(("share", "mean")):
+                found[f"{what}, {name}, {level}, {n}"] = float(np.mean(held, axis=0)[place])
+    return found
+
+
+def groups(runs: int, seed: int) -> dict[str, float]:
+    """Return how often intervals of known differences of two groups hold, share and mean."""
+    truth = (ILL[0] - ILL[1], MEANS[0] - MEANS[1])
+    found = {}
+    for level, n in (("none", 60), ("none", 400), ("low", 400)):
+        rng, held = np.random.default_rng([seed, n, len(level)]), []
+        for _ in range(runs):
+            reports = survey_of(rng, level, n, 0.4)
+            inside = []
+            for question, option, x in (("ill", "Yes", truth[0]), ("r", None, truth[1])):
+                crossed = Crossed.of(reports, question, "sex")
+                sides = [crossed.figures(name, option) for name in ("Woman", "Man")]
+                pair = Comparison(
+                    (question, option), ("a", "b"), sides, ratio_difference(*sides), bounded=True
+                )
+                one = pair.difference(0.95)
+                inside.append(one.low <= x <= one.high)
+            held.append(inside)
+        for place, what in enumerate(("share", "mean")):
+            found[f"{what}, {level}, {n}"] = float(np.mean(held, axis=0)[place])
+    return found
