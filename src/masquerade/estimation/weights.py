@@ -23,6 +23,7 @@ from masquerade.estimation.reports import Worths, variance_of
 from masquerade.exact.arrays import Floats, on_simplex
 
 _ROUNDS, _PRECISION = 1000, 1e-11
+_LARGEST = 1e9  # of a weight
 _LEAST = 1e-9  # share below which nobody seems to have given an answer
 
 
@@ -162,6 +163,8 @@ def raked(
             numbers[at] = numbers[at] * ratio
         if moved < _PRECISION:
             return numbers
+        if max(float(one.max()) for one in numbers) > _LARGEST:
+            break
     raise ParameterError("the margins cannot all hold together; look whether they fit each other.")
 
 

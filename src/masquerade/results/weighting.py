@@ -257,6 +257,11 @@ class WeightedPeople:
         question = self.reports.codebook.questions[place]
         groups = [self._group(level, place) for level in self.levels]
         totals = [float(one.count @ one.total) for one in groups]
+        if min(totals) <= 0:
+            raise ParameterError(
+                "the masks leave too little of the answers that weigh; weigh by fewer or by larger "
+                "groups, or ask more people."
+            )
         bound = BOUNDS[self.reports.codebook.survey.estimator]
         crowd = Crowd.of(groups, pool=totals, bound=bound)
         count = sum(
@@ -341,6 +346,6 @@ def _of_answers(question: Question, given: Mapping[str, float]) -> Floats:
     missing = [answer for answer in codes if answer not in given]
     if missing:
         raise ParameterError(
-            f"{question.id!r} has nothing for {missing[0]!r}; give a number for it."
+            f"{question.id!r} has no number for {missing[0]!r}; give one for each answer."
         )
     return np.array([given[answer] for answer in codes])
