@@ -341,6 +341,8 @@ def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
             "payout": "0" * 32,
             "kind": "csv",
             "code": "de",
+            "picture": "svg",
+            "fingerprint": "0" * 64,
             "build_hash": "0" * 16,
             "name": "app/main.js",
         }
