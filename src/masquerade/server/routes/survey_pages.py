@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import APIRouter, Depends, File, Form, Query, Request
 from fastapi.responses import RedirectResponse
 from starlette.datastructures import UploadFile
 from starlette.responses import Response

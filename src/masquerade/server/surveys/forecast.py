@@ -204,19 +204,10 @@ def live_margins(survey: Survey, people: Sequence[int]) -> list[tuple[str, list[
     for name in shown:
         words = ["–" for _ in columns]
         for place, column in enumerate(columns):
-            words[place] = next((_in_words(one) for one in column if one["id"] == name), "–")
+            told = [one["words"] or "tells nothing" for one in column if one["id"] == name]
+            words[place] = told[0] if told else "–"
         found.append((texts.get(name, name), words))
     return found
-
-
-def _in_words(one: Margin) -> str:
-    from masquerade.results.learnable import NOTHING
-
-    if one["margin"] is None or one["tells"] == NOTHING:
-        return "tells nothing"
-    if one["kind"] == "share":
-        return f"± {100 * one['margin']:.0f} points of 100"
-    return f"± {one['margin']:.3g} {one['unit']}".strip()
 
 
 def margin_of(question: Question, expected: Precision, shown: int | None = None) -> Margin:
