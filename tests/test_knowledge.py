@@ -47,7 +47,7 @@ NAMES = {
         "pair",
         "nps",
         "matrix",
-        "ranking",
+        *("ranking", "date"),
     },
     "mechanism": {
         *("randomized-response", "two-layer", "bitwise-response", "discrete-gaussian"),

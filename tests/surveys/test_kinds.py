@@ -197,7 +197,7 @@ def test_a_mask_masks_exactly_the_answers(question: Question, level: str) -> Non
             place = question.masked_code(code)
             [report] = mask_response([place], [mask])
             assert low <= report <= high
-            assert question.report_in_words(report, mask)
+            assert question.sent_in_words(report, mask)
             if level == CLEAR and mask.as_orders is None:
                 assert report == place
         with pytest.raises(ParameterError):

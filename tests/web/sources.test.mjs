@@ -68,7 +68,7 @@ const KNOWN = {
     "noise", "portable", "room", "sets", "text", "two_layer",
   ],
   words: ["ar", "de", "en", "es", "formats", "fr", "language"],
-  "app/kinds": ["choice", "comparison", "kinds", "matrix", "nps", "number", "pair", "ranking", "rating", "several"],
+  "app/kinds": ["choice", "comparison", "date", "kinds", "matrix", "nps", "number", "pair", "ranking", "rating", "several"],
   app: [
     "about_page", "agreement", "api", "blind_rsa", "budget", "components", "conditions", "database", "device",
     "dom", "home_page", "invitation", "label_kind", "languages", "ledger_page", "level_view",

@@ -46,7 +46,7 @@ class MaskedQuestion:
 
     def in_words(self, report: int) -> str:
         """Return a report as people read it."""
-        return self.question.report_in_words(report, self.mechanism)
+        return self.question.sent_in_words(report, self.mechanism)
 
     def answer_in_words(self, code: int) -> str:
         """Return the code of an answer as people read it."""

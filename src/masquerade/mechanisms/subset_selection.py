@@ -169,6 +169,11 @@ class SubsetSelection(DeviceMechanism):
         """Return which symbols are in each report, shape (n, symbols)."""
         return members_of(reports, self.symbols, self.size)
 
+    def members_of_report(self, report: int) -> list[int]:
+        """Return the symbols in one report, ascending."""
+        members: list[int] = np.flatnonzero(self.members(np.array([report]))[0]).tolist()
+        return members
+
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the exact guarantee of `answers` answers of one person.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from masquerade.surveys.kinds import question_from_json
     from masquerade.surveys.kinds.choice import Choice
     from masquerade.surveys.kinds.comparison import Comparison
+    from masquerade.surveys.kinds.date import DateQuestion
     from masquerade.surveys.kinds.matrix import Matrix
     from masquerade.surveys.kinds.nps import PromoterScore
     from masquerade.surveys.kinds.number import Number
@@ -37,6 +38,7 @@ __all__ = [
     "Codebook",
     "Combined",
     "Comparison",
+    "DateQuestion",
     "Encoding",
     "Layout",
     "Matrix",

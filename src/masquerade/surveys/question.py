@@ -324,6 +324,14 @@ class Question(ABC):
             return NOT_SAID
         return self.labels[report]
 
+    def sent_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
+        """Return a report as people read it; of a set of answers each of them."""
+        subsets = None if mechanism is None else mechanism.as_subsets
+        if subsets is None:
+            return self.report_in_words(report, mechanism)
+        members = subsets.members_of_report(report)
+        return " · ".join(self.report_in_words(one, None) for one in members)
+
     def answer_in_words(self, code: int) -> str:
         """Return the code of an answer as people read it."""
         return self.report_in_words(code, None)

@@ -25,7 +25,7 @@ def kinds() -> dict[str, type[Question]]:
     Examples
     --------
     >>> list(kinds())
-    ['rating', 'choice', 'several', 'nps', 'comparison', 'number', 'pair', 'ranking']
+    ['rating', 'choice', 'several', 'nps', 'comparison', 'number', 'pair', 'date', 'ranking']
     """
     modules = (import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__))
     classes = [

@@ -4,6 +4,7 @@
 // every other answer, so that nobody can tell who was asked.
 
 import { kindOf } from "./kinds/kinds.js";
+import { symbolsOf } from "../mechanisms/sets.js";
 import { isRecord, requireThat } from "./promise.js";
 
 /** Return the code of "prefer not to say": after those of all answers. */
@@ -18,7 +19,10 @@ export const textOf = (question, code, words) => kindOf(question).text(question,
 /** Return what a report is called. */
 export function sentTextOf(question, report, words) {
   const kind = kindOf(question);
-  return (kind.sentText ?? kind.text)(question, report, words);
+  const text = (code) => (kind.sentText ?? kind.text)(question, code, words);
+  // Of many answers a set is sent.
+  if (question.device?.name !== "subset-selection") return text(report);
+  return symbolsOf(report, question.device).map(text).join(" · ");
 }
 
 /** Return the code that a mask takes for an answer: its own, unless several answers have one label. */

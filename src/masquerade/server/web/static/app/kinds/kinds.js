@@ -2,6 +2,7 @@
 
 import { kind as choice } from "./choice.js";
 import { kind as comparison } from "./comparison.js";
+import { kind as date } from "./date.js";
 import { kind as matrix } from "./matrix.js";
 import { kind as nps } from "./nps.js";
 import { kind as number } from "./number.js";
@@ -11,7 +12,7 @@ import { kind as rating } from "./rating.js";
 import { kind as several } from "./several.js";
 
 export const KINDS = new Map(
-  [choice, comparison, matrix, nps, number, pair, ranking, rating, several].map((kind) => [kind.name, kind]),
+  [choice, comparison, date, matrix, nps, number, pair, ranking, rating, several].map((kind) => [kind.name, kind]),
 );
 
 /** Return the kind of a question. */

@@ -1,0 +1,255 @@
+"""A date: from a list, or within a public range of days, months or years."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
+from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.question import (
+    MOST_OPTIONS,
+    NOT_SAID,
+    Answer,
+    Canonical,
+    LabelQuestion,
+    check_options,
+)
+from masquerade.surveys.question_encoding import Counts, QuestionEncoding
+
+STEPS = ("day", "month", "year")
+MOST_DATES = 40_000
+#: Ranges into which dates are cut under masks, where a survey does not say otherwise.
+USUAL_BINS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class DateQuestion(LabelQuestion):
+    """Name a date.
+
+    Masked on the device, a range of dates is sent, of few that are public: the error of its share
+    hardly depends on how many there are.
+
+    Attributes
+    ----------
+    id, text, allow_skip
+        As in `Choice`.
+    dates : tuple of str
+        The days to choose from, such as ``"2026-05-17"``; empty where there is a range.
+    first, last : str
+        Ends of the range, both included, such as ``"2026-05"`` for months.
+    step : str
+        ``"day"``, ``"month"`` or ``"year"``.
+    bins : int
+        Into how many ranges the dates are cut where they are masked, 2 to 100.
+
+    Examples
+    --------
+    >>> question = DateQuestion("d", "Since when?", first="2024-01", last="2025-12", bins=4)
+    >>> question.labels[0], question.code("2024-07"), question.masked_code(6)
+    ('2024-01 – 2024-06', 6, 1)
+    """
+
+    id: str
+    text: str
+    dates: tuple[str, ...] = ()
+    first: str = ""
+    last: str = ""
+    step: str = "month"
+    bins: int = USUAL_BINS
+    allow_skip: bool = False
+    kind: ClassVar[str] = "date"
+    called: ClassVar[str] = "a date"
+    decides: ClassVar[bool] = False
+    optional: ClassVar[tuple[str, ...]] = ("dates", "bins")
+    mean_name: ClassVar[str] = "mean"
+    builder: ClassVar[BuilderForm] = BuilderForm(
+        name="Date",
+        glyph="2026-05",
+        blank={
+            "text": "",
+            "dates": [],
+            "first": "2025-01",
+            "last": "2026-12",
+            "step": "month",
+            "allow_skip": False,
+        },
+        rows=(
+            (FormField("first", "From", hint="Such as 2025-01."), FormField("last", "To")),
+            (
+                FormField("step", "In steps of", hint="day, month or year."),
+                FormField("bins", "Ranges", "whole", hint="Of which one is sent; usually 12."),
+            ),
+            (
+                FormField(
+                    "dates",
+                    "Or these days",
+                    "lines",
+                    hint="One on each line, such as 2026-05-17. Leave From and To empty then.",
+                ),
+            ),
+        ),
+        place=8,
+    )
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.dates:
+            self._check_dates()
+            return
+        if self.step not in STEPS:
+            raise self._error("step", f": step is {self.step!r}, expected {', '.join(STEPS)}.")
+        for name, text in (("first", self.first), ("last", self.last)):
+            if _number(text, self.step) is None:
+                example = {"day": "2026-05-17", "month": "2026-05", "year": "2026"}[self.step]
+                raise self._error(name, f": {text!r} is no {self.step}; write it like {example}.")
+        if self.answer_count < 2:
+            raise self._error("last", f": {self.last} is not after {self.first}, where it begins.")
+        if self.answer_count > MOST_DATES:
+            raise self._error(
+                "last", f": there are more than {MOST_DATES:,} {self.step}s; give larger steps."
+            )
+        whole = isinstance(self.bins, int) and not isinstance(self.bins, bool)
+        if not whole or not 2 <= self.bins <= MOST_OPTIONS:
+            raise self._error("bins", f": bins is {self.bins!r}, expected 2 to {MOST_OPTIONS}.")
+
+    def _check_dates(self) -> None:
+        if self.first or self.last:
+            raise self._error("first", ": there are days to choose from; leave from and to empty.")
+        check_options(self, self.dates, most=MOST_OPTIONS)
+        for place, text in enumerate(self.dates):
+            if _number(text, "day") is None:
+                raise self._error(
+                    f"dates/{place}", f": {text!r} is no day; write it like 2026-05-17."
+                )
+
+    @property
+    def answer_count(self) -> int:
+        """Number of dates."""
+        if self.dates:
+            return len(self.dates)
+        first, last = (_number(text, self.step) for text in (self.first, self.last))
+        return 0 if first is None or last is None else max(last - first + 1, 0)
+
+    @property
+    def no_answer_code(self) -> int:
+        """The code after the last date."""
+        return self.answer_count
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The days of the list, or the ranges that are sent."""
+        return self.dates or _labels(self.first, self.step, self.answer_count, self.bins)
+
+    @property
+    def scores(self) -> tuple[float, ...] | None:
+        """The middle of each range, counted in steps from the first; None of a list."""
+        if self.dates:
+            return None
+        return tuple((a + b) / 2 for a, b in _ends(self.answer_count, self.bins))
+
+    @property
+    def unit(self) -> str:
+        """The unit of a mean."""
+        return "" if self.dates else f"{self.step}s after {self.first}"
+
+    def code_of(self, answer: Answer) -> int | None:
+        """Return the place of a date."""
+        if not isinstance(answer, str):
+            return None
+        if self.dates:
+            return self.dates.index(answer) if answer in self.dates else None
+        first, given = _number(self.first, self.step), _number(answer, self.step)
+        if first is None or given is None or not 0 <= given - first < self.answer_count:
+            return None
+        return given - first
+
+    def answer(self, code: int) -> Canonical:
+        """Return the date of a code; None for "no answer"."""
+        if code == self.no_answer_code:
+            return None
+        return self.dates[code] if self.dates else _text(self.first, self.step, code)
+
+    def masked_code(self, code: int) -> int:
+        """Return the range of a date."""
+        if self.dates:
+            return code
+        bins, points = len(self.labels), self.answer_count
+        return bins if code == points else ((code + 1) * bins - 1) // points
+
+    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
+        """Return one count for each range, or for each day of a list."""
+        if self.dates:
+            return Counts(self.id, self.dates, without)
+        ends = _ends(self.answer_count, bins)
+        labels = _labels(self.first, self.step, self.answer_count, bins)
+        scores = tuple((a + b) / 2 for a, b in ends)
+        return Counts(self.id, labels, without, scores, points=self.answer_count)
+
+    @property
+    def choices(self) -> str:
+        """Possible answers, in words."""
+        return ", ".join(self.dates) or f"a {self.step} from {self.first} to {self.last}"
+
+    def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
+        """Return the range of a report."""
+        return NOT_SAID if report == len(self.labels) else self.labels[report]
+
+    def answer_in_words(self, code: int) -> str:
+        """Return a date as people read it."""
+        return str(self.answer(code) or NOT_SAID)
+
+    @property
+    def prompt(self) -> tuple[str, ...]:
+        """The dates that can be typed."""
+        return (self.choices, *([f"-  {NOT_SAID}"] if self.allow_skip else []))
+
+    def typed(self, text: str) -> Answer:
+        """Return the date that somebody typed."""
+        return None if self.allow_skip and text == "-" else text
+
+    @property
+    def typing_hint(self) -> str:
+        """The sentence after something was typed that is no answer."""
+        return f"Type {self.choices}."
+
+    def codebook_fields(self) -> dict[str, Any]:
+        """Return the dates of which a report is a range."""
+        return {"first": self.first, "last": self.last, "step": self.step}
+
+
+def _number(text: object, step: str) -> int | None:
+    """Return a date as a number of its steps; None where it is no date."""
+    if not isinstance(text, str) or len(text) != {"day": 10, "month": 7, "year": 4}[step]:
+        return None
+    try:
+        found = date.fromisoformat(text + {"day": "", "month": "-01", "year": "-01-01"}[step])
+    except ValueError:
+        return None
+    if step == "day":
+        return found.toordinal()
+    return 12 * found.year + found.month - 1 if step == "month" else found.year
+
+
+def _text(first: str, step: str, steps: int) -> str:
+    """Return the date so many steps after the first."""
+    number = (_number(first, step) or 0) + steps
+    if step == "day":
+        return date.fromordinal(number).isoformat()
+    return f"{number // 12:04}-{number % 12 + 1:02}" if step == "month" else f"{number:04}"
+
+
+@lru_cache(maxsize=1024)
+def _ends(points: int, bins: int) -> tuple[tuple[int, int], ...]:
+    count = min(bins, points)
+    return tuple((n * points // count, (n + 1) * points // count - 1) for n in range(count))
+
+
+@lru_cache(maxsize=1024)
+def _labels(first: str, step: str, points: int, bins: int) -> tuple[str, ...]:
+    texts = (
+        (_text(first, step, low), _text(first, step, high)) for low, high in _ends(points, bins)
+    )
+    return tuple(low if low == high else f"{low} – {high}" for low, high in texts)
