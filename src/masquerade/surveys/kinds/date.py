@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.builder_form import BuilderForm, FormField
@@ -20,6 +22,9 @@ from masquerade.surveys.question import (
 from masquerade.surveys.question_encoding import Counts, QuestionEncoding
 
 STEPS = ("day", "month", "year")
+#: How a date is written, and numpy's name of its step.
+_WRITTEN = {"day": r"\d{4}-\d\d-\d\d", "month": r"\d{4}-\d\d", "year": r"\d{4}"}
+_UNITS: dict[str, Literal["D", "M", "Y"]] = {"day": "D", "month": "M", "year": "Y"}
 MOST_DATES = 40_000
 #: Ranges into which dates are cut under masks, where a survey does not say otherwise.
 USUAL_BINS = 12
@@ -220,25 +225,23 @@ class DateQuestion(LabelQuestion):
         return {"first": self.first, "last": self.last, "step": self.step}
 
 
-def _number(text: object, step: str) -> int | None:
-    """Return a date as a number of its steps; None where it is no date."""
-    if not isinstance(text, str) or len(text) != {"day": 10, "month": 7, "year": 4}[step]:
-        return None
+@lru_cache(maxsize=4096)
+def _number_of(text: str, step: str) -> int | None:
     try:
-        found = date.fromisoformat(text + {"day": "", "month": "-01", "year": "-01-01"}[step])
-    except ValueError:
+        return int(np.datetime64(text, _UNITS[step]).astype(np.int64))
+    except ValueError:  # such as a 13th month
         return None
-    if step == "day":
-        return found.toordinal()
-    return 12 * found.year + found.month - 1 if step == "month" else found.year
+
+
+def _number(text: object, step: str) -> int | None:
+    """Return a date as a number of its steps since 1970; None where it is no date."""
+    known = isinstance(text, str) and text.isascii() and re.fullmatch(_WRITTEN[step], text)
+    return _number_of(text, step) if known and isinstance(text, str) else None
 
 
 def _text(first: str, step: str, steps: int) -> str:
     """Return the date so many steps after the first."""
-    number = (_number(first, step) or 0) + steps
-    if step == "day":
-        return date.fromordinal(number).isoformat()
-    return f"{number // 12:04}-{number % 12 + 1:02}" if step == "month" else f"{number:04}"
+    return str(np.datetime64((_number(first, step) or 0) + steps, _UNITS[step]))
 
 
 @lru_cache(maxsize=1024)
