@@ -141,15 +141,15 @@ test("a chance of more is a sentence of its own, and delta is nowhere called one
     for (const sentence of [said.levels.rarely, said.settings.capMeans(1)]) {
       assert.match(sentence, /1[^\d]+1,000,000/);
     }
-    const [, , , delta] = said.ledger.explainText;
+    const [, , , delta] = said.method.explainText;
     assert.match(delta, code === "en" ? /not the chance that somebody learns more/ : /وليست احتمال/);
   }
   setLanguage("en");
 });
 
 test("what is written from left to right stands apart in a language from right to left", () => {
-  const { ledger, levels } = setLanguage("ar");
-  const sentence = ledger.statement("1.5", "0.000001", "2");
+  const { method, levels } = setLanguage("ar");
+  const sentence = method.statement("1.5", "0.000001", "2");
   assert.match(sentence, /\u2066ε = 1\.5\u2069/);
   assert.match(sentence, /\u2066δ = 0\.000001\u2069/);
   for (const say of [levels.belief, levels.beliefTogether, levels.beliefAlone]) {
@@ -159,7 +159,7 @@ test("what is written from left to right stands apart in a language from right t
 });
 
 test("what was spent is said to be of surveys that were fixed beforehand", () => {
-  const [english, arabic] = ["en", "ar"].map((code) => LANGUAGES.find((one) => one.code === code)).map(({ ledger }) => ledger.statement("5", "0.000001", 0));
+  const [english, arabic] = ["en", "ar"].map((code) => LANGUAGES.find((one) => one.code === code)).map(({ method }) => method.statement("5", "0.000001", 0));
   assert.match(english, /as if all surveys had been fixed beforehand/);
   assert.match(arabic, /محددة مسبقًا/);
 });

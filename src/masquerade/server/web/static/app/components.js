@@ -73,7 +73,7 @@ export function reasonOf({ status, slug }) {
 export function battery(state, { still = false } = {}) {
   if (!state) return null;
   const left = Math.max(0, Math.min(100, Math.floor(Number(state.percent_left))));
-  const { battery: said, amount } = words();
+  const { battery: said } = words();
   const inside = [
     element(
       "span",
@@ -84,7 +84,6 @@ export function battery(state, { still = false } = {}) {
       "span",
       { className: "battery-text" },
       element("strong", {}, said.left(left)),
-      element("small", {}, said.spent(amount(state.epsilon_spent), amount(state.epsilon_cap))),
     ),
   ];
   if (still) return element("div", { className: "battery" }, inside);

@@ -103,9 +103,9 @@ export class LedgerPage {
         shown && [
           card(said.timeline, this.#counted(charges, { begun, caps })),
           card(said.theirs, this.#theirs(charges, titles)),
-          card(said.caps, this.#caps(me?.caps, own)),
+          card(said.caps, paragraph(said.capsText)),
+          this.#method(balanceOf(charges, caps), me?.caps, own),
         ],
-        fold(said.explain, said.explainText.map((text) => element("p", {}, text))),
         shown &&
           card(
             said.exporting,
@@ -119,32 +119,40 @@ export class LedgerPage {
 
   #standing(standing, halves) {
     const said = words().ledger;
-    const { amount, number } = words();
-    const { epsilon_spent: spent, delta, clear } = standing;
+    const { clear } = standing;
     return [
       battery(standing, { still: true }),
-      element(
-        "section",
-        { className: "level-card" },
-        paragraph(said.statement(amount(spent), number(delta, 9), clear)),
-        // Both truths: the amount holds while one of two parties is honest.
-        halves > 0 && paragraph(said.bothParties(halves)),
-      ),
+      // Both truths: what is said holds while one of two parties is honest.
+      halves > 0 && element("section", { className: "level-card" }, paragraph(said.bothParties(halves))),
+      clear > 0 && paragraph(said.without(clear), "warning"),
       paragraph(said.kept, "muted"),
     ];
+  }
+
+  /** The exact amounts, in the unit in which they are proven, and the caps in it. */
+  #method({ epsilon_spent: spent, epsilon_cap: cap, delta, clear }, theirs, own) {
+    const { amount, number, method } = words();
+    const said = this.me?.battery?.epsilon_spent;
+    return element(
+      "section",
+      { className: "card method", "aria-labelledby": "method" },
+      element("h2", { id: "method" }, method.title),
+      paragraph(method.statement(amount(spent), number(delta, 9), clear)),
+      paragraph(method.spent(amount(spent), amount(cap)), "muted"),
+      isKnown(said) && paragraph(method.theirs(amount(said)), "muted"),
+      this.#caps(theirs, own),
+      fold(method.explain, method.explainText.map((text) => element("p", {}, text))),
+    );
   }
 
   /** What this device charged, newest first. */
   #counted(charges, { begun, caps }) {
     const said = words().ledger;
     if (!charges.length) return paragraph(said.empty, "muted");
-    const { amount, number } = words();
+    const { number } = words();
     const entry = (charge) => {
-      const { token, user, clear } = charge;
-      const costs = !(clear > 0) && [
-        said.share(number(percentOf(charge, caps, charges), 1)),
-        user !== null && said.cost(amount(user / 1e6)),
-      ];
+      const { token, clear } = charge;
+      const costs = !(clear > 0) && [said.share(number(percentOf(charge, caps, charges), 1))];
       const record = begun.get(token);
       const strength = !(clear > 0) && levelName(record?.strength);
       return element(
@@ -164,7 +172,6 @@ export class LedgerPage {
   /** What the server says it charged, and how that differs; in its numbers, said to be its own. */
   #theirs(charges, titles) {
     const said = words().ledger;
-    const { amount } = words();
     const settled = new Set(
       this.entries.filter(({ kind }) => PAID.includes(kind)).map(({ survey }) => survey),
     );
@@ -174,7 +181,7 @@ export class LedgerPage {
     const spent = this.me?.battery?.epsilon_spent;
     const open = this.me?.open_reservations;
     return [
-      paragraph(isKnown(spent) ? said.theirsSays(amount(spent), settled.size) : said.theirsSilent),
+      paragraph(isKnown(spent) ? said.theirsSays : said.theirsSilent),
       fewer > 0 && element("p", { className: "notice" }, said.theirsFewer(fewer)),
       more > 0 && paragraph(said.theirsMore(more)),
       fewer + more === 0 && paragraph(said.agree, "muted"),
@@ -202,17 +209,16 @@ export class LedgerPage {
     });
   }
 
-  #entry({ survey, kind, epsilon_user: epsilon, clear, caps, day, title }, titles) {
+  #entry({ survey, kind, clear, caps, day, title }, titles) {
     const said = words().ledger;
-    const { amount, day: dayText } = words();
+    const { day: dayText } = words();
     const capped = caps && !survey;
     const name = capped
-      ? said.capTo(amount(caps.epsilon))
+      ? said.capTo
       : (titles.get(survey) ?? (typeof title === "string" ? title : null));
     const facts = [
       !capped && (said.kinds[kind] ?? ""),
       typeof day === "string" && dayText(day),
-      isKnown(epsilon) && !capped && said.cost(amount(epsilon)),
       clear > 0 && said.clear(clear),
     ];
     return element(
@@ -224,9 +230,9 @@ export class LedgerPage {
   }
 
   #caps(caps, own) {
+    const { amount, day, method } = words();
     const said = words().ledger;
-    const { amount, day } = words();
-    const ours = paragraph(said.capsOwn(amount(own.epsilon / 1e6)));
+    const ours = paragraph(method.capsOwn(amount(own.epsilon / 1e6)));
     if (!isKnown(caps?.epsilon)) return ours;
     const field = element("input", {
       id: "cap",
@@ -240,13 +246,12 @@ export class LedgerPage {
     const pending = caps.to_come;
     return [
       ours,
-      paragraph(said.capsText),
-      paragraph(said.capNow(amount(caps.epsilon))),
-      pending && paragraph(said.capPending(amount(pending.epsilon), day(pending.day)), "muted"),
+      paragraph(method.capNow(amount(caps.epsilon))),
+      pending && paragraph(method.capPending(amount(pending.epsilon), day(pending.day)), "muted"),
       element(
         "div",
         { className: "field" },
-        element("label", { htmlFor: "cap" }, said.cap),
+        element("label", { htmlFor: "cap" }, method.cap),
         field,
       ),
       actions(button("cap-save", said.capSave, () => this.#setCap(field.value), "")),
@@ -254,7 +259,7 @@ export class LedgerPage {
         element(
           "div",
           { className: "notice", role: "alert" },
-          paragraph(said.capRaise(amount(raising))),
+          paragraph(method.capRaise(amount(raising))),
           actions(
             button("cap-raise", said.capRaiseDo, () => this.#patch(raising, true), "danger"),
             button("cap-cancel", words().common.cancel, () => this.#dropRaise(), ""),

@@ -5,7 +5,7 @@ import { admits, chargeOf, percentOf } from "./budget.js";
 import { element } from "./dom.js";
 import { beliefPercent } from "../words/formats.js";
 import { keepPercent, keepPercentOfBits } from "../mechanisms/mask.js";
-import { deviceOf } from "../mechanisms/text.js";
+import { deviceOf, latticeOfText } from "../mechanisms/text.js";
 import { fold, paragraph } from "./components.js";
 import { keepProbabilityAt, strengthOf } from "./strength.js";
 import { words } from "../words/language.js";
@@ -146,9 +146,26 @@ function inHundred(percent) {
   return percent === 0 || percent === 100 ? percent : Math.min(99, Math.max(1, Math.round(percent)));
 }
 
-/** Return in sentences how often answers are sent as they are, and how far numbers are moved. */
-export function oddsOf(mechanisms) {
-  const { levels, reveal } = words();
+/** Return in words where a number in the middle of its scale is sent, 4 times in 5. */
+function movedText(mechanism, device, unit) {
+  const { levels, number } = words();
+  const { low, step } = latticeOfText(mechanism);
+  const [first, width] = [low, step].map(([top, bottom]) => Number(top) / Number(bottom));
+  const middle = Math.floor((device.points - 1) / 2);
+  const far = stepsOfMost(device.variance);
+  const at = (steps) => number(first + width * steps, 6);
+  const ends = [at(middle - far), at(middle + far)];
+  return unit ? levels.noiseIn(at(middle), unit, ...ends) : levels.noise(at(middle), ...ends);
+}
+
+/**
+ * Return in sentences how often answers are sent as they are, and how far numbers are moved.
+ *
+ * @param {string[]} mechanisms
+ * @param {object[]} questions that they mask, where these are known, for their units
+ */
+export function oddsOf(mechanisms, questions = []) {
+  const { reveal } = words();
   const devices = [...new Set(mechanisms)].map(deviceOf);
   const kept = devices
     .filter(({ symbols }) => symbols !== undefined)
@@ -156,9 +173,6 @@ export function oddsOf(mechanisms) {
   const ticked = devices
     .filter(({ name }) => name === "bitwise-response")
     .map((device) => inHundred(keepPercentOfBits(device)));
-  const moved = devices
-    .filter(({ variance }) => variance !== undefined)
-    .map(({ variance, points }) => Math.ceil((100 * stepsOfMost(variance)) / (points - 1)));
   const orders = devices
     .filter(({ name }) => name === "masked-order")
     .map(({ size, null: masked, other, total }) =>
@@ -167,6 +181,11 @@ export function oddsOf(mechanisms) {
   const sets = devices
     .filter(({ name }) => name === "subset-selection")
     .map(({ size, inside, total }) => reveal.keepsSet(size, inHundred(Number((BigInt(inside) * 10000n) / BigInt(total)) / 100)));
+  const widest = mechanisms
+    .map((mechanism, place) => ({ mechanism, device: deviceOf(mechanism), unit: questions[place]?.unit }))
+    .filter(({ device }) => device.variance !== undefined)
+    .map((one) => ({ ...one, part: stepsOfMost(one.device.variance) / (one.device.points - 1) }))
+    .sort((one, other) => other.part - one.part);
   const [least, most] = [Math.min(...kept), Math.max(...kept)];
   const keeps = least === most ? reveal.keepsAbout(least) : reveal.keepsBetween(least, most);
   return [
@@ -174,6 +193,6 @@ export function oddsOf(mechanisms) {
     ...new Set(sets),
     orders.length > 0 && reveal.keepsOrder(Math.min(...orders)),
     ticked.length > 0 && reveal.keepsTicks(Math.min(...ticked)),
-    moved.length > 0 && levels.noise(words().number(Math.max(...moved))),
+    widest.length > 0 && movedText(widest[0].mechanism, widest[0].device, widest[0].unit),
   ].filter(Boolean);
 }

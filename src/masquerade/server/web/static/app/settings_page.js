@@ -100,7 +100,7 @@ export class SettingsPage {
 
   /** The caps that this device keeps by itself. */
   async #cap() {
-    const said = words().settings;
+    const { settings: said, method } = words();
     const own = await this.device.ownCaps();
     const epsilon = own.epsilon / 1e6;
     const field = (id, label, value) => [
@@ -117,7 +117,12 @@ export class SettingsPage {
     return [
       paragraph(said.capText),
       paragraph(said.capMeans(tailOfCap(own.epsilon) / 1e6)),
-      element("div", { className: "field" }, field("own-cap", said.capLabel, epsilon)),
+      element(
+        "section",
+        { className: "method" },
+        element("h3", {}, method.title),
+        element("div", { className: "field" }, field("own-cap", method.capLabel, epsilon)),
+      ),
       element("div", { className: "field" }, field("own-clear", said.clearLabel, own.clear)),
       paragraph(said.clearText, "hint"),
       actions(button("own-cap-save", said.capSave, () => this.#saveCap(), "")),

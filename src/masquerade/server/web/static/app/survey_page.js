@@ -1,7 +1,7 @@
 // The page of one survey: which screen is shown, and what leads to the next. The stage always comes
 // from the disk, so every way of coming back to this page, in any tab, shows the same thing.
 
-import { epsilonOf, balanceOf } from "./budget.js";
+import { balanceOf, percentOf } from "./budget.js";
 import { SystemCoins } from "../mechanisms/coins.js";
 import { languageFor, wishedLanguages } from "./languages.js";
 import { fromHost, readInvitation } from "./invitation.js";
@@ -333,7 +333,9 @@ export class SurveyPage {
   /** Return what this survey cost, and all together, as this device counts. */
   #spent() {
     const mine = this.charges.find(({ token }) => token === this.token);
-    return mine ? { here: mine.user, total: epsilonOf(this.charges) } : null;
+    if (!mine) return null;
+    const left = balanceOf(this.charges, this.caps).percent_left;
+    return { here: percentOf(mine, this.caps, this.charges), total: 100 - left };
   }
 
   #choose(name) {

@@ -290,7 +290,7 @@ function sealedHalves(record) {
 
 function whatToExpect(record) {
   if (unmasked(record)) return paragraph(words().clear.reveal, "warning");
-  const odds = oddsOf(record.questions.map(({ mechanism }) => mechanism));
+  const odds = oddsOf(record.questions.map(({ mechanism }) => mechanism), record.questions);
   return paragraph([words().reveal.odd, ...odds].join(" "));
 }
 
@@ -363,12 +363,12 @@ function returnLink({ ending }) {
 function bill({ day }, spent) {
   if (!spent) return null;
   const said = words().done;
-  const line = (name, epsilon) =>
+  const line = (name, percent) =>
     element(
       "div",
       {},
       element("dt", {}, name),
-      element("dd", {}, said.epsilon(words().amount(epsilon === null ? null : epsilon / 1e6))),
+      element("dd", {}, said.percent(percent)),
     );
   return element(
     "section",
