@@ -362,7 +362,7 @@ def test_a_cap_that_is_too_low_refuses_the_survey(
     expect(page.locator("#announcement")).to_contain_text("changed")
     page.goto(f"{server.url}/s/{survey.token}")
     expect(page.locator(".notice")).to_contain_text("allows none of these")
-    expect(page.locator(".level-price").first).to_contain_text("More than your lifetime cap")
+    expect(page.locator(".level-price").first).to_contain_text("More than your limit here")
     expect(page.locator('input[name="level"]:enabled')).to_have_count(0)
     expect(page.locator("#start")).to_have_count(0)
     assert Person(page).view() == "intro"
@@ -373,7 +373,7 @@ def test_a_cap_that_is_too_low_refuses_the_survey(
     page.locator("#cap-save").click()
     page.locator("#cap-raise").click()
     expect(page.locator("#announcement")).to_contain_text("will be raised")
-    expect(page.locator("main")).to_contain_text("its cap is ε 0.1 now")
+    expect(page.locator("main")).to_contain_text("its limit is ε 0.1 now")
 
 
 def test_not_sending_and_taking_back(generous: Any, new_visitor: NewVisitor) -> None:

@@ -447,7 +447,7 @@ def test_the_review_shows_what_people_see_first(
     frame = page.frame_locator("#phone")
     expect(frame.locator("#start")).to_be_visible()
     shown = frame.locator("main").evaluate(shape)
-    expect(frame.locator(".level-price").first).to_contain_text("lifetime privacy")
+    expect(frame.locator(".level-price").first).to_contain_text("privacy here")
     frame.locator('input[value="medium"]').check()
     expect(frame.locator('input[value="medium"]')).to_be_checked()
     page.locator("#open-it").click()

@@ -247,12 +247,12 @@ def test_nothing_that_a_server_says_of_privacy_is_shown(
     text = "\n".join(said)
     assert "Thank you" in text
     # as this device counts: 1 - 1.025914 / 5.839179 of the order that its cap adds up
-    assert "82 % of your lifetime" in text
+    assert "82 % of your privacy here" in text
     for lie in (LIE, "99 %", "of 4"):
         assert lie not in text
     # What the server says is shown in one place each, as what it says.
     assert text.count("0.123") == text.count("The server says ε 0.123") == 1
-    assert text.count("4,567") == text.count("The server says its cap is ε 4,567 now") == 1
+    assert text.count("4,567") == text.count("The server says its limit is ε 4,567 now") == 1
 
 
 def test_a_forgetful_server_gets_no_more_than_the_device_s_own_cap(

@@ -212,7 +212,15 @@ export const ENGLISH = {
     less: "Less",
     more: "More",
     slider: "Slider",
+    page: (at, count) => `Page ${number(at)} of ${number(count)}`,
+    agree: "I agree",
+    leftOut: (count) => plural(count, { one: `${number(count)} question has no answer. Answer it, or go on to leave it out.`, other: `${number(count)} questions have no answer. Answer them, or go on to leave them out.` }),
     saved: "Kept on this device only",
+  },
+  refused: {
+    title: "You did not agree",
+    text: "Without it, the survey does not go on. Nothing was sent.",
+    end: "End the survey",
   },
   seal: {
     title: "Put on the mask",
@@ -264,6 +272,7 @@ export const ENGLISH = {
     day: (day) => `Sent on ${day}`,
     next: "To all surveys",
     withdraw: "Take it back",
+    back: (host) => `Go on to ${host}`,
     withdrawText: "As long as the survey is open, what you sent can leave its results. The privacy it used does not come back, because it has been seen.",
     withdrawDo: "Take my answers out",
     late: "The survey is closed: its results are worked out and answers stay in them.",
