@@ -111,3 +111,51 @@ def test_pages_have_landmarks_and_a_way_past_them(generous: Any, new_visitor: Ne
     expect(page.locator("#skip")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_be_focused()
+
+
+LISTEN = """
+globalThis.heard = [];
+const LIVE = '[role=alert], [role=status], [aria-live=polite], [aria-live=assertive]';
+const note = (node) => {
+  const text = node.textContent.trim();
+  if (text) globalThis.heard.push(text);
+};
+addEventListener('DOMContentLoaded', () => new MutationObserver((changes) => {
+  const regions = new Set();
+  for (const { target, addedNodes } of changes) {
+    const within = (target.nodeType === 1 ? target : target.parentElement)?.closest(LIVE);
+    if (within) regions.add(within);
+    for (const node of addedNodes) {
+      if (node.nodeType !== 1) continue;
+      if (node.matches(LIVE)) regions.add(node);
+      for (const one of node.querySelectorAll(LIVE)) regions.add(one);
+    }
+  }
+  regions.forEach(note);
+}).observe(document.body, { subtree: true, childList: true, characterData: true }));
+"""
+
+
+def test_what_is_said_aloud_is_said_once(generous: Any, new_visitor: NewVisitor) -> None:
+    """From the first screen to the last, no message is in two regions that are read aloud."""
+    survey = open_survey(generous)
+    visitor = new_visitor()
+    page = visitor.page
+    page.add_init_script(LISTEN)
+    page.goto(f"{generous.url}/s/{survey.token}")
+    person, twice = Person(page), []
+    while True:
+        view = person.view()
+        if view == "question":  # without an answer first
+            page.evaluate("heard.length = 0")
+            page.locator("#next").click()
+            page.wait_for_timeout(300)
+            said = page.evaluate("heard")
+            twice += [(view, one) for one in set(said) if said.count(one) > 1]
+        page.evaluate("heard.length = 0")
+        if view == "done":
+            break
+        person.step()
+        said = page.evaluate("heard")
+        twice += [(view, one) for one in set(said) if said.count(one) > 1]
+    assert not twice, twice

@@ -196,3 +196,11 @@ def test_a_helper_ends_with_a_demonstration_that_is_killed(tmp_path: Path) -> No
             assert not silent(address)
             starter.kill()
         wait_until("the helper to end", partial(silent, address))
+
+
+def test_the_demonstration_says_that_it_has_no_accounts(demonstration: LiveServer) -> None:
+    """Its account page asks nobody for a password, and names the server that has accounts."""
+    page = httpx.get(f"{demonstration.url}/account", follow_redirects=True)
+    assert "The demonstration has no accounts" in page.text
+    assert "masquerade serve" in page.text
+    assert "password" not in page.text

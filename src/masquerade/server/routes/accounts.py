@@ -64,6 +64,7 @@ def account_page(
         "others": [day for digest, day in sessions if digest != actor.session],
         "shortest": SHORTEST,
         "part": part,
+        "demo": actor.session is None,
         "done": actor.request.query_params.get("done", ""),
     }
     return actor.page("surveyor/account.html", context, error=error)
@@ -72,7 +73,10 @@ def account_page(
 def confirm(actor: Actor, password: str) -> None:
     """Raise unless `password` is the account's, so that an open browser is not enough."""
     if actor.session is None:
-        raise Forbidden("the demonstration has no accounts.")
+        raise Forbidden(
+            "The demonstration has no accounts. A server of your own has them: start it with "
+            "masquerade serve."
+        )
     # Who signs in by the link or a passkey has no password to confirm by.
     if not actor.account.has_password:
         return
