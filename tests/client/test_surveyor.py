@@ -98,6 +98,8 @@ def test_from_a_file_to_a_data_frame(place: Place, surveyor: Surveyor, tmp_path:
     for what, ending in (("results", "json"), ("results", "csv"), ("reports", "csv")):
         path = surveyor.export(name, tmp_path / f"file.{ending}", what)
         assert path.stat().st_size > 50
+    paper = surveyor.export(name, tmp_path / "dossier.md", "dossier", language="de")
+    assert "Datenschutz" in paper.read_text()
     again = surveyor.export(name, tmp_path / "document.json", "document")
     copy = surveyor.create(again)
     assert copy["document"]["title"] == "Work"

@@ -181,6 +181,25 @@ def export(
     show(written, as_json=json, title="Written")
 
 
+@surveys.command()
+def dossier(
+    survey: Name,
+    out: Annotated[Path, typer.Option(help="File to write (.md).", show_default=False)],
+    language: Annotated[str, choice("en", "de", help="Language of the text.")] = "en",
+    server: Server = None,
+    token_file: TokenFile = None,
+    json: AsJson = False,
+) -> None:
+    """Write the data protection summary and the record for an ethics board, with the figures.
+
+    Example: masquerade surveys dossier 5a5a5a5a5a5a5a5a --language de --out dossier.md
+    """
+    with _surveyor(server, token_file) as surveyor:
+        path = surveyor.export(survey, out, "dossier", language=language)
+    written = {"file": str(path), "bytes": path.stat().st_size}
+    show(written, as_json=json, title="Written")
+
+
 @contextmanager
 def _surveyor(server: str | None, token_file: Path | None) -> Iterator[Surveyor]:
     from masquerade.client import Surveyor

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from masquerade.client.connection import Connection, token_of
 from masquerade.errors import ParameterError, UnreadableFile
+from masquerade.exact.number import one_of
 
 if TYPE_CHECKING:
     import httpx
@@ -29,6 +30,7 @@ FILES = {
     ("reports", ".jsonl"): "reports.jsonl",
     ("codebook", ".json"): "codebook",
     ("document", ".json"): "document",
+    ("dossier", ".md"): "dossier",
 }
 
 
@@ -200,7 +202,9 @@ class Surveyor:
             path.write_bytes(self._file(token, "reports", ".parquet"))
             return read_reports(path)
 
-    def export(self, token: str, path: str | Path, what: str = "results") -> Path:
+    def export(
+        self, token: str, path: str | Path, what: str = "results", *, language: str = "en"
+    ) -> Path:
         """Write a file of a survey, and return its path.
 
         Parameters
@@ -208,18 +212,22 @@ class Surveyor:
         token : str
         path : path
             Its ending says the format.
-        what : {"results", "reports", "codebook", "document"}
+        what : {"results", "reports", "codebook", "document", "dossier"}
             results: .json or .csv. reports: .parquet, .csv or .jsonl. codebook, document: .json.
+            dossier, the data protection summary and the record for an ethics board: .md.
+        language : {"en", "de"}
+            Of the dossier.
         """
         file = Path(path)
-        content = self._file(token, what, file.suffix)
+        content = self._file(token, what, file.suffix, language)
         try:
             file.write_bytes(content)
         except OSError as error:
             raise UnreadableFile(f"{file} cannot be written: {error.strerror}.") from error
         return file
 
-    def _file(self, token: str, what: str, ending: str) -> bytes:
+    def _file(self, token: str, what: str, ending: str, language: str = "en") -> bytes:
+        one_of(language, "language", ("en", "de"))
         name = FILES.get((what, ending))
         if name is None:
             known = sorted(f"{kind} as {end}" for kind, end in FILES)
@@ -227,7 +235,8 @@ class Surveyor:
                 f"{what} as {ending or 'a file without an ending'} is not to be had; there are "
                 f"{', '.join(known)}."
             )
-        return self._connection.as_program(self._token, "GET", f"{_at(token)}/{name}")
+        asked = f"?language={language}" if what == "dossier" else ""
+        return self._connection.as_program(self._token, "GET", f"{_at(token)}/{name}{asked}")
 
     def _version(self, token: str) -> int | None:
         version = self.survey(token).get("version")

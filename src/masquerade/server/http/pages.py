@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import segno
 from fastapi import Request
 from fastapi.templating import Jinja2Templates
+from markupsafe import Markup
 from starlette.responses import Response
 
 from masquerade.aggregate.signature import fingerprint_groups
@@ -48,6 +50,15 @@ def render(
     actor = getattr(request.state, "actor", None)
     known = {"actor": actor, "csrf": actor.csrf if actor else ""}
     return _templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
+
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]#|~])")
+
+
+def markdown(text: str) -> Markup:
+    """Return a text as one line of Markdown that says it letter by letter."""
+    line = _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    return Markup(line.replace("&", "&amp;").replace("<", "&lt;"))
 
 
 def page_text(name: str, context: dict[str, Any]) -> str:

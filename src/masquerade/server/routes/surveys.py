@@ -15,6 +15,8 @@ from starlette.responses import Response
 from masquerade.errors import ParameterError, StaleVersion, WrongState
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.http.bodies import StrictBody
+from masquerade.server.http.pages import markdown, page_text
+from masquerade.server.http.problem import file_answer
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, base_address, require
 from masquerade.server.routes.forms import FormBody, Key
@@ -24,6 +26,7 @@ from masquerade.server.surveys.document import (
     plan_fields_schema,
     read_document,
 )
+from masquerade.server.surveys.dossier import dossier
 from masquerade.server.surveys.drafts import Draft, Review
 from masquerade.server.surveys.forecast import error_by_cost
 from masquerade.server.surveys.lifecycle import Listed, progress_json
@@ -214,6 +217,35 @@ def document(actor: Reader, token: str) -> Response:
         survey.text(),
         media_type="application/json; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}.json"'},
+    )
+
+
+@routes.get(
+    "/{token}/dossier",
+    summary="Data protection summary and record for an ethics board, with the survey's figures",
+    **file_answer("text/markdown"),
+)
+def dossier_file(actor: Reader, token: str, language: Literal["en", "de"] = "en") -> Response:
+    document, drafts = document_of(actor, token), actor.services.drafts
+    review = drafts.review(document)
+    draft = actor.draft(token) is not None
+    survey = review.require()[0] if draft else actor.survey(token).survey
+    expected = review.forecast["questions"] if review.forecast else []
+    found = dossier(
+        survey,
+        address=base_address(actor.request),
+        caps=drafts.caps,
+        people=document.plan.people,
+        closes=document.plan.closes if draft else actor.survey(token).closes,
+        margins={one["id"]: one["words"] for one in expected},
+        paid=document.plan.reward == "codes",
+    )
+    text = page_text(f"dossier/{language}.md", {"d": found, "plain": markdown})
+    name = f"dossier-{token}-{language}.md"
+    return Response(
+        text,
+        media_type="text/markdown; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
 
 

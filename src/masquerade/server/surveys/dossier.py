@@ -1,0 +1,129 @@
+"""The figures of a survey's data protection summary and record for an ethics board."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from masquerade.accounting import Caps
+from masquerade.accounting.words import highest_belief, losses_of_guarantee
+from masquerade.exact.loss import Loss, tail
+from masquerade.surveys.survey import Survey
+
+#: Languages in which the dossier is written.
+LANGUAGES = ("en", "de")
+#: Suspicions of which it says how far they can grow.
+PRIORS = (Fraction(1, 100), Fraction(1, 2))
+_TOLD = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """What one level protects, in percent: how far a suspicion of 1 % and of 50 % can grow.
+
+    `one`, `everything`: of one answer and of all answers; None where it is told for certain.
+    """
+
+    name: str
+    one: tuple[float | None, ...]
+    everything: tuple[float | None, ...]
+    in_clear: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """What the texts of both forms say of a survey.
+
+    `margins`: how exact each question will be, by its text, where a forecast is known.
+    `cap`: epsilon and delta of all surveys of the server together.
+    """
+
+    title: str
+    hash: str
+    address: str
+    topic: str
+    questions: Sequence[tuple[str, str]]
+    levels: Sequence[LevelRow]
+    people: int | None
+    closes: str | None
+    margins: Mapping[str, str]
+    cap: tuple[str, str]
+    minimum: int | None
+    operator: str
+    helper: str
+    fingerprint: str
+    asked_by: str
+    contact: str
+    paid: bool
+
+    @property
+    def clear(self) -> bool:
+        """Whether answers may be stored as they are."""
+        return any(one.in_clear for one in self.levels)
+
+
+def dossier(
+    survey: Survey,
+    *,
+    address: str,
+    caps: Caps,
+    people: int | None,
+    closes: str | None,
+    margins: Mapping[str, str],
+    paid: bool,
+) -> Dossier:
+    """Return the figures of a survey's dossier.
+
+    Parameters
+    ----------
+    survey : Survey
+    address : str
+        Of the server.
+    caps : Caps
+        Of a person over all surveys of the server.
+    people : int, optional
+        Planned.
+    closes : str, optional
+        The last day.
+    margins : mapping
+        How exact each question will be, in words, by its id.
+    paid : bool
+        Whether people get completion codes.
+    """
+    terms, reach = survey.two_parties, survey.reach
+    return Dossier(
+        title=survey.title,
+        hash=survey.content_hash(),
+        address=address,
+        topic=survey.topic,
+        questions=[(one.text, one.called) for one in survey.questions],
+        levels=[
+            _row(level.name, *losses_of_guarantee(level.guarantee())) for level in survey.levels
+        ],
+        people=people,
+        closes=closes,
+        margins={one.text: margins[one.id] for one in survey.questions if one.id in margins},
+        cap=(f"{float(caps.epsilon.epsilon):g}", f"{float(caps.delta):g}"),
+        minimum=None if terms is None else terms.minimum,
+        operator="" if terms is None else terms.operator,
+        helper="" if terms is None else terms.helper,
+        fingerprint="" if terms is None else terms.fingerprint,
+        asked_by=reach.asked_by,
+        contact=reach.contact,
+        paid=paid,
+    )
+
+
+def _row(name: str, one: Loss, everything: Loss) -> LevelRow:
+    return LevelRow(name, _grown(one), _grown(everything), everything.in_clear)
+
+
+def _grown(loss: Loss) -> tuple[float | None, ...]:
+    """Return the percent to which each suspicion can grow, rounded upwards."""
+    if loss.in_clear:
+        return (None,) * len(PRIORS)
+    bound = tail(loss)
+    beliefs = [highest_belief(bound, prior=float(prior)) for prior in PRIORS]
+    return tuple(None if belief >= _TOLD else math.ceil(1000 * belief) / 10 for belief in beliefs)

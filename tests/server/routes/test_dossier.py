@@ -1,0 +1,63 @@
+"""The dossier of a survey: its own figures in both forms, in two languages."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.surveys.document import Document
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Site
+
+QUESTIONS = [
+    {"kind": "choice", "id": "ill", "text": "Ill | [sick] *at* <work>?", "options": ["Yes", "No"]},
+    {"kind": "rating", "id": "stress", "text": "How stressful?"},
+]
+FIELDS = {"title": "Work & health", "questions": QUESTIONS, "levels": ["high", "low"]}
+
+
+def text_of(site: Site, language: str, **fields: object) -> str:
+    """Return the dossier of a draft."""
+    document = Document.model_validate(FIELDS | fields)
+    draft, _ = site.services.drafts.create(document, team=FIRST_TEAM)
+    answer = site.owner.get(f"/api/v1/surveys/{draft.token}/dossier?language={language}")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/markdown")
+    return str(answer.text)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_dossier_has_the_figures_of_its_survey(site: Site, language: str) -> None:
+    """Each level stands with how far suspicions grow; more for all answers than for one."""
+    text = text_of(site, language)
+    assert "{" not in text
+    names = {"en": ("high", "low"), "de": ("hoch", "niedrig")}[language]
+    for name in names:
+        [row] = re.findall(rf"^\| {name} \|(.*)\|$", text, flags=re.M)
+        cells = [float(one.strip(" %").replace(",", ".")) for one in row.split("|")]
+        one, half, every, every_half = cells
+        assert 1 <= one < every < 50 < half < every_half <= 100
+    # One question of two answers at level high has epsilon .334884: from 50 % to 58.3 %.
+    alone = text_of(site, language, questions=QUESTIONS[:1])
+    assert ("58.3 %" if language == "en" else "58,3 %") in alone
+    assert r"Ill \| \[sick\] \*at\* &lt;work>?" in text
+    assert "Work &amp; health" in text
+    assert "Art. 35" in text
+
+
+def test_a_dossier_is_of_open_surveys_too_and_of_no_unfinished_draft(site: Site) -> None:
+    """A frozen survey has its hash in it; a draft with faults says which; strangers get none."""
+    draft, _ = site.services.drafts.create(Document.model_validate(FIELDS), team=FIRST_TEAM)
+    record = site.services.drafts.open(draft.token, team=FIRST_TEAM)
+    path = f"/api/v1/surveys/{record.token}/dossier"
+    assert record.hash in site.owner.get(path).text
+    assert site.visitor.get(path).status_code == 401
+    assert site.owner.get(f"{path}?language=xx").status_code == 422
+    bad, _ = site.services.drafts.create(
+        Document.model_validate(FIELDS | {"questions": []}), team=FIRST_TEAM
+    )
+    assert site.owner.get(f"/api/v1/surveys/{bad.token}/dossier").status_code == 422
