@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -42,7 +43,13 @@ from masquerade.server.http.problem import (
 )
 from masquerade.server.http.rate_limit import Attempts, Beginnings, RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecondPartyPages, SecurityHeaders
-from masquerade.server.http.write_slots import WriteQueue, WriteSlots
+from masquerade.server.http.write_slots import (
+    READING_PATIENCE_SECONDS,
+    READING_SLOTS,
+    THREADS,
+    WriteQueue,
+    WriteSlots,
+)
 from masquerade.server.operations.gauges import readings
 from masquerade.server.routes import (
     accounts,
@@ -178,6 +185,7 @@ def create_app(
                 alone.append(_repeat("gauges wait", gauges, _READING_SECONDS))
         if metrics is not None:
             alone.append(_read_queue(metrics, app.state.writes, services.transactions))
+        current_default_thread_limiter().total_tokens = THREADS
         tasks = [asyncio.create_task(one) for one in alone]
         yield
         # A cancelled task leaves its thread running, so these are told to end by themselves.
@@ -208,7 +216,8 @@ def create_app(
     # counted.
     app.state.writes = WriteQueue()
     app.add_middleware(AuditTrail, log=services.audit_log)
-    app.add_middleware(WriteSlots, queue=app.state.writes)
+    reading = WriteQueue(slots=READING_SLOTS, patience=READING_PATIENCE_SECONDS)
+    app.add_middleware(WriteSlots, queue=app.state.writes, reading=reading)
     steps = participations.steps.routes
     app.add_middleware(Front, routes=steps, changes=services.transactions)
     app.add_middleware(BodyLimit, most=_most_body)

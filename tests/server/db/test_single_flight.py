@@ -115,3 +115,31 @@ def leftovers(services: Services) -> list[str]:
     """Return the rows of computations that are under way."""
     query = select(SETTING.c.key).where(SETTING.c.key.startswith("computing:"))
     return list(services.transactions.read(lambda c: c.scalars(query).all()))
+
+
+@pytest.mark.both_databases
+def test_who_waits_for_another_process_holds_no_connection(services: Services) -> None:
+    """While one computes for long, as many as wait elsewhere leave their pool to others."""
+    url = services.engine.url.render_as_string(hide_password=False)
+    elsewhere = connect(url)
+    transactions = Transactions(elsewhere, rewrites=False)
+    theirs = SingleFlight(elsewhere, transactions)
+    mine = SingleFlight(services.engine, services.transactions)
+    began, go_on = threading.Event(), threading.Event()
+
+    def compute() -> str:
+        began.set()
+        assert go_on.wait(PATIENCE_SECONDS)
+        return "by me"
+
+    with ThreadPoolExecutor(2) as people:
+        first = people.submit(mine.get_or_create, "result:long", compute)
+        assert began.wait(PATIENCE_SECONDS)
+        second = people.submit(theirs.get_or_create, "result:long", lambda: "by them")
+        # They look again and again, and hold a connection for a moment only.
+        out = [elsewhere.pool.checkedout() for _ in range(100) if not go_on.wait(0.01)]  # type: ignore[attr-defined]
+        assert out.count(0) > len(out) // 2
+        assert not second.done()
+        go_on.set()
+        assert first.result(PATIENCE_SECONDS) == second.result(PATIENCE_SECONDS) == "by me"
+    transactions.close()

@@ -13,11 +13,12 @@ import httpx
 import pytest
 from sqlalchemy import make_url
 from tests.patience import PATIENCE_SECONDS
+from tests.server.devices import Device
 from tests.server.running import run
 from tests.surveys.small_surveys import define
 
 from masquerade.server.http.logs import Repeats
-from masquerade.server.http.write_slots import SLOTS, WriteQueue
+from masquerade.server.http.write_slots import SLOTS, WriteQueue, is_quick
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -81,6 +82,83 @@ def test_reading_goes_on_while_nothing_can_be_written(live_server: LiveServers) 
         assert all("retry-after" in one.headers for one in answers if one.status_code == 503)
         assert begin(0).status_code == 201
         assert reader.get("/readyz").status_code == 200
+
+
+def test_viewers_of_a_result_leave_threads_to_participants(live_server: LiveServers) -> None:
+    """Sixty first viewers of a result that cannot be written keep nobody from a page.
+
+    All see it once the lock ends.
+    """
+    server = live_server(rate_participant=0, rate_address=0)
+    survey = server.services.surveys.open_survey(define())
+    for answer in (0, 1, 1):
+        Device().send(server.services, survey, [answer, 0])
+    closed = server.services.surveys.close(survey)
+    server.services.surveys.publish(closed)
+    file = make_url(server.services.engine.url).database
+    assert file is not None
+    client = httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS)
+    with (
+        closing(sqlite3.connect(file, isolation_level=None)) as holder,
+        ThreadPoolExecutor(PEOPLE) as crowd,
+        client as reader,
+    ):
+        holder.execute("BEGIN IMMEDIATE")
+        viewers = [crowd.submit(reader.get, f"/r/{survey.token}") for _ in range(PEOPLE)]
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not server.services.transactions.waiting and time.monotonic() < until:
+            time.sleep(0.01)
+        for path in ("/healthz", f"/s/{survey.token}", "/static/tokens.css", "/me"):
+            assert reader.get(path).status_code == 200, path
+        assert not any(one.done() for one in viewers)
+        holder.execute("ROLLBACK")
+        assert {one.result().status_code for one in viewers} == {200}
+
+
+def test_what_needs_no_turn_writes_nothing(live_server: LiveServers) -> None:
+    """Every address that is answered without a turn is read while the lock is held."""
+    server = live_server(rate_participant=0, rate_address=0)
+    survey = server.services.surveys.open_survey(define())
+    Device().send(server.services, survey)
+    file = make_url(server.services.engine.url).database
+    assert file is not None
+    quick = {
+        path
+        for path, methods in server.app.openapi()["paths"].items()
+        if "get" in methods and is_quick("GET", path)
+    }
+    quick |= {"/", "/healthz", "/readyz", "/s/{token}", "/me", "/me/ledger", "/me/about", "/sw.js"}
+    assert {"/api/v1/me", "/api/v1/invitations", "/api/v1/surveys/{token}/invitation"} <= quick
+    headers = {"Masquerade-Participant": "w" + secrets.token_hex(16)}
+    with (
+        closing(sqlite3.connect(file, isolation_level=None)) as holder,
+        httpx.Client(base_url=server.url, headers=headers, trust_env=False, timeout=5) as reader,
+    ):
+        holder.execute("BEGIN IMMEDIATE")
+        for path in sorted(quick):
+            assert reader.get(path.replace("{token}", survey.token)).status_code == 200, path
+        assert server.services.transactions.waiting == 0
+        holder.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "quick"),
+    [
+        ("GET", "/s/0a", True),
+        ("HEAD", "/static/x.css", True),
+        ("GET", "/me/ledger", True),
+        ("GET", "/r/0a", False),
+        ("GET", "/surveys/0a", False),
+        ("GET", "/owner", False),
+        ("GET", "/api/v1/surveys/0a/results", False),
+        ("GET", "/s/0a/../../surveys", False),
+        ("DELETE", "/api/v1/me", False),
+        ("POST", "/s/0a", False),
+    ],
+)
+def test_only_what_participants_read_needs_no_turn(method: str, path: str, quick: bool) -> None:
+    """Results, surveyors' pages and everything that changes something take turns."""
+    assert is_quick(method, path) is quick
 
 
 def test_turns_are_given_back_and_counted() -> None:

@@ -23,6 +23,8 @@ from masquerade.server.db.transactions import Transactions, insert_unless_there
 #: After which time a computation of another process is taken for dead.
 GIVEN_UP_SECONDS = 60.0
 _GLANCE_SECONDS = 0.1
+_LOCK = text("SELECT pg_try_advisory_lock(:number)")
+_UNLOCK = text("SELECT pg_advisory_unlock(:number)")
 
 
 class SingleFlight:
@@ -94,14 +96,30 @@ class SingleFlight:
     @contextlib.contextmanager
     def _advisory(self, key: str) -> Iterator[None]:
         number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big", signed=True)
-        # Not in a transaction, which would hold back what the database may clean up.
-        engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text("SELECT pg_advisory_lock(:number)"), {"number": number})
+        while (connection := self._locked(number)) is None:
+            if self._kept(key) is not None:
+                yield
+                return
+            self._pause(_GLANCE_SECONDS)
+        with connection:
             try:
                 yield
             finally:
-                connection.execute(text("SELECT pg_advisory_unlock(:number)"), {"number": number})
+                connection.execute(_UNLOCK, {"number": number})
+
+    def _locked(self, number: int) -> Connection | None:
+        """Return a connection that has a lock, or None: whoever waits holds no connection."""
+        # Not in a transaction, which would hold back what the database may clean up.
+        engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        connection = engine.connect()
+        try:
+            if connection.scalar(_LOCK, {"number": number}):
+                return connection
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+        return None
 
     @contextlib.contextmanager
     def _row(self, key: str) -> Iterator[None]:

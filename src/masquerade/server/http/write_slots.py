@@ -1,13 +1,15 @@
-"""So many requests that change something run at once; others wait a while, and are then refused.
+"""So many requests that may take long run at once; others wait a while, and are then refused.
 
-A request that writes holds a thread until its change is durable. Threads are shared: without this
-bound, one slow write would keep all of them, and nobody could open a page or ask whether the
+A request that writes holds a thread until its change is durable, and one that computes a result
+until it is there, or until whoever computes it has written it. Threads are shared: without these
+bounds, one slow write would keep all of them, and nobody could open a page or ask whether the
 server runs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -17,13 +19,27 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from masquerade.server.http.problem import problem
 
-#: Of the 40 threads that a process has for requests.
-SLOTS: Final = 24
+#: Of the threads that a process has for requests: for those that write, and for readings that may
+#: take long. The others are for what participants read.
+SLOTS, READING_SLOTS, THREADS = 24, 16, 64
 MOST_WAITING: Final = 2000
 #: How long a request waits for its turn, and after which time without progress writes are stuck.
 PATIENCE_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 2
+#: How long a reading waits: results of large surveys take seconds, and waiting holds no thread.
+READING_PATIENCE_SECONDS: Final = 30.0
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+#: What participants and machines read, which neither writes nor computes.
+_QUICK: Final = re.compile(
+    r"/(healthz|readyz|metrics|sw\.js|manifest\.webmanifest|\.well-known/.*|static/.*|app/.*"
+    r"|s/[^/]*|me(/.*)?)?"
+    r"|/api/v1/(levels|openapi\.json|invitations|me(/.*)?|surveys/[^/]+/invitation)"
+)
+
+
+def is_quick(method: str, path: str) -> bool:
+    """Return whether a request neither writes nor computes, so that it needs no turn."""
+    return method in _READING and _QUICK.fullmatch(path) is not None
 
 
 class Waiting(Protocol):
@@ -52,7 +68,7 @@ def busy() -> Response:
 
 
 class WriteQueue:
-    """The turns of requests that write, in one process."""
+    """The turns of requests of one kind, in one process."""
 
     def __init__(
         self,
@@ -107,22 +123,25 @@ class WriteQueue:
 class WriteSlots:
     """Middleware that gives requests their turns, once their bodies have been read.
 
-    So a slow sender holds no turn.
+    So a slow sender holds no turn. `queue`: of what writes; `reading`: of all else but what is
+    quick.
     """
 
-    def __init__(self, app: ASGIApp, *, queue: WriteQueue) -> None:
+    def __init__(self, app: ASGIApp, *, queue: WriteQueue, reading: WriteQueue) -> None:
         self.app = app
         self._queue = queue
+        self._reading_queue = reading
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on in its turn, or answer that the server is busy."""
-        if scope["type"] != "http" or scope["method"] in _READING:
+        if scope["type"] != "http" or is_quick(scope["method"], scope["path"]):
             await self.app(scope, receive, send)
             return
-        if not await self._queue.enter():
+        queue = self._reading_queue if scope["method"] in _READING else self._queue
+        if not await queue.enter():
             await busy()(scope, receive, send)
             return
         try:
             await self.app(scope, receive, send)
         finally:
-            self._queue.leave()
+            queue.leave()

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, select, update
 from masquerade.accounting import Caps, Ledger
 from masquerade.errors import NotReserved
 from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.row_sets import Journal, by_index
 from masquerade.server.db.tables import (
     CLOSED,
     CLOSING,
@@ -147,11 +148,16 @@ class SurveyEndings:
 
     @writes
     def _release(self, connection: Connection, reservations: list[tuple[str, str]]) -> int:
-        ledger, released = self._ledger_of(LedgerTables(connection)), 0
+        by_index(connection)
+        journal = Journal()
+        tables, released = LedgerTables(connection, journal), 0
+        ledger = self._ledger_of(tables)
+        tables.load(reservations)
         for person, key in reservations:
             # Whether it was committed is decided by the ledger under its own lock: the questions
             # may have been shown in the meantime.
-            with contextlib.suppress(NotReserved):
+            with contextlib.suppress(NotReserved), journal.attempt():
                 ledger.release(person, key)
                 released += 1
+        tables.flush()
         return released
