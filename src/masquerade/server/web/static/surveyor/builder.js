@@ -1,8 +1,12 @@
 // The builder: questions on the left, what is chosen in the middle, a phone on the right.
 
+import { kindOf } from "../app/kinds/kinds.js";
 import { Draft, inPage } from "./draft.js";
-import { button, group, numberField, unusable } from "./fields.js";
+import { renamed } from "./condition_fields.js";
+import * as paging from "./draft_pages.js";
+import { button, check, group, numberField, unusable } from "./fields.js";
 import { drawOutline } from "./outline.js";
+import { BLOCKS, blockFields, pageFields } from "./page_fields.js";
 import { Phone } from "./phone.js";
 import { redraw } from "./redraw.js";
 import { questionFields, surveyFields } from "./properties.js";
@@ -16,7 +20,11 @@ const phone = new Phone(at("phone"), choose);
 const questions = () => draft.document.questions;
 let chosen = Math.min(Number(location.hash.slice(1)) || 0, questions().length - 1);
 
+let spot = null; // the page, or the block on one, that is chosen: `{page, item}`
+const pages = () => draft.document.pages ?? [];
+
 function choose(place) {
+  spot = null;
   chosen = Math.max(-1, Math.min(place, questions().length - 1));
   draw();
 }
@@ -27,10 +35,14 @@ function draw() {
       ? ["title", "description", "look", "levels"].some((name) => draft.faults(`/${name}`, { below: true }).length > 0)
       : draft.faults(`/questions/${place}`, { below: true }).length > 0 || unusable.under(`${questions()[place].id}/`);
   const { title } = draft.document;
-  const known = { questions: questions(), title, chosen, names, faulty };
-  drawOutline(at("outline"), known, { choose: chooseByHand, moveTo, remove, duplicate });
-  drawFields();
-  phone.show(questions(), Math.max(0, chosen));
+  const faultyAt = (pointer) => draft.faults(pointer, { below: true }).length > 0;
+  const known = { questions: questions(), title, chosen, names, faulty, faultyAt, pages: pages(), spot };
+  const acts = { choose: chooseByHand, moveTo, remove, duplicate, chooseSpot, movePage, moveItem };
+  drawOutline(at("outline"), known, acts);
+  if (spot) drawSpot();
+  else drawFields();
+  const { images = {} } = draft.document;
+  phone.show({ questions: questions(), pages: pages(), images, title }, spot ?? Math.max(0, chosen));
   forecast();
 }
 
@@ -52,7 +64,10 @@ function drawFields() {
           draft.touch(name);
           draw();
         })
-      : [...questionFields(questions(), chosen, forms, { faults, others }, change), learnt()];
+      : [
+          ...questionFields(questions(), chosen, forms, { faults, others, extras: orderField(), copy: copyCondition }, change),
+          learnt(),
+        ];
   // Another question has no field in common with the one before.
   if (at("properties").dataset.of !== String(questions()[chosen]?.id)) at("properties").replaceChildren();
   at("properties").dataset.of = String(questions()[chosen]?.id);
@@ -82,10 +97,11 @@ function change(changes) {
   if ("id" in changes) {
     at("properties").dataset.of = changes.id; // the same question, by another name
     for (const [place, one] of list.entries()) {
-      if (one.show_if?.question === old.id) {
-        list[place] = { ...one, show_if: { ...one.show_if, question: changes.id } };
-      }
+      if (one.show_if) list[place] = { ...one, show_if: renamed(one.show_if, old.id, changes.id) };
     }
+    keepPages(paging.pagesRenamed(pages(), old.id, changes.id));
+    const order = draft.document.order ?? [];
+    if (order.includes(old.id)) keepField("order", order.map((id) => (id === old.id ? changes.id : id)));
   }
   keep(list);
   draw();
@@ -93,8 +109,132 @@ function change(changes) {
 
 function keep(list) {
   at("undo").replaceChildren(); // what it would bring back is older than this change
+  const after = spot ?? questions()[chosen]?.id;
+  if (pages().length) {
+    keepPages(paging.synced(pages(), list, after));
+    list = paging.mayBeHidden(pages(), paging.inPageOrder(pages(), list));
+  }
   draft.document.questions = withoutBrokenConditions(list);
   draft.touch("questions");
+  if (pages().length) keepPages(paging.withoutBrokenEnds(pages(), questions()));
+  const order = draft.document.order ?? [];
+  const known = order.filter((id) => list.some((one) => one.id === id));
+  if (known.length < order.length) keepField("order", known);
+}
+
+function keepField(name, value) {
+  draft.document[name] = value;
+  draft.touch(name);
+}
+
+function keepPages(list) {
+  if (JSON.stringify(list) !== JSON.stringify(pages())) keepField("pages", list);
+}
+
+/** Change pages, and what follows from it for the questions. */
+function changePages(list, where = spot) {
+  keepPages(list);
+  keep([...questions()]);
+  spot = where;
+  draw();
+}
+
+function chooseSpot(where) {
+  spot = where;
+  draw();
+  at("outline").querySelector('[aria-current="true"]')?.focus();
+  if (matchMedia("(max-width: 60rem)").matches) at("properties").scrollIntoView({ block: "start" });
+}
+
+function movePage(page, by) {
+  if (!pages()[page + by]) return;
+  changePages(paging.pageMoved(pages(), page, by), { page: page + by });
+  at("outline").querySelector('[aria-current="true"]')?.focus();
+}
+
+function moveItem(where, by) {
+  const { pages: list, spot: [page, item] } = paging.itemMoved(pages(), where, by);
+  const moved = list[page].items[item];
+  changePages(list, paging.isQuestion(moved) ? null : { page, item });
+  if (paging.isQuestion(moved)) choose(questions().findIndex(({ id }) => id === moved));
+  at("outline").querySelector('[aria-current="true"]')?.focus();
+}
+
+/** Draw the fields of the page or block that is chosen. */
+function drawSpot() {
+  const { page, item } = spot;
+  const block = pages()[page]?.items[item];
+  if (!pages()[page] || (item !== undefined && !block)) return choose(chosen);
+  const base = item === undefined ? `/pages/${page}` : `/pages/${page}/items/${item}`;
+  const set = (changes) => {
+    const list = structuredClone(pages());
+    const target = item === undefined ? list[page] : list[page].items[item];
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === undefined || (name === "moves" && !value)) delete target[name];
+      else target[name] = value;
+    }
+    changePages(list);
+  };
+  const without = () => pages().map((one, at_) => (at_ === page ? { ...one, items: one.items.filter((_, place) => place !== item) } : one));
+  const made =
+    item === undefined
+      ? pageFields(draft.document, page, () => draft.faults(base), {
+          set,
+          join: () => changePages(paging.joined(pages(), page), { page: page - 1 }),
+          remove: () => changePages(pages().filter((_, at_) => at_ !== page), { page: Math.max(0, page - 1) }),
+        })
+      : blockFields(block, { images: draft.document.images ?? {}, key: `block-${page}-${item}`, faults: draft.faults(base, { below: true }) }, {
+          set,
+          put: (picture) => {
+            const name = Object.entries(draft.document.images ?? {}).find(([, one]) => one === picture)?.[0] ?? `image-${Date.now().toString(36)}`;
+            keepField("images", { ...draft.document.images, [name]: picture });
+            set({ image: name });
+          },
+          remove: () => changePages(without(), { page }),
+        });
+  const name = JSON.stringify(spot);
+  if (at("properties").dataset.of !== name) at("properties").replaceChildren();
+  at("properties").dataset.of = name;
+  return redraw(at("properties"), made);
+}
+
+function addPage() {
+  const list = pages().length ? [...pages()] : paging.pagesFor(questions(), { one: true });
+  const after = paging.placeOf(list, spot ?? questions()[chosen]?.id)?.[0] ?? list.length - 1;
+  list.splice(after + 1, 0, { heading: "", shuffle: false, items: [] });
+  changePages(list, { page: after + 1 });
+}
+
+function addBlock(name) {
+  const list = structuredClone(pages().length ? pages() : paging.pagesFor(questions()));
+  if (!list.length) list.push({ heading: "", shuffle: false, items: [] });
+  const [page, item] = paging.placeOf(list, spot ?? questions()[chosen]?.id) ?? [0, -1];
+  const place = spot ? item + 1 : Math.max(0, item);
+  list[page].items.splice(place, 0, structuredClone(BLOCKS[name].blank));
+  changePages(list, { page, item: place });
+  at("properties").querySelector("textarea, input")?.focus();
+}
+
+/** Give other questions a condition. */
+function copyCondition(ids, condition) {
+  keep(questions().map((one) => (ids.includes(one.id) ? { ...one, show_if: structuredClone(condition), allow_skip: true } : one)));
+  draw();
+  draft.state.textContent = `${ids.length} more question${ids.length === 1 ? " has" : "s have"} the condition`;
+}
+
+/** Return the field that lets options, or rows of a matrix, stand in another order for each person. */
+function orderField() {
+  const question = questions()[chosen];
+  const kind = kindOf(question);
+  if (!kind.shuffled && !kind.group) return [];
+  const order = draft.document.order ?? [];
+  const what = kind.group ? "Rows" : "Options";
+  return [
+    check(`${what} in another order for each person`, order.includes(question.id), (on) => {
+      keepField("order", on ? [...order, question.id] : order.filter((id) => id !== question.id));
+      draw();
+    }),
+  ];
 }
 
 function chooseByHand(place) {
@@ -106,8 +246,13 @@ function chooseByHand(place) {
 function moveTo(place, to) {
   if (place < 0 || to < 0 || to >= questions().length) return;
   const list = [...questions()];
-  list.splice(to, 0, ...list.splice(place, 1));
-  keep(list);
+  if (pages().length) {
+    keepPages(paging.questionMoved(pages(), list[place].id, list[to].id, { below: to > place }));
+    keep(list);
+  } else {
+    list.splice(to, 0, ...list.splice(place, 1));
+    keep(list);
+  }
   choose(to);
   at("outline").querySelector(`[data-place="${to}"]`)?.focus();
   draft.state.textContent = `Question is now number ${to + 1}`;
@@ -154,8 +299,9 @@ function offerUndo(removed, changed, undo) {
 }
 
 function add(kind) {
-  keep([...questions(), newQuestion(kind, forms[kind].blank, questions())]);
-  choose(questions().length - 1);
+  const made = newQuestion(kind, forms[kind].blank, questions());
+  keep([...questions(), made]);
+  choose(questions().findIndex(({ id }) => id === made.id));
   document.querySelector(".add").open = false;
   at("properties").querySelector("textarea")?.focus();
 }
@@ -211,6 +357,13 @@ function replaced() {
 at("kinds").replaceChildren(
   ...Object.entries(forms).map(([kind, { name, glyph }]) => {
     const made = button(name, () => add(kind), { kind: "kind" });
+    made.prepend(Object.assign(document.createElement("span"), { textContent: glyph, ariaHidden: "true", className: "glyph" }));
+    return made;
+  }),
+);
+at("blocks").replaceChildren(
+  ...[["", { name: "Page", glyph: "▭" }], ...Object.entries(BLOCKS)].map(([block, { name, glyph }]) => {
+    const made = button(name, () => (block ? addBlock(block) : addPage()), { kind: "kind" });
     made.prepend(Object.assign(document.createElement("span"), { textContent: glyph, ariaHidden: "true", className: "glyph" }));
     return made;
   }),

@@ -1,7 +1,9 @@
 // The list of questions: choose one, move it by mouse, keyboard or buttons, duplicate or remove it.
 
 import { element } from "../app/dom.js";
+import { isQuestion, placeOf } from "./draft_pages.js";
 import { button } from "./fields.js";
+import { BLOCKS } from "./page_fields.js";
 import { redraw } from "./redraw.js";
 
 let dragged = null; // place of the question that is being moved by mouse
@@ -13,20 +15,23 @@ let dragged = null; // place of the question that is being moved by mouse
  *   `chosen` is -1 for the survey itself
  * @param {{choose: Function, moveTo: Function, remove: Function, duplicate: Function}} acts
  */
-export function drawOutline(list, { questions, title, chosen, names, faulty }, { choose, moveTo, remove, duplicate }) {
+export function drawOutline(list, known, acts) {
+  const { questions, title, chosen, names, faulty, pages = [], spot = null } = known;
+  const { choose, moveTo, remove, duplicate } = acts;
+  const step = (place, by) => (pages.length ? acts.moveItem(placeOf(pages, questions[place].id), by) : moveTo(place, place + by));
   const entry = (place, name, note) =>
     element(
       "button",
       {
         type: "button",
         className: "outline-entry",
-        "aria-current": place === chosen ? "true" : "false",
+        "aria-current": place === chosen && !spot ? "true" : "false",
         "data-place": String(place),
         onclick: () => choose(place),
         onkeydown: (event) => {
           if (!event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
           event.preventDefault();
-          moveTo(place, place + (event.key === "ArrowUp" ? -1 : 1));
+          step(place, event.key === "ArrowUp" ? -1 : 1);
         },
       },
       element("small", {}, note, faulty(place) && element("b", { className: "bad" }, " · to do")),
@@ -36,11 +41,11 @@ export function drawOutline(list, { questions, title, chosen, names, faulty }, {
     element(
       "div",
       { className: "outline-tools" },
-      button("↑", () => moveTo(place, place - 1), { kind: "quiet", label: "Move up", disabled: place === 0 }),
-      button("↓", () => moveTo(place, place + 1), {
+      button("↑", () => step(place, -1), { kind: "quiet", label: "Move up", disabled: !pages.length && place === 0 }),
+      button("↓", () => step(place, 1), {
         kind: "quiet",
         label: "Move down",
-        disabled: place === questions.length - 1,
+        disabled: !pages.length && place === questions.length - 1,
       }),
       button("Duplicate", () => duplicate(place), { kind: "quiet" }),
       button("Remove", () => remove(place), { kind: "quiet" }),
@@ -70,19 +75,67 @@ export function drawOutline(list, { questions, title, chosen, names, faulty }, {
       if (from !== null && from !== place) moveTo(from, place);
     },
   });
-  redraw(list, [
-    element("li", {}, entry(-1, title || "Untitled", "Survey")),
-    ...questions.map((question, place) =>
-      element(
-        "li",
-        movable(place),
-        entry(
-          place,
-          question.text || "No text yet",
-          `${place + 1} · ${names[question.kind]}${question.show_if ? " · sometimes" : ""}`,
-        ),
-        place === chosen && tools(place),
+  const questionEntry = (place) => {
+    const question = questions[place];
+    const note = `${place + 1} · ${names[question.kind]}${question.show_if ? " · sometimes" : ""}`;
+    return element(
+      "li",
+      { ...movable(place), className: pages.length ? "on-page" : "" },
+      entry(place, question.text || "No text yet", note),
+      place === chosen && !spot && tools(place),
+    );
+  };
+  const first = element("li", {}, entry(-1, title || "Untitled", "Survey"));
+  if (!pages.length) return redraw(list, [first, ...questions.map((_, place) => questionEntry(place))]);
+  const places = new Map(questions.map(({ id }, place) => [id, place]));
+  return redraw(list, [
+    first,
+    ...pages.flatMap((page, number) => [
+      spotEntry({ page: number }, page.heading || "No heading", pageNote(page, number), known, acts),
+      ...page.items.map((item, at) =>
+        isQuestion(item)
+          ? questionEntry(places.get(item))
+          : spotEntry({ page: number, item: at }, item.text || item.alt || "Nothing yet", BLOCKS[item.block].name, known, acts),
       ),
-    ),
+    ]),
   ]);
+}
+
+const pageNote = ({ show_if: condition, ends, shuffle }, number) =>
+  [`Page ${number + 1}`, condition && "sometimes", shuffle && "random order", ends && "may end the survey"].filter(Boolean).join(" · ");
+
+/** Return the entry of a page, or of a block on one. */
+function spotEntry(where, name, note, { spot, pages, faultyAt }, { chooseSpot, movePage, moveItem }) {
+  const isPage = where.item === undefined;
+  const current = spot?.page === where.page && spot?.item === where.item;
+  const move = (by) => (isPage ? movePage(where.page, by) : moveItem([where.page, where.item], by));
+  const pointer = isPage ? `/pages/${where.page}` : `/pages/${where.page}/items/${where.item}`;
+  return element(
+    "li",
+    { className: isPage ? "page-entry" : "on-page" },
+    element(
+      "button",
+      {
+        type: "button",
+        className: "outline-entry",
+        "aria-current": current ? "true" : "false",
+        "data-place": isPage ? `page-${where.page}` : `block-${where.page}-${where.item}`,
+        onclick: () => chooseSpot(where),
+        onkeydown: (event) => {
+          if (!event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
+          event.preventDefault();
+          move(event.key === "ArrowUp" ? -1 : 1);
+        },
+      },
+      element("small", {}, note, faultyAt(pointer) && element("b", { className: "bad" }, " · to do")),
+      element("span", { dir: "auto" }, name),
+    ),
+    current &&
+      element(
+        "div",
+        { className: "outline-tools" },
+        button("↑", () => move(-1), { kind: "quiet", label: "Move up", disabled: isPage && where.page === 0 }),
+        button("↓", () => move(1), { kind: "quiet", label: "Move down", disabled: isPage && where.page === pages.length - 1 }),
+      ),
+  );
 }

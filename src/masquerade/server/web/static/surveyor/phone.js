@@ -19,8 +19,9 @@ export class Phone {
     frame.contentWindow?.postMessage({ hello: true }, globalThis.location.origin);
   }
 
-  show(questions, place) {
-    this.shown = { questions, place };
+  /** Show a draft at the place of a question, or of a page or block `{page, item}`. */
+  show(draft, place) {
+    this.shown = { draft, place };
     this.#tell();
   }
 

@@ -1,53 +1,82 @@
-// What participants see of a draft's questions, drawn by the code that draws it for them.
+// What participants see of a draft, drawn by the code that draws it for them.
 
 import { actions, button as theirButton, heading, paragraph } from "../app/components.js";
-import { questionView } from "../app/question_view.js";
-import { nextVisible } from "../app/conditions.js";
+import { nextPage, placesOn, readLayout } from "../app/pages.js";
+import { pageView } from "../app/page_view.js";
 import { words } from "../words/language.js";
+import { asItOpens } from "./draft_pages.js";
 import { participantForm, isDrawable } from "./questions.js";
 
 export class Preview {
-  /** `moved` is called with the place of the question to go to after a press of a button. */
+  /** `moved` is called with the place of the question to go to, or `{page}`, after a button. */
   constructor(main, moved) {
     this.main = main;
     this.moved = moved;
     this.answers = {};
+    this.agreed = {};
   }
 
-  show(questions, place) {
-    const question = questions[place];
-    if (!question) return this.#end(questions);
-    if (!isDrawable(question)) {
+  /** Show a draft at the place of a question, or of a page `{page}`. */
+  show(draft, place) {
+    const asked = draft.questions[place];
+    const read = this.#read(draft);
+    if (!read || (asked && !isDrawable(asItOpens({ questions: [asked] }).questions[0]))) {
       return this.#draw("question", [paragraph("This question cannot be shown yet.", "muted")]);
     }
-    const asked = participantForm(question);
-    const all = questions.map(participantForm);
-    const move = (by) => {
-      const next = nextVisible(all, this.answers, place, by);
-      if (next >= questions.length) this.#end(questions);
-      else this.moved(next);
+    const { questions, layout } = read;
+    const at = typeof place === "object" ? place.page : pageWith(layout.pages, questions, asked?.id);
+    if (at < 0 || at >= layout.pages.length) return this.#end(draft, read);
+    const known = {
+      questions, answers: this.answers, images: layout.images, agreed: this.agreed,
+      index: at, count: layout.pages.length,
     };
-    const view = questionView(
-      { asked, index: place, count: questions.length, chosen: this.answers[asked.id] },
-      {
-        choose: (code) => {
-          if (code === null) delete this.answers[asked.id];
-          else this.answers[asked.id] = code;
-        },
-        back: place > 0 ? () => move(-1) : null,
-        next: () => move(1),
+    const move = (by) => this.#go(draft, read, nextPage(layout.pages, questions, this.answers, at, by));
+    const view = pageView(layout.pages[at], known, {
+      choose: ({ id }, code) => {
+        if (code === null) delete this.answers[id];
+        else this.answers[id] = code;
       },
-    );
+      agree: (text, on) => {
+        this.agreed[text] = on;
+      },
+      back: at > 0 ? () => move(-1) : null,
+      next: () => move(1),
+    });
     return this.#draw("question", view);
   }
 
-  #end(questions) {
+  /** Return the questions and pages of a draft; null where they do not go together yet. */
+  #read(draft) {
+    try {
+      const opened = asItOpens(draft);
+      const questions = opened.questions.map(participantForm);
+      const pages = (opened.pages ?? []).map((page) => ({
+        ...page, items: page.items.filter((item) => item.block !== "image" || draft.images[item.image]),
+      })).filter(({ items }) => items.length);
+      return { questions, layout: readLayout({ ...opened, pages }, questions) };
+    } catch {
+      return null;
+    }
+  }
+
+  /** Go to a page, by its first question where it has one. */
+  #go(draft, read, at) {
+    const { questions, layout } = read;
+    if (at >= layout.pages.length) return this.#end(draft, read);
+    if (at < 0) return this.moved(-1);
+    const [first] = placesOn(layout.pages[at]);
+    const id = first === undefined ? null : questions[first].of || questions[first].id;
+    const place = draft.questions.findIndex((one) => one.id === id);
+    return this.moved(place < 0 ? { page: at } : place);
+  }
+
+  #end(draft, read) {
     const { seal, common } = words();
-    const back = () => this.moved(nextVisible(questions.map(participantForm), this.answers, questions.length, -1));
+    const last = nextPage(read.layout.pages, read.questions, this.answers, read.layout.pages.length, -1);
     this.#draw("end", [
       heading(seal.title),
       paragraph(seal.once, "lead"),
-      actions(theirButton("back", common.back, back, "")),
+      actions(theirButton("back", common.back, () => this.#go(draft, read, last), "")),
     ]);
   }
 
@@ -55,4 +84,9 @@ export class Preview {
     this.main.dataset.view = view;
     this.main.replaceChildren(...elements.flat(Infinity).filter(Boolean));
   }
+}
+
+/** Return the place of the page on which a question stands; -1 after the last one. */
+function pageWith(pages, questions, id) {
+  return pages.findIndex((page) => placesOn(page).some((place) => questions[place].id === id));
 }

@@ -15,12 +15,12 @@ const introduction = inPage("introduction"); // null where the draft is not fini
 const invitation = introduction && readInvitation(asOpened(introduction), introduction.token);
 const caps = lowerCaps(USUAL_CAPS, inPage("caps"));
 const builder = globalThis.parent === globalThis ? null : globalThis.parent;
-let questions = inPage("questions");
+let draft = inPage("draft");
 let chosen = invitation && { name: invitation.levels[0].name, clear: false };
 
 const preview = new Preview(main, (place) => {
   if (place < 0 && invitation) return drawIntro();
-  preview.show(questions, place);
+  preview.show(draft, place);
   return tell({ place });
 });
 
@@ -47,7 +47,7 @@ function drawIntro() {
     },
     start: () => {
       globalThis.scrollTo(0, 0);
-      preview.show(questions, 0);
+      preview.show(draft, 0);
     },
   };
   main.dataset.view = "intro";
@@ -61,13 +61,13 @@ function tell(message) {
 globalThis.addEventListener("message", ({ origin, source, data }) => {
   if (!builder || origin !== globalThis.location.origin || source !== builder) return undefined;
   if (data?.hello) return tell({ ready: true });
-  if (!Array.isArray(data?.questions)) return undefined; // of a tool that looks at the page
-  questions = data.questions;
-  return preview.show(questions, data.place);
+  if (!Array.isArray(data?.draft?.questions)) return undefined; // of a tool that looks at the page
+  draft = data.draft;
+  return preview.show(draft, data.place);
 });
 
 wear(invitation?.look);
 new Screen().frame("/preview", () => {});
 if (invitation) drawIntro();
-else preview.show(questions, 0);
+else preview.show(draft, 0);
 tell({ ready: true });

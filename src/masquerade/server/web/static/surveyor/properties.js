@@ -1,9 +1,11 @@
 // What can be set of the chosen question, or of the survey itself.
 
 import { element } from "../app/dom.js";
-import { check, fold, group, numberField, selectField, textField } from "./fields.js";
+import { conditionFields, copyFields, linkedInWords } from "./condition_fields.js";
+import { check, fold, numberField, selectField, textField } from "./fields.js";
 import { lookFields } from "./look_fields.js";
-import { decides, labelsOf } from "./questions.js";
+import { endFields } from "./page_fields.js";
+import { decides } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
 
 const FROM_DEVICE = "People who are not shown it send a masked “no answer”, so nobody can tell.";
@@ -40,6 +42,7 @@ export function surveyFields(document, faults, set) {
       set("listed", on),
     ),
     lookFields(document.look, faults, (changes) => set("look", { ...document.look, ...changes })),
+    fold("The end", endFields(document, faults, set)),
     fold(
       "Advanced",
       selectField(
@@ -94,9 +97,11 @@ export function surveyFields(document, faults, set) {
  * @param {object} forms of each kind, as the server describes them
  * @param {(field: string) => string[]} faults
  * @param {(drawn: string[]) => string[]} others faults of fields that are not drawn
+ * @param {Node[]} extras further fields
+ * @param {(ids: string[], condition: object) => void} copy gives other questions a condition
  * @param {(changes: object, again?: boolean) => void} set keeps changes; `again` draws the fields anew
  */
-export function questionFields(questions, place, forms, { faults, others }, set) {
+export function questionFields(questions, place, forms, { faults, others, extras = [], copy }, set) {
   const question = questions[place];
   const form = forms[question.kind];
   const fields = [...form.rows.flat(), ...form.advanced];
@@ -123,7 +128,8 @@ export function questionFields(questions, place, forms, { faults, others }, set)
         },
       ),
     ...faults("allow_skip").map((fault) => element("p", { className: "error" }, fault)),
-    condition(questions, place, skippable, faults, set),
+    extras,
+    condition(questions, place, skippable, at("show_if"), { set, copy }),
     fold(
       "Advanced",
       ...form.advanced.map(draw),
@@ -220,7 +226,8 @@ function kept({ name, type }, question, lines) {
   return lines.includes(value) ? value : null;
 }
 
-function condition(questions, place, skippable, faults, set) {
+/** Return when a question is shown: a tree of conditions, copied to others with a click. */
+function condition(questions, place, skippable, at, { set, copy }) {
   const question = questions[place];
   const earlier = questions.slice(0, place).filter(decides);
   if (!earlier.length) return null;
@@ -231,30 +238,13 @@ function condition(questions, place, skippable, faults, set) {
       "It is always shown: there is no “no answer” that could be masked for it.",
     );
   }
-  const { show_if: now } = question;
-  const before = earlier.find(({ id }) => id === now?.question);
-  const choose = (id) => {
-    if (!id) return set({ show_if: undefined }, true);
-    const [first] = labelsOf(earlier.find((one) => one.id === id));
-    return set({ show_if: { question: id, answers: [first] }, allow_skip: true }, true);
-  };
-  return group(
-    "When it is shown",
-    selectField(
-      "Shown",
-      now?.question ?? "",
-      [["", "always"], ...earlier.map(({ id, text }) => [id, `after certain answers to “${text}”`])],
-      choose,
-      { faults: faults("show_if"), hint: now ? FROM_DEVICE : "" },
-    ),
-    before &&
-      labelsOf(before).map((label) =>
-        check(label, now.answers.includes(label), (on) => {
-          const answers = labelsOf(before).filter((one) =>
-            one === label ? on : now.answers.includes(one),
-          );
-          set({ show_if: { ...now, answers } }, true);
-        }),
-      ),
-  );
+  const now = question.show_if;
+  const choose = (show_if) => set(show_if ? { show_if, allow_skip: true } : { show_if }, true);
+  const said = { title: "When it is shown", always: "always", when: "Shown", hint: FROM_DEVICE, key: at.key };
+  const others = questions.slice(place + 1).filter((one) => Object.hasOwn(one, "allow_skip"));
+  return [
+    conditionFields(said, now, earlier, choose, at.faults),
+    copyFields(now, others, (ids) => copy(ids, now)),
+    now && element("p", { className: "hint linked" }, linkedInWords(questions)),
+  ];
 }

@@ -3,6 +3,7 @@
 import { element } from "../app/dom.js";
 import { kindOf } from "../app/kinds/kinds.js";
 import { formOf } from "../app/survey_text.js";
+import { withoutBroken } from "./condition_fields.js";
 
 /** Return a new question with these fields, or one like another, with its condition. */
 export function newQuestion(kind, blank, questions, like = null) {
@@ -41,20 +42,13 @@ export function marginShown({ margin, low, high, tells, words }) {
   return element("span", { className: `margin ${tells}` }, meter, element("b", { className: "figure" }, words));
 }
 
-/** Keep ids and conditions in step after questions moved, went or were renamed. */
+/** Keep conditions in step after questions moved, went or were changed. */
 export function withoutBrokenConditions(questions) {
   const earlier = new Map();
   return questions.map((question) => {
-    const before = earlier.get(question.show_if?.question);
-    const labels = before && decides(before) ? labelsOf(before) : [];
-    let kept = question;
-    if (question.show_if) {
-      const answers = question.show_if.answers.filter((label) => labels.includes(label));
-      const { show_if: _gone, ...rest } = question;
-      kept = before && answers.length
-        ? { ...question, show_if: { ...question.show_if, answers } }
-        : rest;
-    }
+    const { show_if: condition, ...rest } = question;
+    const left = condition && withoutBroken(condition, earlier);
+    const kept = left ? { ...question, show_if: left } : rest;
     earlier.set(kept.id, kept);
     return kept;
   });

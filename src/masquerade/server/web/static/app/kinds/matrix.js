@@ -28,6 +28,14 @@ export const kind = {
     rating.check(definition, form);
   },
 
+  /** Return a matrix as it is asked: a question for each row. */
+  parts: (definition) =>
+    definition.of
+      ? [definition]
+      : definition.rows.map((row, place) => ({
+          ...definition, id: place ? `${definition.id}-${place + 1}` : definition.id, rows: [row], of: definition.id,
+        })),
+
   /** Return the id of the matrix, whose rows stand together. */
   group: ({ of }) => of || null,
 

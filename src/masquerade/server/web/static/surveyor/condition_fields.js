@@ -1,0 +1,173 @@
+// A condition as a tree of a few clicks: all, any or none of some answers to earlier questions.
+
+import { leavesOf, ruleOf } from "../app/conditions.js";
+import { element } from "../app/dom.js";
+import { kindOf } from "../app/kinds/kinds.js";
+import { linkedOf } from "../app/linked_questions.js";
+import { button, check, fold, group, numberField, selectField } from "./fields.js";
+import { labelsOf, participantForm } from "./questions.js";
+
+const MOST_LEAVES = 8;
+const MOST_DEPTH = 3;
+const RULES = [["all", "all of these hold"], ["any", "any of these holds"], ["none", "none of these holds"]];
+
+/** Return a first condition on a question: its first answer, or the lower half of its scale. */
+export function firstLeaf(question) {
+  const labels = labelsOf(question);
+  if (labels?.length) return { question: question.id, answers: [labels[0]] };
+  const { low, high, step = 1 } = question;
+  const steps = Math.max(1, Math.floor((high - low) / step / 2));
+  return { question: question.id, from: low, to: Number((low + steps * step).toFixed(6)) };
+}
+
+/** Return a tree in its shortest form; undefined where nothing of it is left. */
+export function tidied(tree) {
+  const rule = ruleOf(tree);
+  if (!rule) return tree;
+  const parts = tree[rule].map(tidied).filter(Boolean);
+  if (!parts.length) return undefined;
+  return parts.length === 1 && rule !== "none" ? parts[0] : { [rule]: parts };
+}
+
+/** Return a tree without what names answers that there are no more; `earlier` by their ids. */
+export function withoutBroken(tree, earlier) {
+  const rule = ruleOf(tree);
+  if (rule) return tidied({ [rule]: tree[rule].map((part) => withoutBroken(part, earlier)).filter(Boolean) });
+  const before = tree && earlier.get(tree.question);
+  if (!before || !kindOf(before).decides) return undefined;
+  if (!tree.answers) return labelsOf(before)?.length ? undefined : tree;
+  const labels = labelsOf(before) ?? [];
+  const answers = tree.answers.filter((label) => labels.includes(label));
+  return answers.length ? { ...tree, answers } : undefined;
+}
+
+/** Return a tree in which a question has another id. */
+export function renamed(tree, old, id) {
+  const rule = ruleOf(tree);
+  if (rule) return { [rule]: tree[rule].map((part) => renamed(part, old, id)) };
+  return tree?.question === old ? { ...tree, question: id } : tree;
+}
+
+/**
+ * Return the fields of a condition.
+ *
+ * @param {{title: string, always: string, when: string, hint: string, key: string}} said
+ * @param {object|undefined} now the tree
+ * @param {object[]} earlier questions whose answers may decide
+ * @param {(tree: object|undefined) => void} set
+ * @param {string[]} faults
+ */
+export function conditionFields(said, now, earlier, set, faults = []) {
+  const change = (tree) => set(tree && tidied(tree));
+  const start = (rule) => {
+    if (!rule) return set(undefined);
+    const parts = now ? (ruleOf(now) ? now[ruleOf(now)] : [now]) : [firstLeaf(earlier.at(-1))];
+    return set(rule === "all" && parts.length === 1 ? parts[0] : { [rule]: parts });
+  };
+  const rule = now ? ruleOf(now) ?? "all" : "";
+  return group(
+    said.title,
+    selectField(
+      said.when,
+      rule,
+      [["", said.always], ...RULES.map(([name, text]) => [name, `when ${text}`])],
+      start,
+      { faults, hint: now ? said.hint : "", key: `${said.key}/rule` },
+    ),
+    now && partsOf(now, { earlier, change, key: said.key, depth: 1, left: MOST_LEAVES - leavesOf(now).length }),
+  );
+}
+
+/** Draw the parts of one group of conditions; `known.change` is given the group anew. */
+function partsOf(tree, known) {
+  const { earlier, change, key, depth, left } = known;
+  const rule = ruleOf(tree) ?? "all";
+  const parts = ruleOf(tree) ? tree[rule] : [tree];
+  const put = (list) => change({ [rule]: list });
+  const drawn = parts.map((part, place) => {
+    const replace = (other) => put(other ? parts.with(place, other) : parts.filter((_, at) => at !== place));
+    const inner = { ...known, change: replace, key: `${key}/${place}`, depth: depth + 1 };
+    return ruleOf(part) ? groupOf(part, inner) : leafOf(part, inner);
+  });
+  const add = (part) => put([...parts, part]);
+  return element(
+    "div",
+    { className: "condition-parts" },
+    drawn,
+    element(
+      "div",
+      { className: "actions" },
+      left > 0 && button("Add a condition", () => add(firstLeaf(earlier.at(-1))), { kind: "quiet" }),
+      left > 0 && depth < MOST_DEPTH - 1 &&
+        button("Add a group", () => add({ any: [firstLeaf(earlier.at(-1)), firstLeaf(earlier[0])] }), { kind: "quiet" }),
+    ),
+  );
+}
+
+function groupOf(tree, known) {
+  const rule = ruleOf(tree);
+  return element(
+    "div",
+    { className: "condition-group" },
+    selectField("A group:", rule, RULES, (other) => known.change({ [other]: tree[rule] }), { key: `${known.key}/rule` }),
+    partsOf(tree, known),
+    button("Remove the group", () => known.change(null), { kind: "quiet" }),
+  );
+}
+
+function leafOf(leaf, { earlier, change, key }) {
+  const before = earlier.find(({ id }) => id === leaf.question);
+  const labels = before ? labelsOf(before) ?? [] : [];
+  const several = before?.kind === "several";
+  return element(
+    "div",
+    { className: "condition-leaf" },
+    selectField(
+      "The answer to",
+      leaf.question,
+      earlier.map((one) => [one.id, one.text || one.id]),
+      (id) => change(firstLeaf(earlier.find((one) => one.id === id))),
+      { key: `${key}/question` },
+    ),
+    labels.length > 0 && element("p", { className: "hint" }, several ? "is ticked for any of" : "is any of"),
+    labels.map((label) =>
+      check(label, leaf.answers?.includes(label) ?? false, (on) => {
+        const answers = labels.filter((one) => (one === label ? on : leaf.answers.includes(one)));
+        change(answers.length ? { ...leaf, answers } : leaf);
+      }),
+    ),
+    before && !labels.length &&
+      element(
+        "div",
+        { className: "row" },
+        numberField("From", leaf.from, (from) => change({ ...leaf, from }), { key: `${key}/from` }),
+        numberField("To", leaf.to, (to) => change({ ...leaf, to }), { key: `${key}/to` }),
+      ),
+    button("Remove", () => change(null), { kind: "quiet", label: "Remove this condition" }),
+  );
+}
+
+/** Return the copying of a condition to other questions at once. */
+export function copyFields(condition, others, copy) {
+  if (!condition || !others.length) return null;
+  const ticked = new Set();
+  return fold(
+    "Use it for other questions too",
+    others.map(({ id, text }) => check(text || id, false, (on) => (on ? ticked.add(id) : ticked.delete(id)))),
+    button("Copy the condition to them", () => copy([...ticked])),
+  );
+}
+
+/** Return what one answer can change of a draft, in a sentence; empty where it is one report alone. */
+export function linkedInWords(questions) {
+  let found;
+  try {
+    const forms = questions.map(participantForm);
+    found = linkedOf(forms, forms.map(({ kind, labels }) => `${kind} ${labels?.length}`));
+  } catch {
+    return ""; // it cannot be said before all questions can be read
+  }
+  const most = Math.max(1, ...found.groups.map(({ length }) => length));
+  if (most === 1) return "";
+  return `One answer can change ${found.atMost ? "at most " : ""}${most} reports at once, its own among them. What one answer costs counts them all.`;
+}

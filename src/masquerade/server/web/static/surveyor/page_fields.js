@@ -1,0 +1,130 @@
+// What can be set of a page, of a text, a consent or an image on it, and of how the survey ends.
+
+import { element } from "../app/dom.js";
+import { conditionFields } from "./condition_fields.js";
+import { isQuestion } from "./draft_pages.js";
+import { button, check, textField } from "./fields.js";
+import { decides } from "./questions.js";
+import { smallPicture } from "./small_picture.js";
+
+const MOST_TEXT = 5000;
+const PICTURE = { width: 1000, height: 1000, most: 190000, type: "image/jpeg" };
+const MARKS = "**bold**, *italic*, [words](https://address); lines that begin with “- ” are a list.";
+
+/** How each block is called, and what a new one holds. */
+export const BLOCKS = {
+  text: { name: "Text", glyph: "¶", blank: { block: "text", text: "" } },
+  consent: { name: "Consent", glyph: "☑ I agree", blank: { block: "consent", text: "" } },
+  image: { name: "Image", glyph: "▧", blank: { block: "image", image: "", alt: "" } },
+};
+
+/**
+ * Return the fields of a page.
+ *
+ * @param {object} document the draft
+ * @param {number} place of the page
+ * @param {(field: string) => string[]} faults
+ * @param {{set: (changes: object) => void, join: Function, remove: Function}} acts
+ */
+export function pageFields(document, place, faults, { set, join, remove }) {
+  const { pages, questions } = document;
+  const page = pages[place];
+  const before = (count) => {
+    const ids = new Set(pages.slice(0, count).flatMap(({ items }) => items.filter(isQuestion)));
+    return questions.filter((question) => ids.has(question.id) && decides(question));
+  };
+  const [earlier, soFar] = [before(place), before(place + 1)];
+  const key = `page-${place}`;
+  return [
+    element("h2", {}, `Page ${place + 1}`),
+    ...faults("").map((fault) => element("p", { className: "error" }, fault)),
+    textField("Heading", page.heading, (heading) => set({ heading }), { key: `${key}/heading`, most: 200 }),
+    check("Questions in another order for each person", page.shuffle, (shuffle) => set({ shuffle })),
+    check("In random order with the other pages that are", page.moves ?? false, (moves) => set({ moves })),
+    earlier.length > 0 &&
+      conditionFields(
+        {
+          title: "When this page is shown", always: "always", when: "Shown", key: `${key}/show_if`,
+          hint: "It holds for all questions of the page. Who is not shown them sends a masked “no answer”.",
+        },
+        page.show_if,
+        earlier,
+        (show_if) => set({ show_if }),
+      ),
+    soFar.length > 0 && place < pages.length - 1 &&
+      conditionFields(
+        {
+          title: "When the survey ends after this page", always: "never", when: "Ends", key: `${key}/ends`,
+          hint: "No later page is shown then; a masked “no answer” is sent for its questions.",
+        },
+        page.ends,
+        soFar,
+        (ends) => set({ ends }),
+      ),
+    element(
+      "div",
+      { className: "actions" },
+      place > 0 && button("Join with the page before", join),
+      !page.items.some(isQuestion) && pages.length > 1 && button("Remove this page", remove, { kind: "quiet" }),
+    ),
+  ];
+}
+
+/** Return the fields of a block; `put` keeps an image under a name and returns it. */
+export function blockFields(block, { images, key, faults }, { set, put, remove }) {
+  const shared = { lines: 6, most: MOST_TEXT, key: `${key}/text`, hint: MARKS, faults };
+  const fields = {
+    text: () => [textField("Text", block.text, (text) => set({ text }), shared)],
+    consent: () => [
+      textField("What people agree to", block.text, (text) => set({ text }), {
+        ...shared, hint: `Beside it stands a box “I agree”. Who does not tick it ends the survey; nothing of it is sent. ${MARKS}`,
+      }),
+    ],
+    image: () => imageFields(block, { images, key, faults }, { set, put }),
+  };
+  return [
+    element("h2", {}, BLOCKS[block.block].name),
+    ...fields[block.block](),
+    element("div", { className: "actions" }, button("Remove", remove, { kind: "quiet" })),
+  ];
+}
+
+function imageFields(block, { images, key, faults }, { set, put }) {
+  const status = element("p", { className: "error", role: "status" });
+  const choose = element("input", {
+    type: "file",
+    id: "image-file",
+    accept: "image/png,image/jpeg,image/webp",
+    onchange: async ({ target }) => {
+      const made = await smallPicture(target.files[0], PICTURE);
+      if (made) put(made);
+      else status.textContent = "This file is no picture that can be used. Choose a PNG, JPEG or WebP.";
+    },
+  });
+  return [
+    ...faults.map((fault) => element("p", { className: "error" }, fault)),
+    element(
+      "div",
+      { className: "field" },
+      element("label", { htmlFor: "image-file" }, "Picture"),
+      choose,
+      element("p", { className: "hint" }, "It is made small, and what the camera wrote into it is removed."),
+    ),
+    status,
+    images[block.image] && element("img", { src: images[block.image], alt: block.alt, className: "option-picture" }),
+    textField("Words for people who cannot see it", block.alt, (alt) => set({ alt }), { key: `${key}/alt`, most: 500 }),
+  ];
+}
+
+/** Return the fields of how a survey ends. */
+export function endFields(document, faults, set) {
+  return [
+    textField("Last words", document.thanks, (thanks) => set("thanks", thanks), {
+      lines: 3, most: MOST_TEXT, key: "/thanks", hint: MARKS, faults: faults("/thanks"),
+    }),
+    textField("Address to go on to", document.return_address, (address) => set("return_address", address.trim()), {
+      key: "/return_address", faults: faults("/return_address"),
+      hint: "Such as https://example.org/thanks. A link on the last screen leads there; it says nothing of who answered what.",
+    }),
+  ];
+}
