@@ -14,7 +14,8 @@ from tests.client.surveys import ANSWERS
 from masquerade.cli import main
 from masquerade.cli.terminal import plain
 from masquerade.client import Identity
-from masquerade.surveys import Choice, Rating
+from masquerade.surveys import Choice, Layout, Page, Rating
+from masquerade.surveys.blocks import ConsentBlock, TextBlock
 
 if TYPE_CHECKING:
     from tests.client.conftest import Place
@@ -234,3 +235,36 @@ def test_clear_answers_are_confirmed(live_server: Any, run: Run) -> None:
     code, _, err = run("answer", f"{server.url}/s/{survey.token}", "--level", "none", "--questions")
     assert code == 1
     assert "without any protection" in err
+
+
+def test_texts_and_consent_of_pages_at_a_terminal(place: Place, run: Run, tmp_path: Path) -> None:
+    """Headings and texts are read in their place; without consent nothing is sent."""
+    ids = tuple(ANSWERS)
+    layout = Layout(
+        (
+            Page((TextBlock("We ask about **work**."), ConsentBlock("I am 18 or older."))),
+            Page(ids, "Your work"),
+            Page((TextBlock("That was all."),)),
+        )
+    )
+    survey = place.survey(layout=layout)
+    url = link(place, survey.token)
+    assert run("caps", "--epsilon", 100, "--confirm")[0] == 0
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(ANSWERS))
+    code, _, err = run("answer", url, "--level", "high", "--answers", file)
+    assert code == 1
+    assert "I am 18 or older." in err
+    assert place.services.surveys.record(survey.token).responses == 0
+    code, _, _ = run("answer", url, "--level", "high", "--answers", file, "--agree")
+    assert code == 0
+    assert place.services.surveys.record(survey.token).responses == 1
+    other = link(place, place.survey(layout=layout).token)
+    code, out, _ = run("answer", other, typed="3\ny\ny\n2\n4\n7.5\n2\n\ny\n")
+    assert code == 0
+    for words in ("We ask about work.", "I am 18 or older.", "Your work", "That was all."):
+        assert words in out, words
+    refused = place.survey(layout=layout)
+    code, out, _ = run("answer", link(place, refused.token), typed="3\ny\nn\n")
+    assert (code, place.services.surveys.record(refused.token).responses) == (0, 0)
+    assert "You did not agree" in out

@@ -70,6 +70,14 @@ QuestionsOption = Annotated[
         "spent from then on, because you have seen the questions.",
     ),
 ]
+AgreeOption = Annotated[
+    bool,
+    typer.Option(
+        "--agree",
+        help="Confirm that you agree to what the survey asks your consent for. With --answers it "
+        "needs this; else the command asks you.",
+    ),
+]
 SendInClearOption = Annotated[
     bool,
     typer.Option(
@@ -86,6 +94,7 @@ def answer(
     answers: AnswersOption = None,
     questions: QuestionsOption = False,
     send_in_clear: SendInClearOption = False,
+    agree: AgreeOption = False,
     identity: IdentityFile = None,
     home: Home = None,
     json: AsJson = False,
@@ -127,6 +136,7 @@ def answer(
         if questions:
             _show_questions(part, as_json=json)
             return
+        _require_consent(part, agree=agree)
         receipt = part.answer(given)
         if receipt.drawn_before:
             _note("Your answers were masked or sealed before; these earlier answers count.")
@@ -134,6 +144,18 @@ def answer(
             show_sent(part, receipt, given or {})
             return
         show(_sent(part, receipt), as_json=True, title="")
+
+
+def _require_consent(part: Participation, *, agree: bool) -> None:
+    """Raise unless the person agrees to what the survey asks; consent is never sent."""
+    if agree or part.step not in ("reserved", "opened"):
+        return
+    part.open()
+    if texts := part.layout.consents:
+        raise ParameterError(
+            f"this survey asks for your consent: {' '.join(texts)} Give --agree if you agree; "
+            "nothing was sent."
+        )
 
 
 def _sent(part: Participation, receipt: Receipt) -> dict[str, object]:

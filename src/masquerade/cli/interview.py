@@ -9,7 +9,8 @@ from rich.console import Console
 from masquerade.cli.terminal import ask_answer, ask_line, ask_one_of, ask_yes, say, show_rows
 
 if TYPE_CHECKING:
-    from masquerade.client import Answer, Bill, Client, MaskedQuestion, Participation, Receipt
+    from masquerade.client import Answer, Bill, Client, Participation, Receipt
+    from masquerade.surveys.blocks import ConsentBlock
 
 
 def interview(client: Client, survey: str, level: str | None, *, confirmed: bool) -> None:
@@ -29,7 +30,10 @@ def interview(client: Client, survey: str, level: str | None, *, confirmed: bool
         part.open()
         questions, todo = part.questions, list(range(len(part.questions)))
         while todo:
-            _ask(console, questions, given, todo)
+            if not _ask(console, part, given, todo):
+                part.abandon()
+                say(console, "You did not agree, so the survey ends here. Nothing was sent.")
+                return
             split = questions[0].mechanism is None
             does = "cut your answers into two sealed halves" if split else "mask your answers"
             say(console, "", f"We now {does}, once. This cannot be repeated.")
@@ -65,15 +69,15 @@ def _to_answer_again(console: Console, n_questions: int) -> list[int]:
         say(console, f"There is no such question; they have the numbers 1 to {n_questions}.")
 
 
-def _ask(
-    console: Console,
-    questions: tuple[MaskedQuestion, ...],
-    given: dict[str, Answer],
-    todo: list[int],
-) -> None:
-    """Ask the questions at these places, and those that the new answers lead to."""
+def _ask(console: Console, part: Participation, given: dict[str, Answer], todo: list[int]) -> bool:
+    """Ask the questions at these places, and those that the new answers lead to.
+
+    Returns whether the person agreed to what the pages ask them to.
+    """
     from masquerade.client import is_asked
 
+    questions, layout = part.questions, part.layout
+    first = len(todo) == len(questions)
     codes: list[int] = []
     for place, one in enumerate(questions):
         name = one.question.id
@@ -82,9 +86,22 @@ def _ask(
             given.pop(name, None)
             codes.append(one.code(None))
             continue
+        if first and not _read_blocks(console, layout.before(name)):
+            return False
         if place in todo or name not in given:
             given[name] = ask_answer(console, one, number=place + 1, of=len(questions))
         codes.append(one.code(given[name]))
+    return not first or _read_blocks(console, layout.before(""))
+
+
+def _read_blocks(console: Console, blocks: tuple[str | ConsentBlock, ...]) -> bool:
+    """Show headings and texts of a page; return whether each consent among them is given."""
+    for block in blocks:
+        if isinstance(block, str):
+            say(console, "", block)
+        elif not ask_yes(console, f"{block.in_words()} Do you agree?"):
+            return False
+    return True
 
 
 def _begun(

@@ -58,6 +58,7 @@ from masquerade.errors import (
 )
 from masquerade.surveys import Question
 from masquerade.surveys.offered_levels import OfferedLevel
+from masquerade.surveys.pages import Layout
 from masquerade.surveys.pair_votes import lists_of, require_pairs
 from masquerade.surveys.question import Answer
 from masquerade.surveys.survey import AFTER_SEND
@@ -273,6 +274,15 @@ class Participation:
                 f"the survey is not in {language!r}; it is in {', '.join(self.languages) or '?'}."
             )
         self._language, self._questions = language, None
+
+    @property
+    def layout(self) -> Layout:
+        """Pages of the survey with their texts and consents, once they are opened."""
+        record = self._read()
+        if "survey_text" not in record:
+            raise WrongState("the pages are not here; open them first.", state=self.step)
+        survey = read_survey(record["survey_text"])
+        return (survey if self._language is None else survey.in_language(self._language)).layout
 
     def seal(self, answers: Mapping[str, Answer] | None = None) -> bool:
         """Draw the masks, once, write the reports down, and bind this person to them.

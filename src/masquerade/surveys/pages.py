@@ -216,6 +216,34 @@ class Layout:
             data.get("return_address", ""),
         )
 
+    @property
+    def consents(self) -> tuple[str, ...]:
+        """Texts that a person has to agree to, without marks."""
+        return tuple(
+            block.in_words()
+            for page in self.pages
+            for block in page.blocks
+            if isinstance(block, ConsentBlock)
+        )
+
+    def before(self, question: str) -> tuple[str | ConsentBlock, ...]:
+        """Return what is read between the question before and this one.
+
+        Headings and blocks in words, but for consents, which are asked for. What stands after the
+        last question is before the empty id.
+        """
+        found: list[str | ConsentBlock] = []
+        for page in self.pages:
+            found += [page.heading] if page.heading else []
+            for item in page.items:
+                if item == question:
+                    return tuple(found)
+                if isinstance(item, str):
+                    found = []
+                else:
+                    found.append(item if isinstance(item, ConsentBlock) else item.in_words())
+        return tuple(found) if not question else ()
+
     def spread(self, questions: Sequence[Question]) -> Layout:
         """Return the layout with the parts of each question in its place."""
         known = {question.id for question in questions}

@@ -499,7 +499,7 @@ def _read_questions(
     # Conditions refer to other questions, so they are checked once each question reads by itself.
     if not issues:
         try:
-            check_conditions(questions, rules)
+            check_conditions(*parts_of(questions, rules))
         except ParameterError as error:
             issues.append(_issue(error, data))
     return tuple(questions), rules, issues

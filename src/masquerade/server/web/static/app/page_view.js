@@ -16,11 +16,11 @@ import { words } from "../words/language.js";
  *
  * @param {object} page of `pagesInOrder`
  * @param {{questions: object[], answers: object, images: object, agreed: object, index: number, count: number}} known
- *   `questions` as they are drawn; `agreed` has the consents that were given, by their texts
+ *   `questions` as they are drawn, those at the places `always` whatever is answered; `agreed` has the consents that were given, by their texts
  * @param {{choose: (asked: object, code: number|null) => void, agree: (text: string, on: boolean) => void, back: Function|null, next: Function}} answering
  */
 export function pageView(page, known, answering) {
-  const { questions, answers, index, count } = known;
+  const { questions, answers, index, count, always = [] } = known;
   const places = placesOn(page);
   if (isPlain(page)) {
     const asked = questions[places[0]];
@@ -33,7 +33,7 @@ export function pageView(page, known, answering) {
   const fields = new Map();
   const show = () => {
     const flags = visibility(questions, given);
-    for (const [place, field] of fields) field.hidden = !flags[place];
+    for (const [place, field] of fields) field.hidden = !flags[place] && !always.includes(place);
   };
   const rowOf = (place) => {
     const asked = questions[place];

@@ -26,7 +26,7 @@ export function tidied(tree) {
   if (!rule) return tree;
   const parts = tree[rule].map(tidied).filter(Boolean);
   if (!parts.length) return undefined;
-  return parts.length === 1 && rule !== "none" ? parts[0] : { [rule]: parts };
+  return parts.length === 1 && rule === "all" ? parts[0] : { [rule]: parts };
 }
 
 /** Return a tree without what names answers that there are no more; `earlier` by their ids. */
@@ -115,9 +115,12 @@ function groupOf(tree, known) {
   );
 }
 
+/** A row of a matrix is called by its own words too. */
+const nameOf = ({ id, text, rows, of }) => (of ? `${text} – ${rows[0]}` : text || id);
+
 function leafOf(leaf, { earlier, change, key }) {
   const before = earlier.find(({ id }) => id === leaf.question);
-  const labels = before ? labelsOf(before) ?? [] : [];
+  const labels = (before && labelsOf(before)) ?? [];
   const several = before?.kind === "several";
   return element(
     "div",
@@ -125,7 +128,7 @@ function leafOf(leaf, { earlier, change, key }) {
     selectField(
       "The answer to",
       leaf.question,
-      earlier.map((one) => [one.id, one.text || one.id]),
+      earlier.map((one) => [one.id, nameOf(one)]),
       (id) => change(firstLeaf(earlier.find((one) => one.id === id))),
       { key: `${key}/question` },
     ),

@@ -1,9 +1,8 @@
 // The pages of a draft: which questions and blocks stand on one screen. Questions stand in the order
 // of the pages; without pages, each is a page of its own.
 
-import { leavesOf } from "../app/conditions.js";
-import { kindOf } from "../app/kinds/kinds.js";
 import { renamed, withoutBroken } from "./condition_fields.js";
+import { partsOf } from "./questions.js";
 
 const blank = (items) => ({ heading: "", shuffle: false, items });
 
@@ -89,7 +88,9 @@ export function withoutBrokenEnds(pages, questions) {
   return pages.map((page) => {
     const kept = { ...page };
     if (page.show_if) kept.show_if = withoutBroken(page.show_if, earlier);
-    for (const id of page.items.filter(isQuestion)) if (known.has(id)) earlier.set(id, known.get(id));
+    for (const id of page.items.filter((item) => known.has(item))) {
+      for (const one of partsOf(known.get(id))) earlier.set(one.id, one);
+    }
     if (page.ends) kept.ends = withoutBroken(page.ends, earlier);
     for (const name of ["show_if", "ends"]) if (kept[name] === undefined) delete kept[name];
     return kept;
@@ -120,7 +121,7 @@ export function mayBeHidden(pages, questions) {
 
 /** Return a draft as it opens: parts of questions by themselves, conditions of pages in their questions. */
 export function asItOpens({ questions, pages = [], ...rest }) {
-  const parts = new Map(questions.map((question) => [question.id, kindOf(question).parts?.(question) ?? [question]]));
+  const parts = new Map(questions.map((question) => [question.id, partsOf(question)]));
   const own = new Map();
   for (const list of parts.values()) for (const one of list) own.set(one.id, one);
   const ends = [];
@@ -143,7 +144,3 @@ function all(...conditions) {
   const given = conditions.filter(Boolean);
   return given.length < 2 ? given[0] : { all: given };
 }
-
-/** Return how many questions name an answer to a question in their condition. */
-export const dependents = (questions, id) =>
-  questions.filter(({ show_if: condition }) => leavesOf(condition).some((leaf) => leaf.question === id)).length;

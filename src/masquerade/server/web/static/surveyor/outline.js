@@ -95,7 +95,7 @@ export function drawOutline(list, known, acts) {
       ...page.items.map((item, at) =>
         isQuestion(item)
           ? questionEntry(places.get(item))
-          : spotEntry({ page: number, item: at }, item.text || item.alt || "Nothing yet", BLOCKS[item.block].name, known, acts),
+          : spotEntry({ page: number, item: at }, (item.text || item.alt || "Nothing yet").replaceAll("*", ""), BLOCKS[item.block].name, known, acts),
       ),
     ]),
   ]);

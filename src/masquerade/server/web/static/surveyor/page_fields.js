@@ -4,7 +4,7 @@ import { element } from "../app/dom.js";
 import { conditionFields } from "./condition_fields.js";
 import { isQuestion } from "./draft_pages.js";
 import { button, check, textField } from "./fields.js";
-import { decides } from "./questions.js";
+import { decides, partsOf } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
 
 const MOST_TEXT = 5000;
@@ -31,7 +31,7 @@ export function pageFields(document, place, faults, { set, join, remove }) {
   const page = pages[place];
   const before = (count) => {
     const ids = new Set(pages.slice(0, count).flatMap(({ items }) => items.filter(isQuestion)));
-    return questions.filter((question) => ids.has(question.id) && decides(question));
+    return questions.filter((question) => ids.has(question.id) && decides(question)).flatMap(partsOf);
   };
   const [earlier, soFar] = [before(place), before(place + 1)];
   const key = `page-${place}`;

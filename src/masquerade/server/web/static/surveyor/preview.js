@@ -29,6 +29,8 @@ export class Preview {
     const known = {
       questions, answers: this.answers, images: layout.images, agreed: this.agreed,
       index: at, count: layout.pages.length,
+      // What is being written is seen, whoever would be shown it.
+      always: asked ? placesOn(layout.pages[at]).filter((one) => [questions[one].id, questions[one].of].includes(asked.id)) : [],
     };
     const move = (by) => this.#go(draft, read, nextPage(layout.pages, questions, this.answers, at, by));
     const view = pageView(layout.pages[at], known, {

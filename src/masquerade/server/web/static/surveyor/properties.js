@@ -5,7 +5,7 @@ import { conditionFields, copyFields, linkedInWords } from "./condition_fields.j
 import { check, fold, numberField, selectField, textField } from "./fields.js";
 import { lookFields } from "./look_fields.js";
 import { endFields } from "./page_fields.js";
-import { decides } from "./questions.js";
+import { decides, partsOf } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
 
 const FROM_DEVICE = "People who are not shown it send a masked “no answer”, so nobody can tell.";
@@ -229,7 +229,7 @@ function kept({ name, type }, question, lines) {
 /** Return when a question is shown: a tree of conditions, copied to others with a click. */
 function condition(questions, place, skippable, at, { set, copy }) {
   const question = questions[place];
-  const earlier = questions.slice(0, place).filter(decides);
+  const earlier = questions.slice(0, place).filter(decides).flatMap(partsOf);
   if (!earlier.length) return null;
   if (!skippable) {
     return element(

@@ -49,7 +49,10 @@ export function withoutBrokenConditions(questions) {
     const { show_if: condition, ...rest } = question;
     const left = condition && withoutBroken(condition, earlier);
     const kept = left ? { ...question, show_if: left } : rest;
-    earlier.set(kept.id, kept);
+    for (const one of partsOf(kept)) earlier.set(one.id, one);
     return kept;
   });
 }
+
+/** Return a question as it is asked: of a matrix, one for each row. */
+export const partsOf = (question) => kindOf(question).parts?.(question) ?? [question];
