@@ -14,6 +14,7 @@ from tests.surveys.test_pages import png
 
 from masquerade.surveys import Choice, Combined, Layout, Page, Rating, SeveralOf, ShowIf
 from masquerade.surveys.blocks import ConsentBlock, ImageBlock, TextBlock
+from masquerade.surveys.drawn_blocks import NOT_DRAWN
 
 from .conftest import NewVisitor, Visitor, open_survey, see
 
@@ -208,3 +209,44 @@ def test_who_does_not_agree_sends_nothing(generous: Any, new_visitor: NewVisitor
     see(tab, "ended")
     assert not any(one.url.endswith(("/seal", "/response")) for one in visitor.requests)
     assert generous.services.reports.of_survey(survey.token) == []
+
+
+def test_a_device_draws_which_questions_are_asked_and_sends_as_much_whatever_it_is(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """The set is sent in clear, the same after a reload, and bodies have equal lengths."""
+    questions = tuple(
+        Choice(f"d{n}", f"Beast {n}?", ("Yes", "No", "Perhaps")[: 2 + n % 2]) for n in range(6)
+    )
+    survey = open_survey(generous, title="Some", questions=questions, asked=2)
+    lengths, sets = set(), set()
+    for _ in range(4):
+        visitor = new_visitor()
+        tab = begin(visitor, generous, survey)
+        expect(tab.locator(".progress span")).to_have_text("1 of 2")
+        first = tab.locator("h1").inner_text()
+        tab.reload()
+        expect(tab.locator("h1")).to_have_text(first)
+        for at in ("1 of 2", "2 of 2"):
+            expect(tab.locator(".progress span")).to_have_text(at)
+            tab.locator('input[name="answer"][value="0"]').check()
+            tab.locator("#next").click()
+        see(tab, "seal")
+        tab.locator("#seal").click()
+        see(tab, "reveal")
+        expect(tab.locator(".pair")).to_have_count(2)
+        tab.locator("#send").click()
+        see(tab, "done")
+        bodies = {
+            one.url.rpartition("/")[2]: one.post_data or ""
+            for one in visitor.requests
+            if one.method != "GET"
+        }
+        lengths.add(tuple(sorted((name, len(body)) for name, body in bodies.items())))
+        reports = json.loads(bodies["response"])["reports"]
+        assert sum(one != NOT_DRAWN for one in reports) == 2
+        sets.add(tuple(one != NOT_DRAWN for one in reports))
+        assert visitor.complaints == []
+    assert len(lengths) == 1
+    assert len(sets) > 1  # four alike of 15 sets: a chance of 1 in 3,375
+    assert len(generous.services.reports.of_survey(survey.token)) == 4

@@ -50,6 +50,12 @@ def survey_variable(reports: SurveyReports, name: str) -> Variable:
             f"the survey has no question {name!r}; it has {ids}.{suggestion(name, ids)}",
             field="formula",
         )
+    if codebook.survey.asked is not None:
+        raise ParameterError(
+            "each person was asked some of the questions alone, so that too few answered two of "
+            "them; relate questions of a survey that asks everybody all.",
+            field="formula",
+        )
     place = ids.index(name)
     question = codebook.questions[place]
     rows = np.repeat(np.arange(len(reports.level)), reports.people)  # a row for each person

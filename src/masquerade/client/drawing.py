@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from masquerade.client.questions import MaskedQuestion
 from masquerade.mechanisms import mask_response
@@ -18,9 +18,15 @@ from masquerade.surveys.survey import Survey, commitment_of, split_commitment
 
 
 def masked_content(
-    questions: Sequence[MaskedQuestion], codes: Sequence[int], *, participation: str
+    questions: Sequence[MaskedQuestion],
+    codes: Sequence[int],
+    *,
+    participation: str,
+    spread: Callable[[list[int]], list[int]] | None = None,
 ) -> Mapping[str, object]:
     """Return masked reports with their salt and commitment, for the disk.
+
+    `spread`: puts the reports among all questions, where some alone were drawn.
 
     Privacy
     -------
@@ -29,6 +35,8 @@ def masked_content(
     masks = [one.mechanism for one in questions if one.mechanism is not None]
     places = [one.question.masked_code(code) for one, code in zip(questions, codes, strict=True)]
     reports = mask_response(places, masks)
+    if spread is not None:
+        reports = spread(reports)
     salt = _salt()
     return {
         "reports": reports,

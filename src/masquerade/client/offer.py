@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from masquerade.aggregate.noise import TWO_PARTIES, NoiseTerms
@@ -19,6 +19,7 @@ from masquerade.client.agreement import Agreement
 from masquerade.errors import BrokenPromise, MasqueradeError, ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
+from masquerade.surveys.drawn_blocks import Draw
 from masquerade.surveys.kinds import kinds as known_kinds
 from masquerade.surveys.languages import Languages
 from masquerade.surveys.offered_levels import Mask, OfferedLevel, offered_level
@@ -90,8 +91,9 @@ class Offer:
         groups, masks = _groups(invitation["linked"], count), dict(invitation["masks"])
         given = list(invitation["levels"])
         agreement = _agreement(invitation)
+        draw = Draw.of_invitation(invitation.get("draw"), count)
         if agreement is None:
-            levels = [_level(one, count, groups, masks) for one in given]
+            levels = [replace(_level(one, count, groups, masks), draw=draw) for one in given]
         else:
             levels = [_split_level(one) for one in given]
         names = [level.name for level in levels]
@@ -119,6 +121,11 @@ class Offer:
         )
 
     @property
+    def draw(self) -> Draw | None:
+        """The blocks of which each person is asked some; None where all are asked."""
+        return self.levels[0].draw
+
+    @property
     def fixed_level(self) -> str | None:
         """Name of the level where everybody has the same."""
         return self.levels[0].name if len(self.levels) == 1 else None
@@ -134,6 +141,7 @@ class Offer:
             "questions": self.questions,
             "kinds": self.kinds,
             "linked": [list(group) for group in self.linked],
+            "draw": None if self.draw is None else self.draw.to_json(),
             "masks": self.masks,
             "levels": [{**level.to_json(), "clear": level.cost("").clear} for level in self.levels],
             "fixed_level": self.fixed_level,

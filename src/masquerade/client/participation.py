@@ -25,6 +25,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from masquerade.client.connection import Connection
@@ -56,7 +57,9 @@ from masquerade.errors import (
     TooManyReservations,
     WrongState,
 )
+from masquerade.exact.coins import Coins
 from masquerade.surveys import Question
+from masquerade.surveys.drawn_blocks import NOT_DRAWN
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.pages import Layout
 from masquerade.surveys.pair_votes import lists_of, require_pairs
@@ -234,9 +237,12 @@ class Participation:
             opened = offer.require_opening(
                 answer, participation=record["id"], level=record["level"], token=self.survey
             )
-            shown = {}
+            shown: Record = {}
             if lists_of(opened.questions):
                 shown = {"pairs": require_pairs(opened.questions, answer.get("pairs"))}
+            if opened.draw is not None:
+                # Before a question is seen, once, and by no answer.
+                shown = {"drawn": opened.draw.draw(Coins())}
             # Spent before anybody sees a question: from here on nothing gives it back.
             self._device.commit(self._server, record["charge"])
             text = answer["survey"]
@@ -255,7 +261,11 @@ class Participation:
             survey = read_survey(record["survey_text"])
             if self._language is not None:
                 survey = survey.in_language(self._language)
-            self._questions = masked_questions(survey, record["level"], pairs=record.get("pairs"))
+            asked = masked_questions(survey, record["level"], pairs=record.get("pairs"))
+            if survey.draw is not None:
+                places = survey.draw.places(survey.draw.require(record.get("drawn")))
+                asked = tuple(asked[place] for place in places)
+            self._questions = asked
         return self._questions
 
     @property
@@ -338,7 +348,11 @@ class Participation:
             )
         return tuple(
             Masked(one.question, report, one.in_words(report))
-            for one, report in zip(self.questions, record["reports"], strict=True)
+            for one, report in zip(
+                self.questions,
+                (report for report in record["reports"] if report != NOT_DRAWN),
+                strict=True,
+            )
         )
 
     @property
@@ -438,7 +452,14 @@ class Participation:
             offer = self._offer(record)
             # Under the record's lock: of two processes one draws, and the other finds it drawn.
             if offer.agreement is None:
-                content = masked_content(questions, codes, participation=record["id"])
+                spread = None
+                if offer.draw is not None:
+                    spread = partial(
+                        offer.draw.spread, drawn=record["drawn"], questions=offer.questions
+                    )
+                content = masked_content(
+                    questions, codes, participation=record["id"], spread=spread
+                )
             else:
                 split = offer.agreement.task(survey=self.survey, hash_=offer.covered["hash"])
                 survey = read_survey(record["survey_text"])

@@ -71,7 +71,7 @@ class Records:
 GOING, ELSEWHERE = ("reserved", "opened"), ("sealed", "submitted")
 OVER = ("submitted", "withdrawn", "abandoned")
 #: Fields that are deleted when a participation is over.
-CONTENT = ("survey_text", "pairs", "reports", "report", "salt", "commitment", "key")
+CONTENT = ("survey_text", "pairs", "drawn", "reports", "report", "salt", "commitment", "key")
 #: Sentence for each reason why a participation ended.
 END_REASONS = {
     "expired": "the reservation ended before the questions were opened; begin it again.",

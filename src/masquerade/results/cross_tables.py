@@ -185,6 +185,11 @@ def table_crowd(reports: SurveyReports, first: int, second: int) -> Crowd:
 
     Raises `ParameterError` where answers are not masked one by one.
     """
+    if reports.codebook.survey.asked is not None:
+        raise ParameterError(
+            "each person was asked some of the questions alone, so that too few answered two of "
+            "them; a table needs a survey that asks everybody all."
+        )
     codebook, counts = reports.codebook, reports.counts()
     names = [name for name, n in counts.items() if n]
     groups = []

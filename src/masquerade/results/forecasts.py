@@ -118,6 +118,9 @@ def forecast(
     if survey.two_parties is not None:
         return _split_forecast(survey, place, sum(people.values()), part)
     masks = {level.name: level.mechanisms[place] for level in survey.levels}
+    if survey.draw is not None:
+        share = survey.draw.share
+        people = {name: math.floor(share * count) for name, count in people.items()}
     return masked_forecast(question, masks, people, estimator=survey.estimator, answering=part)
 
 

@@ -151,6 +151,11 @@ def group_comparisons(
     if not len(reports):
         raise EmptyTable("there are no reports; a comparison needs some.")
     codebook = reports.codebook
+    if codebook.survey.asked is not None:
+        raise ParameterError(
+            "each person was asked some of the questions alone, so that too few answered two of "
+            "them; groups need a survey that asks everybody all."
+        )
     places = {asked.id: place for place, asked in enumerate(codebook.questions)}
     require_question(by, places)
     found = []

@@ -15,6 +15,7 @@ from masquerade.errors import InvalidReport, SchemaError
 from masquerade.exact.arrays import Integers
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.codebook import Codebook
+from masquerade.surveys.drawn_blocks import NOT_DRAWN
 from masquerade.surveys.pair_votes import unfolded
 
 #: Below so many combinations a key of whole rows fits 64 bits.
@@ -170,6 +171,8 @@ class SurveyReports:
     def sent(self, name: str, question: int) -> SentReports:
         """Return the reports to one question at one level."""
         here = self.level == list(self.codebook.levels).index(name)
+        if self.codebook.survey.asked is not None:
+            here &= self.report[:, question] != NOT_DRAWN
         code, place = np.unique(self.report[here, question], return_inverse=True)
         people = _added(place, self.people[here], len(code))
         mask = self.codebook.levels[name][question]
@@ -311,6 +314,8 @@ def _first_impossible(
                 continue
             low, high = mechanism.possible_reports()
             sent = table[rows, number]
+            if codebook.survey.asked is not None:
+                sent = sent[sent != NOT_DRAWN]
             bad = np.flatnonzero((sent < low) | (sent > high))
             if bad.size:
                 return int(rows[bad[0]]), (

@@ -18,6 +18,7 @@ from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.mechanisms import LEVELS
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.privacy_level import CLEAR
+from masquerade.surveys.drawn_blocks import Draw
 from masquerade.surveys.question import Question
 
 ALL_LEVELS = tuple(level.name for level in LEVELS)
@@ -42,6 +43,8 @@ class OfferedLevel:
     # Indices of questions whose reports can all change with one answer, because some are shown only
     # after certain answers to others.
     linked: tuple[tuple[int, ...], ...] = ()
+    # Where each person is asked some of the questions alone.
+    draw: Draw | None = None
 
     def guarantee(self) -> Guarantee:
         """Return the guarantee of one response at this level."""
@@ -94,9 +97,9 @@ class OfferedLevel:
             raise InvalidReport(
                 f"{len(reports)} reports for {len(self.mechanisms)} questions; send one each."
             )
-        for number, (report, mechanism) in enumerate(
-            zip(reports, self.mechanisms, strict=True), start=1
-        ):
+        places = range(len(reports)) if self.draw is None else self.draw.check(reports)
+        for place in places:
+            number, report, mechanism = place + 1, reports[place], self.mechanisms[place]
             low, high = mechanism.possible_reports()
             if not low <= report <= high:
                 # The range alone: what was sent is not repeated, in answers or in logs.
@@ -107,11 +110,11 @@ class OfferedLevel:
     # Asked for with every response, and never changes.
     @cached_property
     def _guarantee(self) -> Guarantee:
-        return _composed(self.mechanisms, self.linked)
+        return _composed(self.mechanisms, self.linked, self.draw)
 
     @cached_property
     def _cost(self) -> Cost:
-        return _cost(self.mechanisms)
+        return _cost(self.mechanisms, self.draw)
 
 
 def offered_level(
@@ -147,11 +150,17 @@ def check_level(level: OfferedLevel, questions: Sequence[Question]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _composed(mechanisms: tuple[Mask, ...], linked: tuple[tuple[int, ...], ...]) -> Guarantee:
+def _composed(
+    mechanisms: tuple[Mask, ...], linked: tuple[tuple[int, ...], ...], draw: Draw | None
+) -> Guarantee:
+    if draw is not None:
+        return draw.guarantee(mechanisms, linked)
     return compose_linked(mechanisms, linked)
 
 
 @lru_cache(maxsize=1024)
-def _cost(mechanisms: tuple[Mask, ...]) -> Cost:
+def _cost(mechanisms: tuple[Mask, ...], draw: Draw | None) -> Cost:
     # Without the survey's name, so that surveys with the same masks share it.
+    if draw is not None:
+        return draw.cost(mechanisms)
     return Cost.of("", mechanisms)

@@ -16,8 +16,9 @@ from masquerade.mechanisms.privacy_level import LEVEL_PATTERN
 from masquerade.mechanisms.registry import parse_mask
 from masquerade.surveys.condition_tree import Conditions
 from masquerade.surveys.conditions import check_conditions, questions_from_json
+from masquerade.surveys.drawn_blocks import Draw
 from masquerade.surveys.languages import Languages, texts_of, translated
-from masquerade.surveys.linked_questions import linked, require_possible
+from masquerade.surveys.linked_questions import hang_together, linked, require_possible
 from masquerade.surveys.look import PLAIN, Look
 from masquerade.surveys.offered_levels import (
     ALL_LEVELS,
@@ -78,6 +79,8 @@ class Survey:
     # In which languages it is asked; None where it does not say.
     languages: Languages | None = None
     reach: Reach = OPEN_TO_ALL  # who asks, for what consent, and who may answer
+    # How many blocks of questions that hang together each person is asked; None for all.
+    asked: int | None = None
 
     def __post_init__(self) -> None:
         self._check()
@@ -101,12 +104,22 @@ class Survey:
                 f"the levels are {names}; give at least one, each with a name of its own.",
                 field="levels",
             )
-        lists_of(self.questions)
+        if lists_of(self.questions) and self.asked is not None:
+            raise ParameterError(
+                "votes on pairs of a list are asked of everybody; ask all questions.",
+                field="asked",
+            )
         # Before levels are checked: linked questions are part of what a level guarantees.
         check_conditions(self.questions, self.conditions)
         require_possible(self.questions, self.conditions)
         self.layout.check(self.questions, self.conditions)
         if self.two_parties is not None:
+            if self.asked is not None:
+                raise ParameterError(
+                    "two parties add up the answers of everybody to all questions, which is more "
+                    "exact; ask all questions.",
+                    field="asked",
+                )
             blocks = self.encoding.blocks
             only = SplitLevel.of(self.two_parties.noise(blocks).terms)
             if [level.name for level in self.levels] != [only.name]:
@@ -121,6 +134,11 @@ class Survey:
             masks = zip(*(level.mechanisms for level in self.levels), strict=True)
             groups = linked(self.questions, self.conditions, list(masks)).groups
             levels = tuple(replace(level, linked=groups) for level in self.levels)
+            object.__setattr__(self, "levels", levels)
+        if draw := self.draw:
+            for level in self.levels:
+                draw.require_independent(level.mechanisms)
+            levels = tuple(replace(level, draw=draw) for level in self.levels)
             object.__setattr__(self, "levels", levels)
         for level in self.levels:
             if not _LEVEL_NAME.fullmatch(level.name):
@@ -160,6 +178,13 @@ class Survey:
             )
         texts = self.languages.of(code)
         return Survey.from_json(translated(json.loads(json.dumps(self.to_json())), texts))
+
+    @property
+    def draw(self) -> Draw | None:
+        """The blocks of which each person is asked some; None where all are asked."""
+        if self.asked is None:
+            return None
+        return Draw(self.asked, hang_together(self.questions, self.conditions))
 
     @property
     def trust(self) -> str:
@@ -219,6 +244,7 @@ class Survey:
         estimator: str = DEFAULT_ESTIMATOR,
         look: Look | None = None,
         layout: Layout | None = None,
+        asked: int | None = None,
         languages: Languages | None = None,
         reach: Reach = OPEN_TO_ALL,
     ) -> Survey:
@@ -258,6 +284,7 @@ class Survey:
             estimator,
             look=look or PLAIN,
             layout=layout,
+            asked=asked,
             languages=languages,
             reach=reach,
         )
@@ -292,6 +319,7 @@ class Survey:
             two_parties=None if terms is None else TwoParties.from_json(terms),
             look=Look.from_json(data.get("look", {})),
             layout=Layout.from_json(data),
+            asked=data.get("asked"),
             languages=None if spoken is None else Languages.from_json(spoken),
             reach=Reach.from_json(data),
         )
@@ -340,6 +368,8 @@ class Survey:
             data["look"] = look
         if self.languages is not None:
             data["languages"] = self.languages.to_json()
+        if self.asked is not None:
+            data["asked"] = self.asked
         return data | self.layout.to_json() | self.reach.to_json()
 
     def questions_json(self) -> list[dict[str, Any]]:

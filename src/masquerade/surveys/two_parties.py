@@ -131,7 +131,7 @@ class SplitLevel(OfferedLevel):
     @classmethod
     def of(cls, noise: NoiseTerms) -> SplitLevel:
         """Return the level of this noise."""
-        return cls(TWO_PARTIES, (), (), noise)
+        return cls(TWO_PARTIES, (), noise=noise)
 
     def to_json(self) -> dict[str, Any]:
         """Return the level in numbers and sentences."""

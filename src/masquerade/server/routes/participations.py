@@ -141,6 +141,14 @@ class LevelOffer:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawOffer:
+    """How many blocks each person is asked, and the places of each block's questions."""
+
+    asked: int
+    blocks: list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
 class RewardOffer:
     """The reward of a survey: a completion code, with its amount at each level."""
 
@@ -226,6 +234,10 @@ class Invitation:
     linked: Annotated[
         list[list[int]],
         Field(description="Places of questions whose reports can change with one answer"),
+    ]
+    draw: Annotated[
+        DrawOffer | None,
+        Field(description="Where each person is asked some blocks of questions; null: all"),
     ]
     fixed_level: str | None
     reward: RewardOffer | None

@@ -161,6 +161,8 @@ class Document(StrictBody):
     order: Annotated[list[str], Field(max_length=MOST_QUESTIONS)] = Field(default_factory=list)
     images: dict[str, str] = Field(default_factory=dict)
     thanks: Annotated[str, Field(max_length=5000)] = ""
+    # How many blocks of questions that hang together each person is asked; none for all.
+    asked: Annotated[int, Field(ge=1, le=MOST_QUESTIONS)] | None = None
     return_address: Annotated[str, Field(max_length=500)] = ""
     plan: Plan = Field(default_factory=Plan)
     look: LookFields = Field(default_factory=LookFields)
@@ -288,6 +290,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
         "estimator": document.estimator,
         "look": Look.from_json(document.look.model_dump()),
         "layout": layout,
+        "asked": document.asked,
         "languages": spoken,
         "reach": _reach(document),
     }
@@ -387,6 +390,7 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
         "questions": data["questions"],
         "look": data.get("look", {}),
         **survey.layout.to_json(),
+        **({} if survey.asked is None else {"asked": survey.asked}),
         **({"languages": data["languages"]} if survey.languages is not None else {}),
         "asked_by": survey.reach.asked_by,
         "contact": survey.reach.contact,

@@ -165,6 +165,7 @@ def introduction(
         "levels": [level.to_json() for level in survey.levels],
         "masks": masks_json(survey),
         "linked": [list(group) for group in survey.levels[0].linked],
+        "draw": None if survey.draw is None else survey.draw.to_json(),
         "fixed_level": survey.fixed_level,
         "reward": None if reward is None else reward.offer(),
         "panel": panel,

@@ -7,7 +7,7 @@ import { languagesOfInvitation } from "./languages.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { readPanel } from "./panel.js";
 import { readReach } from "./reach.js";
-import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
+import { lossesOfDrawn, lossesOfSums } from "../mechanisms/losses.js";
 import { deviceOf } from "../mechanisms/text.js";
 
 const TOPICS = ["everyday", "personal", "sensitive"];
@@ -50,13 +50,15 @@ export function readInvitation(data, token) {
     Array.isArray(linked) && linked.every((group) => isGroup(group, data.questions)),
     "which questions decide over others",
   );
+  const draw = readDraw(data.draw ?? null, data.questions);
   const parties = readParties(data);
+  requireThat(!parties || draw === null, "which questions are drawn");
   const reach = readReach(data);
   const levels = parties ? [readSplitLevel(data)] : readLevels(data);
   const fixed = levels.length === 1 ? levels[0].name : null;
   requireThat(data.fixed_level === fixed, "the fixed level");
   return {
-    token, title, description, topic, template, estimator, reveal, hash, linked, kinds, levels,
+    token, title, description, topic, template, estimator, reveal, hash, linked, kinds, draw, levels,
     parties, fixed, state: data.state, questions: data.questions,
     look: readLook(data.look),
     languages: languagesOfInvitation(data),
@@ -91,7 +93,19 @@ function isGroup(group, questions) {
   );
 }
 
-function readLevels({ levels, masks, linked, questions }) {
+/** Return how many blocks of questions a person is asked, and which there are; null for all. */
+function readDraw(given, questions) {
+  if (given === null) return null;
+  requireThat(isRecord(given) && Array.isArray(given.blocks), "which questions are drawn");
+  const { asked, blocks } = given;
+  const places = blocks.flat().sort((one, other) => one - other);
+  const whole = places.length === questions && places.every((place, at) => place === at);
+  requireThat(whole && blocks.every((block) => Array.isArray(block) && block.length > 0), "the blocks");
+  requireThat(isCount(asked, blocks.length - 1), "how many questions are drawn");
+  return { asked, blocks };
+}
+
+function readLevels({ levels, masks, linked, questions, draw = null }) {
   requireThat(Array.isArray(levels) && levels.length > 0 && isRecord(masks), "the levels");
   const found = levels.map((level) => {
     requireThat(isRecord(level), "a level");
@@ -99,7 +113,8 @@ function readLevels({ levels, masks, linked, questions }) {
     requireThat(isText(name) && /^[a-z][a-z0-9-]{0,31}$/.test(name), "a level's name");
     requireThat(Array.isArray(mechanisms) && mechanisms.length === questions, "the masks");
     checkForms(mechanisms, masks);
-    const losses = lossesOf(mechanisms, linked);
+    const losses = lossesOfDrawn(mechanisms, linked, draw);
+    requireThat(!draw || losses.clear === 0, "which questions are drawn");
     checkStatement(level, losses);
     const clear = losses.clear > 0;
     requireThat(clear === (name === UNMASKED), "what a level is called");

@@ -93,9 +93,10 @@ function readPage(page, places, images) {
 export const placesOn = ({ items }) => items.map(({ place }) => place).filter((place) => place !== undefined);
 
 /** Draw in which order pages, questions and options stand; what is not drawn is left out. */
-export function drawOrder({ pages, order }, questions, source) {
+export function drawOrder({ pages, order }, questions, source, draw = null) {
   const moving = [...pages.keys()].filter((at) => pages[at].moves);
   const drawn = {};
+  if (draw) drawn.blocks = drawBlocks(draw, source);
   if (moving.length > 1) drawn.pages = shuffled(moving, source);
   const items = pages.flatMap((page, at) => (page.shuffle ? [[at, drawItems(page, questions, source)]] : []));
   if (items.length) drawn.items = Object.fromEntries(items);
@@ -115,6 +116,28 @@ export function drawOrder({ pages, order }, questions, source) {
     });
   }
   return drawn;
+}
+
+/** Stands where a question was not drawn: a whole number that no mask gives. */
+export const NOT_DRAWN = -Number.MAX_SAFE_INTEGER;
+
+/** Draw which blocks a person is asked, each set as likely: surveys/drawn_blocks.py does the same. */
+export function drawBlocks({ asked, blocks }, source) {
+  const left = [...blocks.keys()];
+  for (let at = 0; at < asked; at++) {
+    const other = at + Number(uniformBelow(source, BigInt(left.length - at)));
+    [left[at], left[other]] = [left[other], left[at]];
+  }
+  return left.slice(0, asked).sort((one, other) => one - other);
+}
+
+/** Return the places of the questions that were drawn, ascending; null where all are asked. */
+export function placesDrawn(draw, drawn) {
+  if (!draw) return null;
+  const chosen = drawn?.blocks;
+  const known = Array.isArray(chosen) && new Set(chosen).size === draw.asked && chosen.length === draw.asked;
+  requireThat(known && chosen.every((at) => draw.blocks[at]), "which questions were drawn");
+  return chosen.flatMap((at) => draw.blocks[at]).sort((one, other) => one - other);
 }
 
 /**
@@ -153,14 +176,22 @@ export function shuffled(values, source) {
   return order;
 }
 
-/** Return the pages in the order that was drawn. */
-export function pagesInOrder({ pages }, { pages: moved = [], items = {}, rows = [] } = {}) {
+/** Return the pages in the order that was drawn; `asked`: places of the questions that were, or null. */
+export function pagesInOrder({ pages }, { pages: moved = [], items = {}, rows = [] } = {}, asked = null) {
   const ordered = pages.map((page, at) => ({
     ...page,
     items: withRows((items[at] ?? [...page.items.keys()]).map((item) => page.items[item]), rows),
   }));
   const next = moved.values();
-  return ordered.map((page) => (page.moves && moved.length ? ordered[next.next().value] : page));
+  const all = ordered.map((page) => (page.moves && moved.length ? ordered[next.next().value] : page));
+  return asked === null ? all : all.flatMap((page) => onlyWith(page, asked));
+}
+
+/** Return a page with these questions alone; without it where it had others and has none of them. */
+function onlyWith(page, asked) {
+  const items = page.items.filter(({ place }) => place === undefined || asked.includes(place));
+  const left = placesOn({ items }).length > 0 || placesOn(page).length === 0;
+  return left ? [{ ...page, items }] : [];
 }
 
 /** Return items with the rows of each matrix in the order that was drawn, where they stand. */

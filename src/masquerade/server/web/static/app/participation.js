@@ -24,11 +24,11 @@ import { USUAL_CAPS, admits, chargeOf } from "./budget.js";
 import { SystemCoins, randomName } from "../mechanisms/coins.js";
 import { checkForms } from "./invitation.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
-import { lossesOf, lossesOfSums } from "../mechanisms/losses.js";
+import { lossesOfDrawn, lossesOfSums } from "../mechanisms/losses.js";
 import { sha256OfText } from "./sha256.js";
 import { answerCodes, maskedCode } from "./conditions.js";
 import { strengthOf } from "./strength.js";
-import { drawOrder } from "./pages.js";
+import { NOT_DRAWN, drawOrder, placesDrawn } from "./pages.js";
 import { endingOf, layoutOfText, promiseOf, questionsOf } from "./survey_text.js";
 import { checkParties, checkSums, loadAgreement, sealAnswers } from "./two_parties.js";
 
@@ -50,7 +50,7 @@ export function canonicalSplit(id, digest, salt) {
 export function costOf({ promise, level }) {
   requireThat(promise && Object.hasOwn(promise.levels, level), "the level");
   if (promise.parties) return lossesOfSums(promise.parties.sums ?? `two-parties:rho=${promise.parties.rho}`);
-  return lossesOf(promise.levels[level], promise.linked);
+  return lossesOfDrawn(promise.levels[level], promise.linked, promise.draw ?? null);
 }
 
 /**
@@ -142,8 +142,15 @@ export class Participation {
     return this.#change((record) => {
       if (record?.step !== "opened") return record;
       const questions = checkedQuestions(record);
-      const codes = answerCodes(questions, record.answers);
-      const reports = mask(questions, codes.map((code, place) => maskedCode(questions[place], code)));
+      const all = answerCodes(questions, record.answers);
+      const asked = placesDrawn(record.promise.draw, record.drawn) ?? [...all.keys()];
+      const codes = asked.map((place) => all[place]);
+      const drawn = asked.map((place) => questions[place]);
+      const masked = mask(drawn, codes.map((code, at) => maskedCode(drawn[at], code)));
+      const reports = questions.map(() => NOT_DRAWN);
+      asked.forEach((place, at) => {
+        reports[place] = masked[at];
+      });
       const salt = randomName();
       const commitment = sha256OfText(canonical(record.id, reports, salt));
       return { ...record, step: "drawn", reports, salt, commitment };
@@ -250,7 +257,7 @@ export class Participation {
     }
     const layout = layoutOfText(text, questions);
     const ending = endingOf(text);
-    const drawn = drawOrder(layout, questions, new SystemCoins());
+    const drawn = drawOrder(layout, questions, new SystemCoins(), record.promise.draw);
     await this.#changeCharged((old, mine) => {
       // Another tab may have given it up meanwhile, and its charge back, and begun it anew.
       const waits = mine && old?.step === "reserved" && old.id === id;

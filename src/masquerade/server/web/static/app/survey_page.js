@@ -14,7 +14,7 @@ import { Arrival } from "./panel.js";
 import { missingAnswer } from "./question_view.js";
 import { answerTo, skipCode, visibility } from "./conditions.js";
 import { notAgreed, pageView } from "./page_view.js";
-import { inDrawnOrder, nextPage, pagesInOrder, placesOn } from "./pages.js";
+import { inDrawnOrder, nextPage, pagesInOrder, placesDrawn, placesOn } from "./pages.js";
 import { layoutOfText, questionsIn } from "./survey_text.js";
 import { strengthOf } from "./strength.js";
 import { Ticket, readMark } from "./tickets.js";
@@ -175,12 +175,13 @@ export class SurveyPage {
   }
 
   /** Return the pages as this person sees them, their questions and their images. */
-  #layout({ hash, text, questions, drawn }) {
+  #layout({ hash, text, questions, drawn, promise }) {
     const { language } = this;
     if (this.layout?.hash !== hash || this.layout.language !== language) {
       const { images, ...layout } = layoutOfText(text, questions, language);
+      const asked = placesDrawn(promise.draw, drawn);
       const inOrder = questions.map((question) => inDrawnOrder(question, drawn));
-      this.layout = { hash, language, images, pages: pagesInOrder(layout, drawn), questions: inOrder };
+      this.layout = { hash, language, images, pages: pagesInOrder(layout, drawn, asked), questions: inOrder };
     }
     return this.layout;
   }

@@ -5,7 +5,7 @@ import { TWO_PARTIES } from "./invitation.js";
 import { checkCondition } from "./conditions.js";
 import { KINDS, kindOf } from "./kinds/kinds.js";
 import { beforeOpening, inLanguage, languagesOfSurvey } from "./languages.js";
-import { linkedAtMost, linkedOf } from "./linked_questions.js";
+import { hangTogether, linkedAtMost, linkedOf } from "./linked_questions.js";
 import { LAYOUT_FIELDS, readLayout } from "./pages.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { codesOf } from "../mechanisms/mask.js";
@@ -21,11 +21,12 @@ const BLANK = {
 
 /** Return what of an invitation must still be so when the questions are shown. */
 export function promiseOf(invitation) {
-  const { hash, kinds, questions, linked, estimator, levels, parties } = invitation;
+  const { hash, kinds, questions, linked, draw = null, estimator, levels, parties } = invitation;
   const { look = null, reach = {} } = invitation;
   return {
     ...Object.fromEntries(ABOUT.map((name) => [name, invitation[name]])),
     hash, kinds, questions, linked, estimator, look,
+    ...(draw && { draw }),
     levels: Object.fromEntries(levels.map(({ name, mechanisms }) => [name, mechanisms])),
     ...(invitation.languages && { languages: invitation.languages }),
     ...(parties && { parties: { ...parties, sums: levels[0].sums } }),
@@ -54,7 +55,7 @@ export function questionsOf(text, promise, level, pairs = null) {
   }
   requireThat(isRecord(survey), "the survey");
   const { questions, levels, estimator = USUAL_ESTIMATOR, look = null } = survey;
-  const optional = ["estimator", "look", ...LAYOUT_FIELDS].filter((name) => Object.hasOwn(survey, name));
+  const optional = ["estimator", "look", "asked", ...LAYOUT_FIELDS].filter((name) => Object.hasOwn(survey, name));
   const names = [...ABOUT, "questions", "levels", ...optional];
   if (promise.parties) names.push("trust", "two_parties");
   if (promise.languages) names.push("languages");
@@ -82,6 +83,7 @@ export function questionsOf(text, promise, level, pairs = null) {
   // Earlier versions counted all that one answer decides over, which is never less.
   const either = [linked, promise.parties ? [] : linkedAtMost(read)];
   requireThat(either.some((groups) => same(groups, promise.linked)), "which questions decide over others");
+  checkDraw(survey, read, promise.draw ?? null);
   readLayout(survey, read);
   return withPairs(read, pairs);
 }
@@ -110,6 +112,12 @@ export function questionsIn({ text, promise, level, pairs = null, questions }, c
   const masks = promise.parties ? null : survey.levels[level];
   const shown = survey.questions.map((one, place) => formOf(one, masks?.[place] ?? null));
   return withPairs(shown, pairs).map((question) => ({ ...question, language: code }));
+}
+
+/** Throw unless as many blocks of questions that hang together are asked as was promised. */
+function checkDraw({ asked }, questions, draw) {
+  requireThat(asked === draw?.asked, "how many questions are drawn");
+  requireThat(!draw || same(draw.blocks, hangTogether(questions)), "which questions are drawn");
 }
 
 /** Return how a survey's text lays out its questions, in one of its languages; see `readLayout`. */

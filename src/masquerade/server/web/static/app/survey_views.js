@@ -19,6 +19,7 @@ import {
   userText,
 } from "./components.js";
 import { wayBack } from "./panel.js";
+import { NOT_DRAWN } from "./pages.js";
 import { richText } from "./rich_text.js";
 import { strengthOf } from "./strength.js";
 import { halves, isSplit, ownAnswers, partiesIntro } from "./two_party_views.js";
@@ -36,10 +37,18 @@ export function topicBadge(topic) {
   return name && element("span", { className: `topic ${topic}` }, name);
 }
 
+/** Return how many questions a person is asked at most. */
+function mostAsked({ questions, draw }) {
+  if (!draw) return questions;
+  const sizes = draw.blocks.map(({ length }) => length).sort((one, other) => other - one);
+  return sizes.slice(0, draw.asked).reduce((all, one) => all + one, 0);
+}
+
 export function intro(invitation, state, answering) {
   const { chosen, budget, left, failure, language = null, around = {} } = state;
   const said = words().intro;
-  const { questions, topic, simulated, levels, reach = {} } = invitation;
+  const { topic, simulated, levels, reach = {} } = invitation;
+  const questions = mostAsked(invitation);
   const [title, description] = ["title", "description"].map((name) => textIn(invitation, name, language));
   const possible = levels.some((level) => isAffordable(level, budget));
   const full = failure?.slug === "budget-exhausted" && wayBack(around.panel, "full", around.given);
@@ -307,6 +316,7 @@ function pairs({ questions, answers, reports }, sentName) {
       element("dd", { className }, element("bdi", {}, value)),
     );
   return questions.map((question, index) =>
+    reports[index] !== NOT_DRAWN &&
     element(
       "section",
       { className: "pair" },

@@ -75,6 +75,34 @@ export function lossesOf(texts, linked = []) {
 }
 
 /**
+ * Return what one response costs at most where a person is asked some blocks of questions alone: the
+ * device's half of surveys/drawn_blocks.py. Which are asked is seen, so that nothing is amplified.
+ *
+ * @param {string[]} texts the mechanism of each question
+ * @param {number[][]} linked as in `lossesOf`
+ * @param {{asked: number, blocks: number[][]}|null} draw null where all are asked
+ */
+export function lossesOfDrawn(texts, linked, draw) {
+  const whole = lossesOf(texts, linked);
+  if (!draw) return whole;
+  const textsOf = (block) => block.map((place) => texts[place]);
+  const losses = draw.blocks.map((block) => together(textsOf(block).map((text) => lossOf(text, 1).loss)));
+  const order = [...losses.keys()].sort((a, b) => tail(losses[b]) - tail(losses[a]) || a - b);
+  const some = lossesOf(order.slice(0, draw.asked).sort((a, b) => a - b).flatMap((at) => textsOf(draw.blocks[at])));
+  const most = (amounts) => sum(amounts.sort((a, b) => b - a).slice(0, draw.asked));
+  const loss = {
+    pure: most(losses.map(({ pure }) => pure)),
+    orders: losses[0].orders.map((_, at) => most(losses.map(({ orders }) => orders[at]))),
+    clock: most(losses.map(({ clock }) => clock)),
+  };
+  const amounts = ({ pure, orders, clock }) => [pure, ...orders, clock];
+  const covers = amounts(some.loss).every((one, at) => one >= amounts(loss)[at]);
+  const user = covers ? some.user : whole.delta ? epsilonOfOrders(loss) : loss.pure;
+  const least = { rho: some.least.rho, event: whole.least.event, user: some.least.user };
+  return { ...whole, loss, user, least };
+}
+
+/**
  * Return what a response costs that is added up with noise on the sums: one answer is stated at the
  * cost of all, which bounds it.
  *

@@ -3,7 +3,7 @@
 import { element } from "../app/dom.js";
 import { conditionFields } from "./condition_fields.js";
 import { isQuestion } from "./draft_pages.js";
-import { button, check, textField } from "./fields.js";
+import { button, check, numberField, textField } from "./fields.js";
 import { decides, partsOf } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
 
@@ -113,6 +113,23 @@ function imageFields(block, { images, key, faults }, { set, put }) {
     status,
     images[block.image] && element("img", { src: images[block.image], alt: block.alt, className: "option-picture" }),
     textField("Words for people who cannot see it", block.alt, (alt) => set({ alt }), { key: `${key}/alt`, most: 500 }),
+  ];
+}
+
+/** Return the field of how many blocks of questions each person is asked; masks alone allow it. */
+export function drawField(document, faults, set) {
+  if (document.trust === "two-parties") {
+    return element("p", { className: "hint" }, "Two parties add up the answers of everybody to all questions: that is the most exact.");
+  }
+  const asked = document.asked ?? null;
+  const most = Math.max(1, document.questions.length - 1);
+  return [
+    check("Ask each person some of the questions only", asked !== null, (on) => set("asked", on ? Math.min(3, most) : null)),
+    asked !== null &&
+      numberField("How many", asked, (count) => set("asked", count), {
+        whole: true, min: 1, max: 200, key: "/asked", faults: faults("/asked"),
+        hint: "Each device draws them. Questions that depend on each other, and nothing else, are drawn together. The survey is shorter and costs each person less; it is not more exact: each question has fewer answers. Tables of two questions are not made.",
+      }),
   ];
 }
 

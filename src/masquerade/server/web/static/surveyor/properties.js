@@ -4,7 +4,7 @@ import { element } from "../app/dom.js";
 import { conditionFields, copyFields, linkedInWords } from "./condition_fields.js";
 import { check, fold, numberField, selectField, textField } from "./fields.js";
 import { lookFields } from "./look_fields.js";
-import { endFields } from "./page_fields.js";
+import { drawField, endFields } from "./page_fields.js";
 import { decides, partsOf } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
 
@@ -42,6 +42,7 @@ export function surveyFields(document, faults, set) {
       set("listed", on),
     ),
     lookFields(document.look, faults, (changes) => set("look", { ...document.look, ...changes })),
+    drawField(document, faults, set),
     fold("The end", endFields(document, faults, set)),
     fold(
       "Advanced",
