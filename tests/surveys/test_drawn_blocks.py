@@ -118,7 +118,7 @@ def test_audit_every_set_is_as_likely() -> None:
         SimulatedCoins(np.random.default_rng(11)),
     )
     sets = list(itertools.combinations(range(5), 3))
-    counts = dict.fromkeys(sets, 0)
+    counts: dict[tuple[int, ...], int] = dict.fromkeys(sets, 0)
     for _ in range(6000):
         counts[tuple(draw.draw(coins))] += 1
     expected = 6000 / len(sets)
