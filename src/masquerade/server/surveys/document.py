@@ -503,7 +503,8 @@ def _read_questions(
     # Conditions refer to other questions, so they are checked once each question reads by itself.
     if not issues:
         try:
-            check_conditions(*parts_of(questions, rules))
+            parts, shown = parts_of(questions, rules)
+            check_conditions(parts, shown)
         except ParameterError as error:
             issues.append(_issue(error, data))
     return tuple(questions), rules, issues
