@@ -503,6 +503,7 @@ def _read_questions(
     # Conditions refer to other questions, so they are checked once each question reads by itself.
     if not issues:
         try:
+            shown: Conditions
             parts, shown = parts_of(questions, rules)
             check_conditions(parts, shown)
         except ParameterError as error:
