@@ -11,22 +11,136 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, text, update
 from tests.patience import PATIENCE_SECONDS
-from tests.server.operations.crowds import (
-    Crowd,
-    orders,
-)
+from tests.server.devices import Device
+from tests.server.operations.crowds import Crowd, orders
+from tests.surveys.small_surveys import define
 
+from masquerade.server import Services
+from masquerade.server.db.partitions import PARTITIONED, parts_of
+from masquerade.server.db.postgresql_order import TABLES
 from masquerade.server.db.tables import PARTICIPATION
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Iterator
+
+    from sqlalchemy import Engine
+
+_PAGE = 8192
+
+
+def same_at_any_time(content: bytes, *, rows: bool) -> bytes:
+    """Return the pages of a file without numbers of transactions and places in the log.
+
+    What is left of a page are its layout and its content, the bytes between rows included.
+    """
+    pages = bytearray(content)
+    for start in range(0, len(pages), _PAGE):
+        for first, last in ((0, 12), (20, 24)):  # place in the log, checksum, hints; pruning
+            pages[start + first : start + last] = bytes(last - first)
+        end = int.from_bytes(pages[start + 12 : start + 14], "little")
+        for pointer in range(start + 24, start + end if rows else 0, 4):
+            row = start + (int.from_bytes(pages[pointer : pointer + 4], "little") & 0x7FFF)
+            for first, last in ((0, 12), (20, 22)):  # xmin, xmax, command; hints on these
+                pages[row + first : row + last] = bytes(last - first)
+    return bytes(pages)
+
+
+def files(engine: Engine) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file with rows or an index of people's tables."""
+    with engine.connect() as connection:
+        for table in TABLES:
+            for part in parts_of(connection, table, None):
+                query = f"""SELECT c.relname, c.relkind = 'r', pg_read_binary_file(
+                pg_relation_filepath(c.oid)) FROM pg_class c LEFT JOIN pg_index ON indexrelid =
+                c.oid WHERE '{part}'::regclass IN (c.oid, indrelid) ORDER BY c.relname"""
+                for name, rows, content in connection.execute(text(query)):
+                    yield name, same_at_any_time(content, rows=rows)
+
+
+@pytest.mark.postgres
+def test_files_of_postgresql_are_the_same_whatever_the_order_of_arrival(
+    crowd: Crowd, postgres_server: Any, migrated_template: str, request: pytest.FixtureRequest
+) -> None:
+    """Three orders of arrival give the same pages of rows and of indexes, byte for byte."""
+
+    def database(name: str, like: str) -> str:
+        postgres_server.execute(f"CREATE DATABASE {name} TEMPLATE {like}")
+        request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
+        return postgres_server.url(name)
+
+    survey = crowd.empty(database("bytes_empty", migrated_template))
+    before, after = [], []
+    for number, order in enumerate(orders(60, 3)):
+        services = crowd.open(database(f"bytes_{number}", "bytes_empty"))
+        for person in order:
+            crowd.come(services, survey, person, leaves=person % 9 == 0)
+        services.transactions.write(lambda c: c.execute(text("CHECKPOINT")))
+        before.append(dict(files(services.engine)))
+        assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
+        after.append(dict(files(services.engine)))
+        services.close()
+    assert sum(map(len, after[0].values())) > 40 * _PAGE
+    for one in (1, 2):
+        assert before[one] != before[0]
+        differ = [name for name, content in after[0].items() if after[one][name] != content]
+        assert differ == []
+
+
+@pytest.mark.postgres
+def test_the_end_of_a_survey_rewrites_its_part_alone(
+    crowd: Crowd, postgres_server: Any, migrated_template: str, request: pytest.FixtureRequest
+) -> None:
+    """What is rewritten for one survey are its responses; who answers another does not wait."""
+    name = "order_by_survey"
+    postgres_server.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
+    request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
+    url = postgres_server.url(name)
+    services = crowd.open(url)
+    surveys = {}
+    while len(surveys) < 2:  # in two parts
+        record = services.surveys.open_survey(define())
+        with services.engine.connect() as connection:
+            [part] = parts_of(connection, "participation", record.token)
+        surveys.setdefault(part, record)
+    for number in range(12):
+        for record in surveys.values():
+            Device(crowd.secret(number)).send(services, record, [number % 2, number % 5])
+
+    def written(part: str) -> set[str]:
+        with services.engine.connect() as connection:
+            return set(connection.scalars(text(f"SELECT xmin::text FROM {part}")))
+
+    (ended, record), (other, open_one) = surveys.items()
+    before = written(other), written("ledger_entry")
+    assert services.transactions.rewrite(record.token, patience=PATIENCE_SECONDS)
+    assert len(written(ended)) == 1
+    assert (written(other), written("ledger_entry")) == before
+    # As a rewriting holds a part, longer than this test would wait.
+    with services.engine.begin() as connection:
+        connection.execute(text(f"LOCK TABLE {ended} IN ACCESS EXCLUSIVE MODE"))
+        waits = "ALTER DATABASE order_by_survey SET lock_timeout = '1s'"
+        connection.execute(text(waits))
+        others = Services.open(url, today=lambda: crowd.day, rewrites=False)
+        who, key = others.identity(crowd.secret(99)), "0" * 32
+        level = open_one.survey.levels[0].name
+        begun, new = others.participations.reserve(
+            who, open_one.token, level, idempotency_key=key
+        )
+        assert new
+        others.close()
+    services.close()
+
+
+def test_parts_are_those_of_the_tables_that_grow() -> None:
+    """Each table in parts is one that is rewritten, and keeps what was unique in it."""
+    assert set(PARTITIONED) <= set(TABLES)
 
 
 @pytest.mark.postgres
 def test_rewritten_tables_of_postgresql_tell_no_order(
     crowd: Crowd, postgres_server: Any, migrated_template: str, request: pytest.FixtureRequest
 ) -> None:
-    """After a rewriting all rows name one transaction and lie by their keys."""
+    """After a rewriting all rows of a part name one transaction and lie by their keys."""
     name = "order_of_rows"
     postgres_server.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
     request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
@@ -46,10 +160,13 @@ def test_rewritten_tables_of_postgresql_tell_no_order(
         assert len(set(column(table, "xmin::text", key))) > 40
         assert column(table, "ctid", key) != column(table, "ctid", "ctid")
     assert services.transactions.rewrite()
-    seen = {xmin for table in keys for xmin in column(table, "xmin::text", keys[table])}
-    assert len(seen) == 1
     for table, key in keys.items():
-        assert column(table, "ctid", key) == column(table, "ctid", "ctid")
+        apart = f"tableoid, {key}"
+        written = set(
+            zip(column(table, "tableoid", apart), column(table, "xmin::text", apart), strict=True)
+        )
+        assert len(written) == len({part for part, _ in written})
+        assert column(table, "ctid", apart) == column(table, "ctid", "tableoid, ctid")
     services.close()
 
 
@@ -80,12 +197,9 @@ def test_long_values_of_postgresql_tell_no_order(
     def numbers() -> list[int]:
         """Return the numbers of long values in the order of the rows' keys."""
         with services.engine.connect() as connection:
-            apart = connection.execute(
-                text(
-                    "SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = "
-                    "'participation'::regclass"
-                )
-            ).scalar_one()
+            [part] = parts_of(connection, "participation", survey.token)
+            query = f"SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = '{part}'::regclass"
+            apart = connection.execute(text(query)).scalar_one()
             rows = connection.execute(
                 text(f"SELECT chunk_id, chunk_data FROM {apart} WHERE chunk_seq = 0")
             ).all()

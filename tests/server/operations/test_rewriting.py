@@ -226,7 +226,7 @@ def test_a_rewriting_without_a_free_connection_is_tried_again(
     now = [0.0]
     outcomes: list[Exception | str] = [PoolTimeout("all connections are in use"), ""]
 
-    def rewrite(_engine: object) -> str:
+    def rewrite(_engine: object, _survey: str | None) -> str:
         outcome = outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome

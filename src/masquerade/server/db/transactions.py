@@ -153,14 +153,17 @@ class Transactions:
                 last = error
         raise last
 
-    def rewrite(self, *, patience: float = _REWRITING_SECONDS) -> bool:
-        """Have all rows rewritten by key; return whether they are within `patience` seconds.
+    def rewrite(
+        self, survey: str | None = None, *, patience: float = _REWRITING_SECONDS
+    ) -> bool:
+        """Have rows rewritten by key; return whether they are within `patience` seconds.
 
-        Otherwise it goes on by itself until they are.
+        Otherwise it goes on by itself until they are. SQLite rewrites all rows; PostgreSQL all, or
+        the parts of its tables that hold the responses to a `survey`.
         """
         try:
             if isinstance(self._order, PostgresqlOrder):
-                return self._order.rewrite().result(patience)
+                return self._order.rewrite(survey).result(patience)
             wish: Future[bool] = Future()
             self._writer.put(wish)
             return wish.result(patience)

@@ -15,7 +15,8 @@ from sqlalchemy import Connection, func, select, text, union_all
 
 from masquerade.server.db.conversion import CONVERTED
 from masquerade.server.db.engine import VERSION_TABLE, revision, revisions
-from masquerade.server.db.postgresql_order import REWRITTEN, TABLES
+from masquerade.server.db.partitions import parts_of, postgresql_metadata
+from masquerade.server.db.postgresql_order import REWRITTEN, TABLES, tells_order
 from masquerade.server.db.sqlite_order import LARGE, OVERDUE_SECONDS
 from masquerade.server.db.tables import ENTRY, METADATA, PARTICIPATION, SURVEY
 
@@ -89,7 +90,8 @@ def structure_findings(connection: Connection) -> Iterator[CheckResult]:
 
     context = MigrationContext.configure(connection, opts={"compare_type": True})
     found = False
-    for difference in compare_metadata(context, METADATA):
+    there = METADATA if connection.dialect.name == "sqlite" else postgresql_metadata()
+    for difference in compare_metadata(context, there):
         for one in difference if isinstance(difference, list) else [difference]:
             found = True
             yield _difference(one)
@@ -287,9 +289,12 @@ def _rows(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     day = connection.scalar(text("SELECT value FROM setting WHERE key = :key"), {"key": REWRITTEN})
     if day is not None and day >= (now.date() - timedelta(days=1)).isoformat():
         return
-    query = "SELECT count(DISTINCT xmin::text) FROM {}"
-    # Where each table was written by one transaction at most, no order can be told.
-    if all((connection.scalar(text(query.format(name))) or 0) < 2 for name in TABLES):
+    # Where each part was written by one transaction at most and lies by key, no order can be told.
+    if not any(
+        tells_order(connection, part, METADATA.tables[name])
+        for name in TABLES
+        for part in parts_of(connection, name, None)
+    ):
         return
     yield problem(
         CHECK,

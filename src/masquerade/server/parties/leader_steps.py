@@ -222,7 +222,7 @@ class LeaderSteps:
         sums = vdaf.unshard([own, theirs], count=row.accepted)
         self._keep_sums(row, sums)
         # What is deleted is to be gone from the file too.
-        self._transactions.rewrite()
+        self._transactions.rewrite(row.survey)
         return False
 
     @writes

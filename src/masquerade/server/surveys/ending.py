@@ -125,7 +125,7 @@ class SurveyEndings:
         """
         self.release(lambda tables: tables.reservations_of(token), batches=1)
         # Before anybody reads results: from here on nothing more comes to it.
-        self._transactions.rewrite()
+        self._transactions.rewrite(token)
 
     def release_of_closed(self) -> int:
         """Give the reservations of ended surveys back; return their number."""
