@@ -13,6 +13,7 @@ an id and an idempotency key are random or keyed hashes of one survey's requests
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -130,20 +131,18 @@ def parts_of(connection: Connection, table: str, survey: str | None) -> list[str
 
     A table without partitions is its own part, whatever the survey.
     """
-    query = (
-        "SELECT quote_ident(nspname) || '.' || quote_ident(relname) FROM pg_inherits "
-        "JOIN pg_class ON pg_class.oid = inhrelid JOIN pg_namespace n ON n.oid = relnamespace "
-        f"WHERE inhparent = '{table}'::regclass"
-    )
     how = PARTITIONED.get(table)
     if how is None:
         return [table]
+    numbers: Sequence[int] = range(how.count)
     if survey is not None:
         if how.key != "survey":
             return []
-        query += (
-            f" AND satisfies_hash_partition('{table}'::regclass, {how.count}, "
-            "right(relname, 2)::integer, CAST(:survey AS varchar))"
+        query = text(
+            f"SELECT number FROM generate_series(0, {how.count - 1}) AS number WHERE "
+            f"satisfies_hash_partition('{table}'::regclass, {how.count}, number, "
+            "CAST(:survey AS varchar))"
         )
-        return list(connection.scalars(text(query), {"survey": survey}))
-    return sorted(connection.scalars(text(query)))
+        numbers = connection.scalars(query, {"survey": survey}).all()
+    schema = connection.scalar(text("SELECT current_schema()"))
+    return [f'"{schema}_parts".{table}_{number:02}' for number in numbers]
