@@ -6,9 +6,9 @@ other. So the rows of a part of a table are written anew in one transaction, whi
 ``xmin``, and then the part is laid out by its primary key (``CLUSTER``), with all indexes. A part
 holds the responses to some surveys, or the entries of some people, which a hash chose: that tells
 nothing of when they came. ``TRUNCATE`` and a new insertion, or another table in place of the part,
-would do too, but whoever reads at that moment would then find them empty. Values that are too long for a
-page lie in a table of their own under rising numbers, which ``CLUSTER`` keeps; they are written
-anew by key once the table lies by key.
+would do too, but whoever reads at that moment would then find them empty. Values that are too long
+for a page lie in a table of their own under rising numbers, which ``CLUSTER`` keeps; they are
+written anew by key once the table lies by key.
 
 Between two rewritings ``xmin`` tells everything; and so do PostgreSQL's own log, archives of it,
 replicas and backups of its files.

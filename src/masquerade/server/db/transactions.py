@@ -153,9 +153,7 @@ class Transactions:
                 last = error
         raise last
 
-    def rewrite(
-        self, survey: str | None = None, *, patience: float = _REWRITING_SECONDS
-    ) -> bool:
+    def rewrite(self, survey: str | None = None, *, patience: float = _REWRITING_SECONDS) -> bool:
         """Have rows rewritten by key; return whether they are within `patience` seconds.
 
         Otherwise it goes on by itself until they are. SQLite rewrites all rows; PostgreSQL all, or
