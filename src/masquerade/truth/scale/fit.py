@@ -157,11 +157,12 @@ def _truths(
 
 
 def _write_truths(
-    block: PartitionBlock, members: tuple[Member, ...], ties: Ties, seed: int, folder: Path
+    block: PartitionBlock, members: tuple[Member, ...], ties: Ties, seed: int, folder: FilePath
 ) -> int:
     """Write ``task``, ``label`` to a file of `folder`; return 1, the number of files."""
     (table,) = _truths(block, members, ties, seed)
-    pa_parquet.write_table(table, folder / f"part-{block.number:05}.parquet")
+    with opened(folder / f"part-{block.number:05}.parquet", "wb") as file:
+        pa_parquet.write_table(table, file)
     return 1
 
 
@@ -281,17 +282,16 @@ class PartitionFit:
         """Write ``task``, ``label`` as a folder of Parquet files, one a partition.
 
         Each is written where its partition is visited, so workers of a cluster need the folder
-        under the same path.
+        under the same path. An address that fsspec knows is the same everywhere.
 
         Raises
         ------
         ParameterError
             The folder is there and not empty.
         """
-        target = Path(folder).absolute()
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
-        target.mkdir(parents=True, exist_ok=True)
+        target = file_path(folder)
+        target = target.absolute() if isinstance(target, Path) else target
+        make_folder(target)
         self._fold(_write_truths, self.estimator.ties, self.estimator.seed, target)
 
     def accuracy(self, truths: Truths | Frame) -> tuple[float, int]:

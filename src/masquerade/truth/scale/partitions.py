@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,7 @@ from masquerade.errors import (
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.report_mechanisms import ReportMechanisms
+from masquerade.truth.scale.partition_files import FilePath, file_path, files_at, make_folder, opened
 from masquerade.truth.ties import digest
 
 MaskColumn = Literal["mechanism", "level"]
@@ -52,7 +54,7 @@ class Partition:
     """
 
     number: int  # place among the partitions, from 0
-    path: Path
+    path: FilePath
     # Names the partition in scratch folders: another for other contents or other neighbours.
     key: str
     # Declared labels; see `Claims.from_frame`, also for `null` and `duplicates`.
@@ -62,6 +64,7 @@ class Partition:
     # Column of each report's own mechanism, or of its level with the mechanism of each; or None.
     masked_by: MaskColumn | None = None
     levels: tuple[tuple[str, Mechanism], ...] = ()
+    size: int = 0  # bytes of the file, by which a cluster divides its work
 
     def read(self) -> tuple[Claims, ReportMechanisms | None]:
         """Return the claims, checked row by row, and the mechanism of each where it has its own.
@@ -135,6 +138,7 @@ class Partitions:
         ----------
         path : str or Path
             A folder of Parquet files, or one Parquet or CSV file: then that is the only partition.
+            Also an address that fsspec knows, such as ``s3://bucket/claims`` (Parquet only).
             Files and folders whose names begin with ``_`` or ``.`` are left out, as is usual.
         options, null, duplicates
             See `Claims.from_frame`. Undeclared options are the labels that any partition holds.
@@ -148,35 +152,36 @@ class Partitions:
         ParameterError
             `duplicates` is unknown.
         """
-        root = Path(path)
+        root = file_path(path)
         if duplicates not in ("error", "first", "last", "all"):
             raise ParameterError(
                 f"duplicates is {duplicates!r}, expected 'error', 'first', 'last' or 'all'."
             )
-        files = [root]
-        if root.is_dir():
-            # By name, so that codes and ties are the same on every file system.
-            files = sorted(
-                file
-                for file in root.rglob("*")
-                if file.suffix.lower() in PARQUET
-                and not any(part[0] in "._" for part in file.relative_to(root).parts)
-            )
-            files = [file for file in files if _rows(file)]  # writers leave empty ones behind
-            if not files:
-                raise EmptyTable(f"the folder {root} holds no Parquet file with rows in it.")
-        elif not root.is_file():
+        # By name, so that codes and ties are the same on every file system.
+        states = files_at(root, PARQUET)
+        if states is None:
             raise UnreadableFile(f"{root} is neither a file nor a folder; check the path.")
+        if [str(one.file) for one in states] != [str(_absolute(root))]:
+            # Writers leave empty ones behind.
+            states = [one for one in states if _rows(one.file)]
+            if not states:
+                raise EmptyTable(f"the folder {root} holds no Parquet file with rows in it.")
         declared = None if options is None else tuple(options)
         # Size and time of change: other contents get another key, so no stale cache is read.
-        state = [
-            (str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in files
-        ]
+        state = [(str(one.file), one.size, one.version) for one in states]
         what = hashlib.sha256(repr((state, declared, null, duplicates)).encode()).hexdigest()
         return cls(
             tuple(
-                Partition(i, file.absolute(), f"{what[:16]}-{i}", declared, null, duplicates)
-                for i, file in enumerate(files)
+                Partition(
+                    number,
+                    one.file,
+                    f"{what[:16]}-{number}",
+                    declared,
+                    null,
+                    duplicates,
+                    size=one.size,
+                )
+                for number, one in enumerate(states)
             )
         )
 
@@ -276,13 +281,11 @@ def partition_by_task(
     target = Path(destination)
     unsplit = Partitions.at(source)
     if partitions is None:
-        partitions = sum(_about_rows(one.path) for one in unsplit.files) // _ROWS + 1
+        partitions = sum(_about_rows(one) for one in unsplit.files) // _ROWS + 1
     if partitions < 1:
         raise ParameterError(f"partitions is {partitions}, expected at least 1.")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ParameterError(f"{target} is there and not an empty folder; name a new one.")
     # Only an empty folder: files of an earlier run would be read as claims of this one.
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     # Zeros in front, so that names sort as numbers do.
     width = max(4, len(str(partitions - 1)))
     paths = [target / f"part-{number:0{width}}.parquet" for number in range(partitions)]
@@ -326,47 +329,60 @@ def partition_by_task(
     return tuple(paths[number] for number in sorted(writers))
 
 
-def _column_names(path: Path) -> list[str]:
+def _absolute(path: FilePath) -> FilePath:
+    return path.absolute() if isinstance(path, Path) else path
+
+
+@contextmanager
+def _parquet(path: FilePath) -> Iterator[pa_parquet.ParquetFile]:
+    """Open a Parquet file, and name it where it cannot be read."""
+    try:
+        with opened(path) as source, pa_parquet.ParquetFile(source) as file:
+            yield file
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+
+
+def _table(path: FilePath) -> pa.Table:
+    if not isinstance(path, Path):
+        raise ParameterError(f"{path} is no Parquet file; other files are read here only.")
+    return read_table(path)
+
+
+def _column_names(path: FilePath) -> list[str]:
     """Return the names of a file's columns, of a Parquet file from its footer alone."""
     if path.suffix.lower() not in PARQUET:
-        return list(read_table(path).column_names)
-    try:
-        return list(pa_parquet.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+        return list(_table(path).column_names)
+    with _parquet(path) as file:
+        return list(file.schema_arrow.names)
 
 
-def _rows(path: Path) -> int:
-    try:
-        return int(pa_parquet.read_metadata(path).num_rows)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+def _rows(path: FilePath) -> int:
+    with _parquet(path) as file:
+        return int(file.metadata.num_rows)
 
 
-def _about_rows(path: Path) -> int:
-    if path.suffix.lower() in PARQUET:
-        return _rows(path)
-    return path.stat().st_size // _CSV_BYTES_A_ROW
+def _about_rows(partition: Partition) -> int:
+    if partition.path.suffix.lower() in PARQUET:
+        return _rows(partition.path)
+    return partition.size // _CSV_BYTES_A_ROW
 
 
-def _columns_of(path: Path) -> pa.Table:
+def _columns_of(path: FilePath) -> pa.Table:
     """Return a file's columns that hold claims."""
     if path.suffix.lower() not in PARQUET:
-        return read_table(path)
-    try:
-        names = pa_parquet.read_schema(path).names
-        kept = [name for name in (*COLUMNS, *MASKS) if name in names]
-        return pa_parquet.read_table(path, columns=kept)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+        return _table(path)
+    with _parquet(path) as file:
+        names = file.schema_arrow.names
+        return file.read(columns=[name for name in (*COLUMNS, *MASKS) if name in names])
 
 
-def _pieces(partitions: Partitions) -> Iterator[tuple[Path, pa.Table]]:
+def _pieces(partitions: Partitions) -> Iterator[tuple[FilePath, pa.Table]]:
     """Yield each file's rows, a piece at a time, with the file's path."""
     for partition in partitions.files:
         path = partition.path
         parquet = path.suffix.lower() in PARQUET
-        for table in _batches(path) if parquet else [read_table(path)]:
+        for table in _batches(path) if parquet else [_table(path)]:
             if "task" not in table.column_names:
                 raise SchemaError(
                     f"{path.name}: column 'task' is missing; the table has {table.column_names}."
@@ -377,11 +393,8 @@ def _pieces(partitions: Partitions) -> Iterator[tuple[Path, pa.Table]]:
             yield path, plain
 
 
-def _batches(path: Path) -> Iterator[pa.Table]:
-    try:
-        with pa_parquet.ParquetFile(path) as file:
-            names = [name for name in (*COLUMNS, *MASKS) if name in file.schema_arrow.names]
-            for batch in file.iter_batches(batch_size=_BUFFERED_ROWS, columns=names):
-                yield pa.Table.from_batches([batch])
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UnreadableFile(f"{path} cannot be read: {error}") from error
+def _batches(path: FilePath) -> Iterator[pa.Table]:
+    with _parquet(path) as file:
+        names = [name for name in (*COLUMNS, *MASKS) if name in file.schema_arrow.names]
+        for batch in file.iter_batches(batch_size=_BUFFERED_ROWS, columns=names):
+            yield pa.Table.from_batches([batch])
