@@ -35,6 +35,7 @@ from masquerade.truth.scale.blocks import PartitionedClaims
 from masquerade.truth.scale.coded_partition import PartitionBlock
 from masquerade.truth.scale.engines import Engine
 from masquerade.truth.scale.index import Index
+from masquerade.truth.scale.partition_files import FilePath, file_path, make_folder, opened
 from masquerade.truth.scale.partitions import Partitions
 from masquerade.truth.scale.report_sources import check_domain
 from masquerade.truth.scores import chances_of_truth

@@ -28,7 +28,13 @@ from masquerade.errors import (
 from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.report_mechanisms import ReportMechanisms
-from masquerade.truth.scale.partition_files import FilePath, file_path, files_at, make_folder, opened
+from masquerade.truth.scale.partition_files import (
+    FilePath,
+    file_path,
+    files_at,
+    make_folder,
+    opened,
+)
 from masquerade.truth.ties import digest
 
 MaskColumn = Literal["mechanism", "level"]
