@@ -65,7 +65,7 @@ def test_files_of_postgresql_are_the_same_whatever_the_order_of_arrival(
     def database(name: str, like: str) -> str:
         postgres_server.execute(f"CREATE DATABASE {name} TEMPLATE {like}")
         request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
-        return postgres_server.url(name)
+        return str(postgres_server.url(name))
 
     survey = crowd.empty(database("bytes_empty", migrated_template))
     before, after = [], []
@@ -95,7 +95,7 @@ def test_the_end_of_a_survey_rewrites_its_part_alone(
     request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))
     url = postgres_server.url(name)
     services = crowd.open(url)
-    surveys = {}
+    surveys: dict[str, Any] = {}
     while len(surveys) < 2:  # in two parts
         record = services.surveys.open_survey(define())
         with services.engine.connect() as connection:

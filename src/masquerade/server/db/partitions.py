@@ -82,7 +82,8 @@ def _divide(table: Table, how: Partitioning) -> None:
         if isinstance(constraint, PrimaryKeyConstraint):
             table.columns[how.key].primary_key = True
         table.constraints.discard(constraint)
-        table.append_constraint(type(constraint)(*names, how.key, name=constraint.name))
+        kind, name = type(constraint), constraint.name
+        table.append_constraint(kind(*names, how.key, name=name if isinstance(name, str) else None))
     table.dialect_options["postgresql"]["partition_by"] = f"HASH ({how.key})"
 
 

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
@@ -141,15 +142,22 @@ class DaskCluster(Engine):
     round, only sums over a worker's whole share, and back what was learnt from them. So the traffic
     of a round does not depend on the number of claims or partitions.
 
-    A worker that dies loses nothing: its share is visited by another, from the files. This process
-    and the scheduler have to stay.
+    A share is a run of partitions of about as many bytes as any other, one for each thread of the
+    workers. Before every round it is looked which workers there are: those that joined get shares
+    of the others', and where nobody joined or left, each keeps what it has coded. A worker that
+    dies loses nothing: its share is visited by another, from the files. This process and the
+    scheduler have to stay.
 
     Parameters
     ----------
-    scheduler : str, optional
-        Address of a scheduler, such as ``"tcp://10.0.0.5:8786"``. Its workers need masquerade
-        installed and the partitions under the same path. Default: a cluster of processes on this
+    scheduler : str or distributed.Client, optional
+        Address of a scheduler, such as ``"tcp://10.0.0.5:8786"``, or ``"tls://..."``; or a client
+        of yours, which stays open. Its workers need masquerade installed and the partitions under
+        the same path, or at an address that fsspec knows. Default: a cluster of processes on this
         machine, closed at the end.
+    security : distributed.Security, optional
+        Certificates for a scheduler that asks for TLS; by default those that Dask's own settings
+        name.
     workers : int, optional
         Number of processes of a cluster on this machine; default: one a core.
     memory_limit : str or int, optional
@@ -167,8 +175,9 @@ class DaskCluster(Engine):
 
     def __init__(
         self,
-        scheduler: str | None = None,
+        scheduler: str | Any | None = None,
         *,
+        security: Any = None,
         workers: int | None = None,
         memory_limit: str | int = "auto",
         timeout: float = 30.0,
@@ -178,34 +187,57 @@ class DaskCluster(Engine):
         except ImportError as error:
             raise MissingExtra("a cluster needs Dask", "dask") from error
         self._cluster: Any = None
+        self._distributed, self._timeout = distributed, timeout
+        self._is_own = not isinstance(scheduler, distributed.Client)
+        if self._is_own:
+            self.client: Any = self._connected(scheduler, security, workers, memory_limit)
+        else:
+            self.client = scheduler
+        try:
+            self.client.wait_for_workers(1, timeout=timeout)
+        except (OSError, TimeoutError) as error:
+            if self._is_own:
+                self._leave()
+            raise self._missing(scheduler, error) from error
+        # Worker of each partition's share in the last round, by the partition's key: there it is
+        # coded.
+        self._homes: dict[str, str] = {}
+        # Values that nobody holds a handle on any more are let go, here and by the workers.
+        self._handles: WeakValueDictionary[int, Shared] = WeakValueDictionary()
+        # A folder of its own on the workers' disks, which other engines may use too.
+        self._token = f"masquerade-{secrets.token_hex(8)}"
+
+    def _connected(
+        self, scheduler: str | None, security: Any, workers: int | None, memory_limit: str | int
+    ) -> Any:
         address: Any = scheduler
         if scheduler is None:
-            self._cluster = address = distributed.LocalCluster(
+            self._cluster = address = self._distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 memory_limit=memory_limit,
                 dashboard_address="127.0.0.1:0",  # this machine only, any free port
             )
-        self._distributed, self._timeout = distributed, timeout
         try:
-            self.client: Any = distributed.Client(
-                address, timeout=timeout, set_as_default=False, direct_to_workers=False
+            return self._distributed.Client(
+                address,
+                timeout=self._timeout,
+                security=security,
+                set_as_default=False,
+                direct_to_workers=False,
             )
-            self.client.wait_for_workers(1, timeout=timeout)
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
             if self._cluster is not None:
                 self._cluster.close()
-            where = "on this machine" if scheduler is None else f"at {scheduler}"
-            raise ClusterError(
-                f"no cluster answers {where}: {error}; start a scheduler and workers, or check the "
-                "address."
-            ) from error
-        self._shares = sum(self.client.nthreads().values())
-        self._homes: dict[int, str] = {}
-        # Values that nobody holds a handle on any more are let go, here and by the workers.
-        self._handles: WeakValueDictionary[int, Shared] = WeakValueDictionary()
-        # A folder of its own on the workers' disks, which other engines may use too.
-        self._token = f"masquerade-{secrets.token_hex(8)}"
+            raise self._missing(scheduler, error) from error
+
+    @staticmethod
+    def _missing(scheduler: Any, error: Exception) -> ClusterError:
+        where = "on this machine" if scheduler is None else f"at {scheduler}"
+        return ClusterError(
+            f"no cluster answers {where}: {error}; start a scheduler and workers, or check the "
+            "address and, for tls://, the certificates."
+        )
 
     def share(self, value: Any) -> Shared:
         """Return a handle on the value; it is sent to every worker at its first use."""
@@ -225,10 +257,6 @@ class DaskCluster(Engine):
         ClusterError
             Workers keep dying.
         """
-        count = min(self._shares, len(partitions))
-        shares = [
-            [partitions[i] for i in part] for part in np.array_split(range(len(partitions)), count)
-        ]
         # What is small goes with each share: a task of its own takes longer than to send it twice.
         given = [
             value if isinstance(value, Shared) or _is_small(value) else Shared(value)
@@ -249,7 +277,7 @@ class DaskCluster(Engine):
                     value.sent(self.client) if isinstance(value, Shared) else value
                     for value in given
                 ]
-                return reduce(combine, self._gathered(shares, task, combine, sent))
+                return reduce(combine, self._gathered(partitions, task, combine, sent))
             except lost as error:
                 # A task may run again: nothing is changed by it. Shared values may be lost too.
                 for handle in handles:
@@ -268,44 +296,79 @@ class DaskCluster(Engine):
         except (OSError, TimeoutError, RuntimeError):
             pass  # the cluster is gone, and its files with it
         finally:
-            self.client.close()
-            if self._cluster is not None:
-                self._cluster.close()
+            if self._is_own:
+                self._leave()
+
+    def _leave(self) -> None:
+        self.client.close()
+        if self._cluster is not None:
+            self._cluster.close()
 
     def _gathered(
-        self, shares: list[list[Partition]], task: Task, combine: Combine, sent: list[Any]
+        self, partitions: Sequence[Partition], task: Task, combine: Combine, sent: list[Any]
     ) -> list[Any]:
-        homes = self._homes_of(len(shares))
+        threads: dict[str, int] = self.client.nthreads()
+        shares = even_runs([one.size for one in partitions], sum(threads.values()))
+        homes = self._homes_of([partitions[first:last] for first, last in shares], threads)
         futures = [
             self.client.submit(
                 _run_share,
-                share,
+                list(partitions[first:last]),
                 task,
                 combine,
                 self._token,
                 *sent,
-                workers=[homes[place]],
+                workers=[home],
                 # A preference: where the home is gone, any worker reads the files.
                 allow_other_workers=True,
                 # Each call anew: an earlier round's result must not be taken for it.
                 pure=False,
             )
-            for place, share in enumerate(shares)
+            for (first, last), home in zip(shares, homes, strict=True)
         ]
         gathered: list[Any] = self.client.gather(futures)
         return gathered
 
-    def _homes_of(self, count: int) -> dict[int, str]:
-        """Return where each share should go: where its coded partitions are, while that is up."""
-        up = list(self.client.nthreads())
-        for place in range(count):
-            if self._homes.get(place) not in up:
-                load = dict.fromkeys(up, 0)
-                for home in self._homes.values():
-                    if home in load:
-                        load[home] += 1
-                self._homes[place] = min(up, key=lambda one: load[one])
-        return self._homes
+    def _homes_of(
+        self, shares: Sequence[Sequence[Partition]], threads: dict[str, int]
+    ) -> list[str]:
+        """Return a worker for each share: where most of it was coded, one share a thread."""
+        free = dict(threads)
+        coded = [Counter(self._homes.get(one.key, "") for one in share) for share in shares]
+        wishes = sorted(
+            (-count, place, home)
+            for place, counts in enumerate(coded)
+            for home, count in counts.items()
+        )
+        chosen: dict[int, str] = {}
+        for _, place, home in wishes:
+            if place not in chosen and free.get(home, 0) > 0:
+                chosen[place] = home
+                free[home] -= 1
+        for place in range(len(shares)):
+            if place not in chosen:
+                chosen[place] = max(free, key=lambda one: free[one])
+                free[chosen[place]] -= 1
+        for place, share in enumerate(shares):
+            self._homes.update((one.key, chosen[place]) for one in share)
+        return [chosen[place] for place in range(len(shares))]
+
+
+def even_runs(sizes: Sequence[int], count: int) -> list[tuple[int, int]]:
+    """Return at most `count` runs of neighbours of about equal sums, each with its first and end.
+
+    Examples
+    --------
+    >>> even_runs([9, 1, 1, 1, 9], 3)
+    [(0, 1), (1, 4), (4, 5)]
+    """
+    # Each of them costs something besides its bytes.
+    ends = np.cumsum(np.maximum(np.asarray(sizes, dtype=np.float64), 1.0))
+    # The run in which the middle of each lies, so that none is too long by more than half of one.
+    middles = ends - np.diff(ends, prepend=0.0) / 2
+    run = np.minimum(middles * count / ends[-1], count - 1).astype(np.int64)
+    first = np.flatnonzero(np.diff(run, prepend=-1)).tolist()
+    return list(zip(first, [*first[1:], len(sizes)], strict=True))
 
 
 @dataclass(eq=False)
