@@ -123,6 +123,7 @@ mutants: $(VENV)/.test
 # The modules are checked in, so that nothing is built to install or run.
 catalogues: $(VENV)/.test
 	$(BIN)/python tools/catalogues.py
+	$(BIN)/python -m tools.page_words
 
 docs: $(VENV)/.test
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

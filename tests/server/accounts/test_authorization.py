@@ -53,6 +53,7 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/me/settings"): EVERYBODY,
     ("GET", "/s/{token}"): EVERYBODY,
     ("GET", "/sw.js"): EVERYBODY,
+    ("GET", "/language"): EVERYBODY,
     ("GET", "/sign-in"): EVERYBODY,
     ("GET", "/owner"): 401,
     ("GET", "/sign-in/openid"): 404,

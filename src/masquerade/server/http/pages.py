@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from masquerade.aggregate.signature import fingerprint_groups
+from masquerade.server.http.page_words import TranslatedLoader, language_of, page_words
 
 WEB = Path(__file__).parents[1] / "web"
 STATIC = WEB / "static"
@@ -41,6 +43,21 @@ def _epsilon(value: float | str) -> str:
 _templates.env.filters.update(
     percent=_percent, points=_points, epsilon=_epsilon, groups=fingerprint_groups
 )
+#: Cookie with the language that somebody chose for surveyors' pages.
+LANGUAGE_COOKIE = "language"
+# Pages that are one person's, and so may be in that person's language.
+_PERSONAL = ("surveyor/", "helper/", "error.html")
+
+
+@cache
+def _in_language(language: str) -> Jinja2Templates:
+    """Return the templates in a language other than English."""
+    loader = _templates.env.loader
+    assert loader is not None
+    env = _templates.env.overlay(loader=TranslatedLoader(loader, language, page_words(language)))
+    # An overlay shares the cache of templates, which are others here.
+    env.cache = type(_templates.env.cache)(400) if _templates.env.cache is not None else None
+    return Jinja2Templates(env=env)
 
 
 def render(
@@ -49,7 +66,15 @@ def render(
     """Return a page; it has its reader as ``actor``, and the token of its forms as ``csrf``."""
     actor = getattr(request.state, "actor", None)
     known = {"actor": actor, "csrf": actor.csrf if actor else ""}
-    return _templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
+    language = _language(request) if name.startswith(_PERSONAL) else None
+    templates = _templates if language in (None, "en") else _in_language(str(language))
+    known |= {"language": language}
+    return templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
+
+
+def _language(request: Request) -> str:
+    cookie = request.cookies.get(LANGUAGE_COOKIE, "")
+    return language_of(cookie, request.headers.get("accept-language", ""))
 
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~])")

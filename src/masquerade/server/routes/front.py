@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import RedirectResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
@@ -16,7 +16,7 @@ from starlette.responses import Response
 from masquerade.server.db.tables import OPEN
 from masquerade.server.demo import QUESTIONS, SHOWN_PEOPLE
 from masquerade.server.demo_parties import SecondSurvey
-from masquerade.server.http.pages import render
+from masquerade.server.http.pages import LANGUAGE_COOKIE, render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import actor_of
 from masquerade.server.routes.dependencies import InServices
@@ -31,6 +31,16 @@ def front(request: Request) -> Response:
     if actor_of(request) is None:
         return render(request, "surveyor/welcome.html")
     return RedirectResponse("/surveys", 303)
+
+
+@routes.get("/language")
+def language(to: Annotated[str, Query(pattern=r"^[a-z]{2}$")], next: str = "/") -> Response:
+    """Keep in which language somebody reads surveyors' pages."""
+    here = next.startswith("/") and not next.startswith(("//", "/\\"))
+    answer = RedirectResponse(next if here else "/", 303)
+    year = 365 * 24 * 3600
+    answer.set_cookie(LANGUAGE_COOKIE, to, max_age=year, httponly=True, samesite="lax")
+    return answer
 
 
 @demo_routes.get("/")

@@ -1,0 +1,163 @@
+"""Surveyors' pages in other languages: the words of templates are replaced where they stand.
+
+A template is written in English, without marks around its words. Its texts between tags, the words
+of a few attributes, and sentences in expressions are messages; `messages` lists them for the
+catalogue ``locale/surveyors.pot``, and `translated` puts the translations in their place when a
+template is loaded. An expression ``{{ ... }}`` within a message stands in its translation too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from jinja2 import BaseLoader, Environment
+
+#: Translations by language, made of the catalogues by ``make catalogues``.
+WORDS = Path(__file__).parents[1] / "web" / "words"
+#: Languages of surveyors' pages beside English.
+LANGUAGES = ("de",)
+#: Folders and files whose words are translated.
+TRANSLATED = ("surveyor/", "helper/", "result/", "base.html", "error.html")
+
+_EXPRESSION = r"\{\{.*?\}\}"
+_PARTS = re.compile(
+    r"(\{#.*?#\}|\{%.*?%\}|<!--.*?-->|<(script|style)\b.*?</\2\s*>"
+    r"|<[/!]?[A-Za-z](?:[^<>{}]|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\})*>)",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(r'(\s(?:aria-label|title|placeholder|alt)=")([^"]*)(?=")')
+_LITERAL = re.compile(r'(?<![=!]= )(?<!\bin )(?<!\[)(?<!get\()"([^"{}]*)"(?! *[=!]=)(?!\])')
+_CHOICE = re.compile(r'"([a-z][a-z ]*)"(?= if [^"]+ else "([a-z ]*)")|(?<= else )"([a-z][a-z ]*)"')
+_SKIPPED = re.compile(r"\{%-? *(extends|import|include|from|block|endblock)\b")
+
+Translate = Callable[[str], str]
+
+
+def translated(source: str, translate: Translate) -> str:
+    """Return a template with its messages translated.
+
+    Examples
+    --------
+    >>> translated('<p class="hint">All {{ n }} of them</p>', str.upper)
+    '<p class="hint">ALL {{ N }} OF THEM</p>'
+    >>> translated('{{ "Delete it" if old == "Draft" else "Keep" }}', str.lower)
+    '{{ "delete it" if old == "Draft" else "keep" }}'
+    """
+    parts: list[str] = []
+    at = 0
+    for match in _PARTS.finditer(source):
+        parts.append(_text(source[at : match.start()], translate))
+        parts.append(_part(match[0], translate))
+        at = match.end()
+    parts.append(_text(source[at:], translate))
+    return "".join(parts)
+
+
+def messages(source: str) -> Iterator[str]:
+    """Yield the messages of a template, in order, perhaps repeatedly."""
+    found: list[str] = []
+
+    def note(message: str) -> str:
+        found.append(message)
+        return message
+
+    translated(source, note)
+    yield from found
+
+
+def _text(text: str, translate: Translate) -> str:
+    """Return a text between tags, translated."""
+    words = re.sub(_EXPRESSION, "", text, flags=re.DOTALL)
+    if not re.search(r"[A-Za-z]{2}", re.sub(r"&\w+;", "", words)):
+        return re.sub(
+            _EXPRESSION, lambda one: _literals(one[0], translate, text=True), text, flags=re.DOTALL
+        )
+    inner = text.strip()
+    start = text.index(inner[0])
+    message = re.sub(r"\s+", " ", inner)
+    return text[:start] + translate(message) + text[start + len(inner) :]
+
+
+def _part(part: str, translate: Translate) -> str:
+    """Return a tag or a statement, its words translated."""
+    if part.startswith(("{#", "<!", "<script", "<style")) or _SKIPPED.match(part):
+        return part
+    if part.startswith("{%"):
+        return _literals(part, translate, text=False)
+
+    def attribute(match: re.Match[str]) -> str:
+        value = match[2]
+        plain = re.sub(_EXPRESSION, "", value)
+        whole = value.count("{{") == value.count("}}") and "{%" not in value
+        if not whole or not re.search(r"[A-Za-z]{2}", plain):
+            return match[0]
+        return match[1] + translate(value)
+
+    return _ATTRIBUTE.sub(attribute, part)
+
+
+def _literals(code: str, translate: Translate, *, text: bool) -> str:
+    """Return an expression or a statement with the sentences in it translated."""
+
+    def literal(match: re.Match[str]) -> str:
+        words = match[1]
+        sentence = bool(re.match(r"[A-Z][a-z]|[A-Z]$", words)) or " " in words.strip()
+        if (
+            not sentence
+            or words.startswith(("/", "#", " ~"))
+            or not re.search("[A-Za-z]{2}", words)
+        ):
+            return match[0]
+        return f'"{translate(words)}"'
+
+    code = _LITERAL.sub(literal, code)
+    if not text:
+        return code
+
+    def choice(match: re.Match[str]) -> str:
+        return f'"{translate(match[1] or match[3])}"'
+
+    return _CHOICE.sub(choice, code)
+
+
+class TranslatedLoader(BaseLoader):
+    """A loader of templates in another language."""
+
+    def __init__(self, loader: BaseLoader, language: str, words: Mapping[str, str]) -> None:
+        self._loader, self._language, self._words = loader, language, words
+
+    def get_source(
+        self, environment: Environment, template: str
+    ) -> tuple[str, str | None, Callable[[], bool] | None]:
+        """Return a template's text, its file, and whether that is still the same."""
+        source, file, same = self._loader.get_source(environment, template)
+        if template.startswith(TRANSLATED):
+            source = translated(source, lambda one: self._words.get(one, one))
+            source = source.replace('<html lang="en">', f'<html lang="{self._language}">')
+        return source, file, same
+
+
+@lru_cache(maxsize=8)
+def page_words(language: str) -> Mapping[str, str]:
+    """Return the translations of a language, by message."""
+    found: dict[str, str] = json.loads((WORDS / f"{language}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def language_of(cookie: str, accepted: str) -> str:
+    """Return the language of a page: of the cookie, else the first that the browser accepts.
+
+    Examples
+    --------
+    >>> language_of("", "de-AT,de;q=0.9,en;q=0.8"), language_of("en", "de"), language_of("", "")
+    ('de', 'en', 'en')
+    """
+    for tag in (cookie, accepted.partition(",")[0]):
+        code = tag.strip().lower().partition(";")[0].partition("-")[0]
+        if code in (*LANGUAGES, "en"):
+            return code
+    return "en"

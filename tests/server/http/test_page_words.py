@@ -1,0 +1,86 @@
+"""Surveyors' pages in German: no message is missing, and every template still works."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from jinja2 import Environment
+from tests.server.conftest import Site
+from tools.page_words import TEMPLATES, extracted, translations
+
+from masquerade.server.http.page_words import (
+    LANGUAGES,
+    TRANSLATED,
+    language_of,
+    page_words,
+    translated,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_message_is_missing(language: str) -> None:
+    """Every message of the templates is translated, with as many expressions as it has."""
+    words, faults = translations(language, extracted())
+    assert faults == []
+    assert len(words) > 500
+
+
+def test_files_are_in_step() -> None:
+    """The catalogue and the server's words are what `make catalogues` writes."""
+    check = [sys.executable, "-m", "tools.page_words", "--check"]
+    result = subprocess.run(check, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_translated_templates_have_the_same_tags_and_statements(language: str) -> None:
+    """A translation changes words alone: each template still parses, with the same forms."""
+    words = page_words(language)
+    for path in sorted(TEMPLATES.rglob("*.html")):
+        name = path.relative_to(TEMPLATES).as_posix()
+        if not name.startswith(TRANSLATED):
+            continue
+        source = path.read_text(encoding="utf-8")
+        other = translated(source, lambda one: words.get(one, one))
+        Environment().parse(other)
+        for mark in ("<", "{%", "{{", 'name="', 'href="', 'action="', "csrf"):
+            assert other.count(mark) == source.count(mark), f"{name}: {mark}"
+
+
+def test_the_language_is_the_one_chosen_else_the_browsers(site: Site) -> None:
+    """German browsers see German; a choice is kept; other languages see English."""
+    german = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.8"}
+    client = httpx.Client(base_url=site.owner.base_url, verify=False, follow_redirects=True)
+    page = client.get("/sign-in", headers={"Accept": "text/html", **german})
+    assert '<html lang="de">' in page.text
+    assert "Anmelden" in page.text
+    assert "Sign in" not in page.text
+    page = client.get("/sign-in", headers={"Accept": "text/html"})
+    assert '<html lang="en">' in page.text
+    client.get("/language", params={"to": "de", "next": "/sign-in"})
+    assert "Anmelden" in client.get("/sign-in", headers={"Accept": "text/html"}).text
+    for away in ("//example.org", "https://example.org", "/\\example.org"):
+        answer = client.get("/language", params={"to": "en", "next": away}, follow_redirects=False)
+        assert answer.headers["location"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("cookie", "accepted", "language"),
+    [
+        ("", "", "en"),
+        ("", "fr,de", "en"),
+        ("xx", "de", "de"),
+        ("DE", "en", "de"),
+        ("", "*", "en"),
+        ("", ";;;,,", "en"),
+    ],
+)
+def test_nasty_headers_are_english(cookie: str, accepted: str, language: str) -> None:
+    """Whatever a browser says, the page has a language."""
+    assert language_of(cookie, accepted) == language

@@ -1,0 +1,97 @@
+"""Write the catalogue of surveyors' pages, and the translations that the server reads.
+
+``locale/surveyors.pot`` lists the messages of the templates. ``surveyors.po`` in
+``locale/<language>/LC_MESSAGES`` has their translations, of which
+``src/masquerade/server/web/words/<language>.json`` is made. With ``--check`` nothing is written:
+the exit code says whether files are in step and every message is translated.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+
+from masquerade.server.http.page_words import LANGUAGES, TRANSLATED, WORDS, messages
+
+ROOT = Path(__file__).parents[1]
+CATALOGUES = ROOT / "locale"
+TEMPLATES = ROOT / "src/masquerade/server/web/templates"
+_EXPRESSION = re.compile(r"\{\{.*?\}\}")
+
+
+def extracted() -> dict[str, list[str]]:
+    """Return the messages of all templates, each with the templates that say it."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(TEMPLATES.rglob("*.html")):
+        name = path.relative_to(TEMPLATES).as_posix()
+        if name.startswith(TRANSLATED):
+            for message in messages(path.read_text(encoding="utf-8")):
+                places = found.setdefault(message, [])
+                if name not in places:
+                    places.append(name)
+    return found
+
+
+def template(found: dict[str, list[str]]) -> str:
+    """Return the text of the catalogue without translations."""
+    import io
+
+    catalogue = Catalog(header_comment="# What surveyors' pages say.", charset="utf-8")
+    for message, places in found.items():
+        catalogue.add(message, locations=[(place, 1) for place in places])
+    file = io.BytesIO()
+    write_po(file, catalogue, width=100, omit_header=True, include_lineno=False)
+    header = '# What surveyors\' pages say.\nmsgid ""\nmsgstr ""\n'
+    header += '"MIME-Version: 1.0\\n"\n"Content-Type: text/plain; charset=utf-8\\n"\n'
+    return header + '"Content-Transfer-Encoding: 8bit\\n"\n\n' + file.getvalue().decode()
+
+
+def translations(language: str, found: dict[str, list[str]]) -> tuple[dict[str, str], list[str]]:
+    """Return the translations of a language, and the faults: what is missing or not in step."""
+    path = CATALOGUES / language / "LC_MESSAGES" / "surveyors.po"
+    with path.open("rb") as file:
+        catalogue = read_po(file, locale=language, abort_invalid=True)
+    words, faults = {}, []
+    for message in found:
+        known = catalogue.get(message)
+        text = str(known.string) if known is not None and not known.fuzzy else ""
+        if not text:
+            faults.append(f"{language}: not translated: {message!r}")
+            continue
+        given, wanted = (Counter(_EXPRESSION.findall(one)) for one in (text, message))
+        # Words in an expression may be translated; how many expressions there are may not differ.
+        if sum(given.values()) != sum(wanted.values()):
+            faults.append(f"{language}: other expressions: {message!r}")
+        words[message] = text
+    return words, faults
+
+
+def main() -> None:
+    """Write the files, or say which are not in step."""
+    found, check, faults = extracted(), "--check" in sys.argv, []
+    files = {CATALOGUES / "surveyors.pot": template(found)}
+    for language in LANGUAGES:
+        words, missing = translations(language, found)
+        faults += missing
+        text = json.dumps(words, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+        files[WORDS / f"{language}.json"] = text
+    for path, text in files.items():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if check:
+            faults.append(f"not in step: {path.name}; run make catalogues")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if faults:
+        raise SystemExit("\n".join(faults[:40]))
+
+
+if __name__ == "__main__":
+    main()
