@@ -56,18 +56,21 @@ def test_translated_templates_have_the_same_tags_and_statements(language: str) -
 def test_the_language_is_the_one_chosen_else_the_browsers(site: Site) -> None:
     """German browsers see German; a choice is kept; other languages see English."""
     german = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.8"}
-    client = httpx.Client(base_url=site.owner.base_url, verify=False, follow_redirects=True)
-    page = client.get("/sign-in", headers={"Accept": "text/html", **german})
-    assert '<html lang="de">' in page.text
-    assert "Anmelden" in page.text
-    assert "Sign in" not in page.text
-    page = client.get("/sign-in", headers={"Accept": "text/html"})
-    assert '<html lang="en">' in page.text
-    client.get("/language", params={"to": "de", "next": "/sign-in"})
-    assert "Anmelden" in client.get("/sign-in", headers={"Accept": "text/html"}).text
-    for away in ("//example.org", "https://example.org", "/\\example.org"):
-        answer = client.get("/language", params={"to": "en", "next": away}, follow_redirects=False)
-        assert answer.headers["location"] == "/"
+    url = str(site.owner.base_url)
+    with httpx.Client(base_url=url, verify=False, follow_redirects=True) as client:
+        page = client.get("/sign-in", headers={"Accept": "text/html", **german})
+        assert '<html lang="de">' in page.text
+        assert "Anmelden" in page.text
+        assert "Sign in" not in page.text
+        page = client.get("/sign-in", headers={"Accept": "text/html"})
+        assert '<html lang="en">' in page.text
+        client.get("/language", params={"to": "de", "next": "/sign-in"})
+        assert "Anmelden" in client.get("/sign-in", headers={"Accept": "text/html"}).text
+        for away in ("//example.org", "https://example.org", "/\\example.org"):
+            answer = client.get(
+                "/language", params={"to": "en", "next": away}, follow_redirects=False
+            )
+            assert answer.headers["location"] == "/"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import segno
 from fastapi import Request
 from fastapi.templating import Jinja2Templates
+from jinja2.utils import LRUCache
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -56,7 +57,7 @@ def _in_language(language: str) -> Jinja2Templates:
     assert loader is not None
     env = _templates.env.overlay(loader=TranslatedLoader(loader, language, page_words(language)))
     # An overlay shares the cache of templates, which are others here.
-    env.cache = type(_templates.env.cache)(400) if _templates.env.cache is not None else None
+    env.cache = LRUCache(400)
     return Jinja2Templates(env=env)
 
 
