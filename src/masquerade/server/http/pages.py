@@ -10,7 +10,6 @@ from typing import Any
 import segno
 from fastapi import Request
 from fastapi.templating import Jinja2Templates
-from jinja2.utils import LRUCache
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -55,9 +54,8 @@ def _in_language(language: str) -> Jinja2Templates:
     """Return the templates in a language other than English."""
     loader = _templates.env.loader
     assert loader is not None
-    env = _templates.env.overlay(loader=TranslatedLoader(loader, language, page_words(language)))
-    # An overlay shares the cache of templates, which are others here.
-    env.cache = LRUCache(400)
+    other = TranslatedLoader(loader, language, page_words(language))
+    env = _templates.env.overlay(loader=other, cache_size=400)
     return Jinja2Templates(env=env)
 
 
