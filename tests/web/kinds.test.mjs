@@ -6,6 +6,8 @@ import { test } from "node:test";
 import { maskedCode, sentTextOf } from "../../src/masquerade/server/web/static/app/conditions.js";
 import { formOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
 import { kindOf } from "../../src/masquerade/server/web/static/app/kinds/kinds.js";
+import { Encoding } from "../../src/masquerade/server/web/static/app/split_encoding.js";
+import { Order, SurveyCircuit } from "../../src/masquerade/server/web/static/aggregate/survey_circuit.js";
 import { rankingCode } from "../../src/masquerade/server/web/static/mechanisms/sets.js";
 
 const said = { skip: "skip" };
@@ -59,4 +61,18 @@ test("an answer beside a scale is a label after its points", () => {
   assert.deepEqual(question.labels, ["1", "2", "3", "Don't know"]);
   assert.equal(kindOf(question).text(question, 2, said), "3 (good)");
   assert.equal(kindOf(question).text(question, 3, said), "Don't know");
+});
+
+test("two parties get a bit for each item and place of a ranking, as Python encodes it", () => {
+  const block = new Order(4, 2, true);
+  assert.deepEqual(block.encode([2, 0]).map(Number), [0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1]);
+  assert.deepEqual(block.encode([]).map(Number), Array(13).fill(0));
+  assert.equal(block.sensitivitySquared, 140n);
+  assert.equal(Buffer.from(new SurveyCircuit([block]).configuration()).toString("hex"), "0000000505000000040000000201");
+  assert.equal(new Order(5, 5).sensitivitySquared, 288n);
+  for (const wrong of [[0, 0], [0], [0, 4], [0, 1, 2]]) assert.throws(() => block.encode(wrong));
+  const asked = { kind: "ranking", id: "r", text: "?", items: ["a", "b", "c", "d"], top: 2, allow_skip: true };
+  const encoding = new Encoding([formOf(asked, null)]);
+  assert.deepEqual(encoding.measurement([rankingCode([2, 0], 4)], [true]), [[2, 0], 0]);
+  assert.deepEqual(encoding.measurement([12], [true]), [[], 1]);
 });

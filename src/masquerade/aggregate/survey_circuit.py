@@ -68,7 +68,7 @@ class Block(ABC):
 
     @property
     def checks(self) -> int:
-        """Number of linear checks: 0 or 1."""
+        """Number of linear checks."""
         return 1
 
     @property
@@ -83,6 +83,10 @@ class Block(ABC):
     @abstractmethod
     def check(self, encoded: Sequence[int], square: int, one: int) -> int:
         """Return a value that must be 0, given a share of the constant 1; not reduced."""
+
+    def all_checks(self, encoded: Sequence[int], square: int, one: int) -> Elements:
+        """Return all values that must be 0; not reduced."""
+        return [self.check(encoded, square, one)] if self.checks else []
 
     def truncate(self, encoded: Sequence[int]) -> Elements:
         """Return the elements to be added up; not reduced."""
@@ -359,6 +363,117 @@ class Vector(Block):
         return (2 * self.largest).bit_length()
 
 
+@dataclass(frozen=True, slots=True)
+class Order(Block):
+    """A ranking of the first `ranked` of `items`; the answer is the items, the best first.
+
+    A bit for each item and place, and for "not ranked" where that can be: each row adds to 1, and
+    each place's column too, so that it is a ranking. Where it is `optional`, a last bit says
+    whether there is one, and all others are 0 where there is none.
+
+    Added up are, for each item, how often it is first, in units of the range of ranks, and twice
+    its rank from the middle one, the rank of an item that is not ranked being the middle of those
+    that are left.
+
+    Attributes
+    ----------
+    items : int
+        2 to 12.
+    ranked : int
+        1 to `items`.
+    optional : bool
+
+    Examples
+    --------
+    >>> block = Order(5, 5)
+    >>> block.sensitivity_squared / block.unit**2
+    4.5
+    >>> block.truncate(Order(3, 1).encode([2]))[:3]
+    [0, 0, 0]
+    """
+
+    items: int
+    ranked: int
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        _require("items", self.items)
+        _require("ranked", self.ranked)
+        if not 2 <= self.items <= 12 or self.ranked > self.items:
+            raise ParameterError(
+                f"a ranking of {self.ranked} of {self.items} items is none; expected 2 to 12 items."
+            )
+
+    @property
+    def _width(self) -> int:
+        return self.ranked + (self.ranked < self.items)
+
+    @property
+    def _ranks(self) -> list[int]:
+        """Twice the rank from the middle one, of each place and of an item without one."""
+        placed = [2 * place - self.items - 1 for place in range(1, self.ranked + 1)]
+        return [*placed, *([self.ranked] if self.ranked < self.items else [])]
+
+    @property
+    def bits(self) -> int:
+        """Elements of the vector."""
+        return self.items * self._width + self.optional
+
+    @property
+    def outputs(self) -> int:
+        """Two for each item: first choices, and ranks."""
+        return 2 * self.items
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """Largest squared change: from one ranking to its reversal, which changes both most."""
+        ranks = self._ranks + [self.ranked] * (self.items - self.ranked - 1)
+        return 2 * self.unit**2 + sum(
+            (one - other) ** 2 for one, other in zip(ranks, reversed(ranks), strict=True)
+        )
+
+    @property
+    def unit(self) -> int:
+        """Largest change of one output: twice the range of ranks."""
+        return 2 * (self.items - 1)
+
+    @property
+    def checks(self) -> int:
+        """Number of linear checks: one for each item and for each place."""
+        return self.items + self.ranked
+
+    def encode(self, answer: Sequence[int]) -> Elements:
+        """Return the bits of a ranking; of an empty one all are 0, where that can be."""
+        if not answer and self.optional:
+            return [0] * self.bits
+        require_length(answer, self.ranked)
+        places = [require_whole(item, self.items - 1) for item in answer]
+        if len(set(places)) < len(places):
+            raise ParameterError("an item is ranked twice.")
+        bits = [0] * (self.items * self._width)
+        for item in range(self.items):
+            column = places.index(item) if item in places else self.ranked
+            bits[item * self._width + column] = 1
+        return bits + [1] * self.optional
+
+    def check(self, encoded: Sequence[int], square: int, one: int) -> int:
+        """Return the first check."""
+        return self.all_checks(encoded, square, one)[0]
+
+    def all_checks(self, encoded: Sequence[int], square: int, one: int) -> Elements:
+        """Return how far rows and columns of places are from adding to whether it is answered."""
+        width, said = self._width, encoded[-1] if self.optional else one
+        cells = encoded[: self.items * width]
+        rows = [sum(cells[start : start + width]) - said for start in range(0, len(cells), width)]
+        return rows + [sum(cells[place::width]) - said for place in range(self.ranked)]
+
+    def truncate(self, encoded: Sequence[int]) -> Elements:
+        """Return first choices in units, then ranks, of each item."""
+        width, ranks = self._width, self._ranks
+        rows = [encoded[start : start + width] for start in range(0, self.items * width, width)]
+        return [self.unit * row[0] for row in rows] + [sum(map(mul, row, ranks)) for row in rows]
+
+
 class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
     """All answers of a person in one vector of bits.
 
@@ -423,9 +538,9 @@ class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
         """Return the linear checks, in the order of the blocks."""
         one, waiting = self._one(shares), iter(squares)
         return [
-            block.check(part, next(waiting) if block.squared else 0, one) % self.field.modulus
+            value % self.field.modulus
             for block, part in self._parts(encoded)
-            if block.checks
+            for value in block.all_checks(part, next(waiting) if block.squared else 0, one)
         ]
 
     def truncate(self, encoded: Sequence[int]) -> Elements:

@@ -25,6 +25,7 @@ from masquerade.aggregate.survey_circuit import (
     SURVEY,
     Block,
     One,
+    Order,
     Some,
     SurveyCircuit,
     Vector,
@@ -40,6 +41,7 @@ _BLOCKS: dict[int, tuple[type[Block], tuple[Number, ...]]] = {
     2: (Some, (_U32, _U32)),
     3: (Whole, (_U64,)),
     4: (Vector, (_U32, _U64, _U8)),
+    5: (Order, (_U32, _U32, _U8)),
 }
 
 

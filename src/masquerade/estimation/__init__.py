@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         share_plausibility,
     )
     from masquerade.estimation.quantiles import Quantile, quantile
-    from masquerade.estimation.ranks import Ranks, model_shares
+    from masquerade.estimation.ranks import Ranks, RankSums, model_shares
     from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Subsets, Table
     from masquerade.estimation.shares import Shares, estimate_shares
     from masquerade.estimation.sums import Sums
@@ -72,6 +72,7 @@ __all__ = [
     "Numbers",
     "Plausibility",
     "Quantile",
+    "RankSums",
     "Ranks",
     "Reports",
     "Shares",

@@ -62,14 +62,84 @@ class Ranks:
         worth, possible = scores @ self.basis, scores @ self.every
         far = np.stack([possible.min(axis=-1), possible.max(axis=-1)], axis=-1)
         zero = np.zeros(len(worth))
-        # Ranks of one person are 1 to m: they spread as these do, less the spread of mean ranks.
+        # Ranks of one person are 1 to m: on average over the items they spread as these do, and
+        # those of an item no more than ranks of its mean can.
         m = self.symbols - 1
         own = scores[:, :m]
         spread = (m**2 - 1) / 12 * ((own**2).sum(-1) * m - own.sum(-1) ** 2) / (m - 1)
-        mean = self.basis[:m] @ self.count / max(self.n, 1.0)
-        between = ((own * (mean - (m + 1) / 2)) ** 2).sum(-1)
-        people = np.maximum(spread - between, 0.0)
+        order, ranks = np.sort(own, axis=-1), np.arange(1.0, m + 1)
+        least, most = order @ ranks[::-1], order @ ranks
+        mean = np.clip(own @ (self.basis[:m] @ self.count) / max(self.n, 1.0), least, most)
+        people = np.minimum(spread, (most - mean) * (mean - least))
         return Worths(np.broadcast_to(self.count, worth.shape), worth, far, zero, zero, people)
+
+    def shares(self) -> Worths:
+        """Return the worths for the rank of each item, and for who answered."""
+        return self.worths(np.eye(self.symbols))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankSums:
+    """Sums of ranks of two parties; figures are sums of ranks, and who answered.
+
+    Attributes
+    ----------
+    people : float
+        Responses.
+    ranks : float array, shape (n_items,)
+        Noisy sums of each item's rank from the middle one.
+    variance : float
+        Of the noise on each.
+    answered : (float, float)
+        Noisy number of people who answered, and the variance of the noise.
+    """
+
+    people: float
+    ranks: Floats
+    variance: float
+    answered: tuple[float, float]
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.people)
+
+    @property
+    def symbols(self) -> int:
+        """The ranks, and who answered."""
+        return len(self.ranks) + 1
+
+    def tiled(self, times: int) -> RankSums:
+        """Return the sums themselves, which serve a batch of any size."""
+        del times
+        return self
+
+    def worths(self, scores: Floats) -> Worths:
+        """Return the worths for figures of ranks and of who answered.
+
+        How ranks of an item are spread is not known: two reports stand for all, as far apart as
+        ranks of this mean can be at most (Bhatia and Davis), so that intervals hold whatever people
+        answer.
+        """
+        m, n = len(self.ranks), max(self.n, 1.0)
+        own, middle = scores[:, :m], (m + 1) / 2
+        # Ranks from the middle add to 0 for everybody, so scores around their mean carry the least.
+        away = own - own.mean(axis=-1, keepdims=True)
+        given = middle * own.sum(axis=-1) + scores[:, m]
+        count, noise = self.answered
+        share = min(max(count / n, 0.0), 1.0)
+        value = (away @ self.ranks + given * count) / n
+        mean = np.clip(self.ranks / max(count, 1.0), -(m - 1) / 2, (m - 1) / 2)
+        order, ranks = np.sort(own, axis=-1), np.arange(1.0, m + 1)
+        least, most = order @ ranks[::-1] + scores[:, m], order @ ranks + scores[:, m]
+        told = np.clip(own @ (mean + middle) + scores[:, m], least, most)
+        people = share * ((most - told) * (told - least) + (1 - share) * told**2)
+        apart = np.sqrt(people)
+        worth = np.stack([value - apart, value + apart], axis=-1)
+        far = np.stack([np.minimum(least, 0.0), np.maximum(most, 0.0)], axis=-1)
+        added = (self.variance * (away**2).sum(-1) + given**2 * noise) / n**2
+        both = np.full(worth.shape, n / 2)
+        return Worths(both, worth, far, added, np.zeros(len(worth)), people)
 
     def shares(self) -> Worths:
         """Return the worths for the rank of each item, and for who answered."""

@@ -41,7 +41,8 @@ NAMES = (
         "`within`, `own` or `alike`, by how far levels may differ; `answered`: of those who "
         "answered; `reported`: masks and all; `level`; `label`: an inferred label, with its "
         "probability; `strength`: of an item of pairs; `mean-rank`: of an item of a ranking, 1 the "
-        "best; `model-first`: its share of first choices if one set of strengths fits everybody",
+        "best; `model-first`: its share of first choices if one set of strengths fits everybody; "
+        "`first-choice`: the same, as two parties counted it",
     ),
     Column("level", "`all`, or the level of an estimate of one level"),
 )

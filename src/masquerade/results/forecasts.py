@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -47,7 +48,7 @@ from masquerade.results.sum_reports import summed_reports
 from masquerade.surveys import Question
 from masquerade.surveys.linked_questions import shown_share
 from masquerade.surveys.question_encoding import Counts as CountedAnswers
-from masquerade.surveys.question_encoding import NoisySums, Total
+from masquerade.surveys.question_encoding import NoisySums, Ranked, Total
 from masquerade.surveys.survey import DEFAULT_ESTIMATOR, Survey
 
 MEAN, SHARE = "mean", "share"
@@ -394,18 +395,37 @@ def _split_forecast(survey: Survey, place: int, people: int, answering: float) -
     elif isinstance(encoding, CountedAnswers):
         held = _held(encoding.scores, options)
         values = [*(people * answering * held), *rest]
+    elif isinstance(encoding, Ranked):
+        items = len(encoding.items)
+        first = 2 * (items - 1) * people * answering / items
+        values = [*([first] * items), *([0.0] * items)]
+        states = _state_sums(survey, question, people * answering, rest, variances)
     else:
         options = len(encoding.counted)
         values = [people * answering / 2] * options
-        if encoding.states:
-            at = len(survey.questions) + len(survey.encoding.cross)
-            at += list(survey.encoding.states).index(question.id)
-            states = NoisySums([people * answering, *rest], float(2 * variances[at]))
+        states = _state_sums(survey, question, people * answering, rest, variances)
     reports = summed_reports(encoding, NoisySums(values, variance), states, SummedPeople(people))
     figures, confidence = headline_figures(reports, options)
+    if isinstance(encoding, Ranked):
+        figures, confidence = reports.share_figures(0), CONFIDENCE
     return Forecast(
         _Shape.of(question).kind, half_width(figures, confidence), _standard_error(figures)
     )
+
+
+def _state_sums(
+    survey: Survey,
+    question: Question,
+    answered: float,
+    rest: Sequence[float],
+    variances: Sequence[Fraction],
+) -> NoisySums | None:
+    """Return the expected sums of the block that says who answered; None without one."""
+    states = list(survey.encoding.states)
+    if question.id not in states:
+        return None
+    at = len(survey.questions) + len(survey.encoding.cross) + states.index(question.id)
+    return NoisySums([answered, *rest], float(2 * variances[at]))
 
 
 def _standard_error(figures: Figures) -> float:

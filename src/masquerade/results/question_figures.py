@@ -152,13 +152,15 @@ class MeanFigures(JsonValue):
 class ItemRank(JsonValue):
     """The mean rank of an item of a ranking, 1 the best.
 
-    `model_first`: its share of first choices if one set of strengths fits everybody; where groups
-    rank differently it is off by some points.
+    `first_choice`: its share of first choices. By a model (`by_model`) it is so if one set of
+    strengths fits everybody; where groups rank differently it is off by some points. Two parties
+    count first choices.
     """
 
     item: str
     mean: Figure = field(metadata=INLINE)
-    model_first: float
+    first_choice: float
+    by_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)

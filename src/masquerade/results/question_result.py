@@ -188,7 +188,7 @@ def _item_ranks(
     """Return the mean rank of each item, and what a model makes of the orders."""
     means, first = reports.ranks.estimates(CONFIDENCE), reports.first_choices().tolist()
     return tuple(
-        ItemRank(item, Figure.of(mean, n, width=width), share)
+        ItemRank(item, Figure.of(mean, n, width=width), share, by_model=not reports.firsts)
         for item, mean, share in zip(question.labels, means, first, strict=True)
     )
 

@@ -15,6 +15,7 @@ from masquerade.estimation import (
     Figures,
     Plausibility,
     Ranks,
+    RankSums,
     Test,
     first_options,
     levels_alike,
@@ -22,9 +23,11 @@ from masquerade.estimation import (
     ratios,
 )
 from masquerade.estimation.figures import CONFIDENCE
+from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import MaskedOrder
 from masquerade.results.reports import SentReports
+from masquerade.surveys.question_encoding import NoisySums, Ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,8 @@ class RankReports:
     sent: tuple[tuple[SentReports, MaskedOrder], ...]
     items: int
     plausibility: Plausibility | None = None
+    # Shares of first choices that two parties counted.
+    firsts: tuple[Estimate, ...] = ()
 
     @classmethod
     def of(
@@ -58,6 +63,22 @@ class RankReports:
         groups = [Ranks.of(one.code, one.people, mask) for one, mask in masked]
         # Ranks of two levels may differ by the bound in widths of their range.
         return cls(Crowd.of(groups, pool=pool, bound=bound), tuple(masked), masked[0][1].items)
+
+    @classmethod
+    def of_sums(
+        cls, encoding: Ranked, sums: NoisySums, states: NoisySums | None, people: SummedPeople
+    ) -> RankReports:
+        """Return the sums of two parties."""
+        m, n = len(encoding.items), float(people.count)
+        unit, value = 2 * (m - 1), np.asarray(sums.values, dtype=np.float64)
+        given = (n, 0.0) if states is None else (float(states.values[0]), states.variance)
+        totals = RankSums(n, value[m:] / 2, sums.variance / 4, given)
+        counts = value[:m] / unit
+        rest = max(n - float(counts.sum()), 0.0)
+        first = Crowd.of([people.sums([*counts, rest], sums.variance / unit**2)])
+        whole = np.append(np.ones(m), 0.0)
+        shares = ratios(first, np.eye(m, m + 1), whole).estimates()
+        return cls(Crowd.of([totals]), (), m, firsts=tuple(shares))
 
     @property
     def reported(self) -> list[float]:
@@ -87,7 +108,9 @@ class RankReports:
         return ratios(self.crowd, part, whole, low=low, high=high)
 
     def first_choices(self) -> Floats:
-        """Return the share of first choices by a model, of each item."""
+        """Return the share of first choices, of each item: counted, or by a model."""
+        if self.firsts:
+            return np.array([one.value for one in self.firsts])
         return model_shares([(one.code, one.people, mask) for one, mask in self.sent])
 
     def mean_figures(self) -> Figures | None:

@@ -71,8 +71,9 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
             yield [name, MEAN, own, EVERYBODY, *numbers(question.mean.mean, n)]
         for rank in question.ranks or ():
             yield [name, text(rank.item), "mean-rank", EVERYBODY, *numbers(rank.mean, n)]
-            chance = _alone(rank.model_first, n)
-            yield [name, text(rank.item), "model-first", EVERYBODY, *chance]
+            chance = _alone(rank.first_choice, n)
+            kind = "model-first" if rank.by_model else "first-choice"
+            yield [name, text(rank.item), kind, EVERYBODY, *chance]
         for part in question.by_level:
             for here in part.options:
                 yield [name, text(here.label), "level", part.level, *numbers(here.share, part.n)]

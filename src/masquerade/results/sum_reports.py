@@ -28,11 +28,13 @@ from masquerade.estimation.reports import Worths
 from masquerade.estimation.sums import SummedPeople, TickSums
 from masquerade.exact.arrays import Floats
 from masquerade.results.question_reports import AnswerReports, NumberReports, QuestionReports
+from masquerade.results.rank_reports import RankReports
 from masquerade.surveys.question_encoding import (
     QUARTERS,
     Counts,
     NoisySums,
     QuestionEncoding,
+    Ranked,
     Total,
 )
 from masquerade.surveys.two_party_encoding import Encoding
@@ -193,6 +195,8 @@ def summed_reports(
         ends = people.sums([people.count - most, most], 2 * sums.variance / largest**2)
         scores = (float(encoding.lattice.low), float(encoding.lattice.high))
         return NumberReports(Crowd.of([ends]), *scores, scores=scores)
+    if isinstance(encoding, Ranked):
+        return RankReports.of_sums(encoding, sums, states, people)
     if not isinstance(encoding, Counts):
         return SummedTicks(sums, states, people)
     crowd = Crowd.of([people.sums(sums.values, sums.variance)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-from masquerade.aggregate.survey_circuit import Block, One, Some, Whole
+from masquerade.aggregate.survey_circuit import Block, One, Order, Some, Whole
 from masquerade.mechanisms import Lattice
+from masquerade.mechanisms.masked_order import ranking_of
 
 #: Shares of people below each of a question's quartiles.
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -68,7 +70,7 @@ class QuestionEncoding(ABC):
         """Return the code of a reason not to answer."""
         return self.answers + self.without.index(reason)
 
-    def measured(self, code: int) -> int | list[bool]:
+    def measured(self, code: int) -> int | list[bool] | list[int]:
         """Return the measurement of a code."""
         return code
 
@@ -182,6 +184,62 @@ class Ticks(QuestionEncoding):
     def in_words(self) -> str:
         """Return the counts in words."""
         return "how many tick each answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(QuestionEncoding):
+    """How often each item is ranked first, and the sum of its ranks.
+
+    `items`: of the ranking; `top`: how many are ranked.
+    """
+
+    question: str
+    items: tuple[str, ...]
+    top: int
+    without: tuple[str, ...]
+
+    @property
+    def block(self) -> Block:
+        """A bit for each item and place."""
+        return Order(len(self.items), self.top, bool(self.without))
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Empty: the sums are no counts of answers."""
+        return ()
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The sums: first choices, each in units of the range, then twice the ranks."""
+        unit = 2 * (len(self.items) - 1)
+        firsts = (f"{item}: {unit} x ranked first" for item in self.items)
+        return (*firsts, *(f"{item}: 2 x rank from the middle" for item in self.items))
+
+    @property
+    def answers(self) -> int:
+        """Number of rankings."""
+        return math.perm(len(self.items), self.top)
+
+    def measured(self, code: int) -> list[int]:
+        """Return the items of a code, the best first; empty without an answer."""
+        return ranking_of(code, len(self.items), self.top) if code < self.answers else []
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Answered or not, where some may not."""
+        return (ANSWERED, *self.without) if self.without else ()
+
+    def state(self, code: int) -> int:
+        """Return 0 for an answer, else the place of the reason."""
+        return 0 if code < self.answers else 1 + code - self.answers
+
+    def in_words(self) -> str:
+        """Return the sums in words."""
+        return "how often each item is ranked first, and the sum of its ranks"
+
+    def unit_of_noise(self) -> tuple[float, str]:
+        """Return the size of one step of a sum, and its unit."""
+        return 0.5, "ranks on the sum of ranks of each item"
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class Encoding:
         """Return the labels of a cross table's cells; the last question's symbols change first."""
         return tuple(" x ".join(one) for one in product(*map(self.symbols, table)))
 
-    def measurement(self, answers: Answers) -> list[int | list[bool]]:
+    def measurement(self, answers: Answers) -> list[int | list[bool] | list[int]]:
         """Return the measurement of a person's answers, for `Prio3.shard`.
 
         Parameters

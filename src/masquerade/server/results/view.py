@@ -66,8 +66,9 @@ class MeanView:
     axis: Axis
     rows: tuple[Row, ...]
     items: bool = False
-    # Of a ranking: items and shares of first choices in words, if one model fits everybody.
+    # Of a ranking: items and shares of first choices in words, and whether a model says so.
     first_choices: tuple[tuple[str, str], ...] = ()
+    by_model: bool = True
 
     @property
     def charted(self) -> tuple[Row, ...]:
@@ -354,8 +355,9 @@ def _float(value: float | None) -> float:
 def _mean_view(found: QuestionResult, figures: Figures | None) -> MeanView | None:
     if figures is not None and found.ranks is not None:
         rows = tuple(figures.row(one.item, one.mean) for one in found.ranks)
-        first = tuple((one.item, f"{100 * one.model_first:.0f} %") for one in found.ranks)
-        return MeanView(figures.axis, rows, items=True, first_choices=first)
+        first = tuple((one.item, f"{100 * one.first_choice:.0f} %") for one in found.ranks)
+        by_model = any(one.by_model for one in found.ranks)
+        return MeanView(figures.axis, rows, items=True, first_choices=first, by_model=by_model)
     if figures is None or found.mean is None:
         return None
     everybody = figures.row("Everybody", found.mean.mean)

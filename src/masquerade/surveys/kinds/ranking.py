@@ -20,7 +20,7 @@ from masquerade.surveys.question import (
     Question,
     check_options,
 )
-from masquerade.surveys.question_encoding import QuestionEncoding
+from masquerade.surveys.question_encoding import QuestionEncoding, Ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +155,8 @@ class Ranking(Question):
         return level_named(level).masked_order(items, self.top, null=skip)
 
     def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
-        """Refuse: two parties add up no rankings."""
-        raise self._error(
-            None,
-            ": rankings are masked on the device, and two parties cannot add them up. Choose "
-            "protection on the device, or ask for the first choice alone.",
-        )
+        """Return first choices and sums of ranks."""
+        return Ranked(self.id, self.items, self.ranked, without)
 
     @property
     def choices(self) -> str:

@@ -127,6 +127,45 @@ export class Vector {
   }
 }
 
+/** A ranking of the first `ranked` of `items`; the answer is the items, the best first. */
+export class Order {
+  constructor(items, ranked, optional = false) {
+    requireParameters(items, ranked);
+    if (items < 2 || items > 12 || ranked > items) throw new RangeError("this is no ranking.");
+    const width = ranked + (ranked < items ? 1 : 0);
+    const bits = items * width + (optional ? 1 : 0);
+    Object.assign(this, { items, ranked, optional, width, bits, squared: 0 });
+  }
+
+  /** From one ranking to its reversal: first choices, and twice the ranks from the middle one. */
+  get sensitivitySquared() {
+    const ranks = Array.from({ length: this.items }, (_, at) =>
+      BigInt(at < this.ranked ? 2 * at + 1 - this.items : this.ranked),
+    );
+    return ranks.reduce((sum, rank, at) => sum + (rank - ranks.at(-1 - at)) ** 2n, 2n * this.unit ** 2n);
+  }
+
+  get unit() {
+    return BigInt(2 * (this.items - 1));
+  }
+
+  encode(answer) {
+    if (answer.length === 0 && this.optional) return Array(this.bits).fill(0n);
+    requireLength(answer, this.ranked);
+    answer.forEach((item) => requireWhole(wholeOf(item), BigInt(this.items - 1)));
+    if (new Set(answer).size < answer.length) throw new RangeError("an item is ranked twice.");
+    const bits = Array.from({ length: this.items }, (_, item) => {
+      const place = answer.includes(item) ? answer.indexOf(item) : this.ranked;
+      return Array.from({ length: this.width }, (__, column) => BigInt(column === place));
+    });
+    return [...bits.flat(), ...(this.optional ? [1n] : [])];
+  }
+
+  configuration() {
+    return joined([5], bigEndian(this.items, 4), bigEndian(this.ranked, 4), [Number(this.optional)]);
+  }
+}
+
 /** All answers of a person in one vector of bits. */
 export class SurveyCircuit extends BitCircuit {
   /**

@@ -4,7 +4,8 @@
 // not to say". It is the same for every device, so that the length says nothing.
 
 import { kindOf } from "./kinds/kinds.js";
-import { One, Some, Whole } from "../aggregate/survey_circuit.js";
+import { rankingOf } from "../mechanisms/sets.js";
+import { One, Order, Some, Whole } from "../aggregate/survey_circuit.js";
 
 const MOST_BINS = 64;
 const MOST_CELLS = 256;
@@ -14,6 +15,7 @@ const MOST_CROSSED = 4;
  * How the parts of a vector are made, by the shape that a kind of question gives its answers:
  *   counts  one of `labels`, each of which stands for one of `answers` or for a range of them
  *   ticks   any of `labels`, at most `most`; a second part says who answered, where not all do
+ *   order   the first `ranked` of `items`, in an order
  *   total   the sum of all answers alone
  */
 const SHAPES = {
@@ -34,6 +36,12 @@ const SHAPES = {
     states: (part) => (part.without ? new One(1 + part.without) : null),
     state: (part, code) => (code < part.answers ? 0 : 1 + code - part.answers),
     allows: (part, code) => bitsOf(code) <= (part.most ?? part.labels),
+  },
+  order: {
+    block: (part) => new Order(part.items, part.ranked, part.without > 0),
+    measured: (part, code) => (code < part.answers ? rankingOf(code, part.items, part.ranked) : []),
+    states: (part) => (part.without ? new One(1 + part.without) : null),
+    state: (part, code) => (code < part.answers ? 0 : 1 + code - part.answers),
   },
   total: { block: (part) => new Whole(part.answers - 1), measured: (part, code) => code },
 };

@@ -119,8 +119,11 @@ export const kind = {
     return order ? order.map((item, place) => `${place + 1}. ${labels[item]}`).join(" · ") : said.skip;
   },
 
-  // Two parties add up no rankings; the server refuses such a survey.
-  split() {
-    throw new RangeError("rankings are masked on the device.");
-  },
+  split: (question) => ({
+    shape: "order",
+    items: question.labels.length,
+    ranked: rankedOf(question),
+    labels: question.labels.length,
+    answers: rankings(question),
+  }),
 };
