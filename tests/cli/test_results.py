@@ -166,6 +166,23 @@ def test_people_get_headlines_and_possible_numbers(run: Run, files: Path, book: 
             assert 0 <= low <= (low if share is None else share) <= high <= 100
 
 
+def test_people_are_weighed_by_a_table(run: Run, files: Path, book: Codebook) -> None:
+    """--weights gives shares that are those of the table, and says what is wrong with one."""
+    question = book.questions[0]
+    rows = [f"{question.id},{label},{1 / len(question.codes)}" for label in question.codes]
+    table = files / "known.csv"
+    table.write_text("\n".join(["question,answer,weight", *rows]), encoding="utf-8")
+    plain = run("results", files / "reports.parquet", "--json").json["questions"][0]
+    found = run("results", files / "reports.parquet", "--weights", table, "--json")
+    assert found.code == 0
+    weighted = found.json["questions"][0]
+    for one, other in zip(plain["options"], weighted["options"], strict=True):
+        assert one["value"] == pytest.approx(other["value"], abs=0.1)
+    table.write_text("a,b\n1,2\n", encoding="utf-8")
+    refused = run("results", files / "reports.parquet", "--weights", table)
+    assert (refused.code, "expected question, answer" in refused.err) == (1, True)
+
+
 def test_groups_and_waves_are_compared(run: Run, files: Path, book: Codebook) -> None:
     """--by gives the groups of a question, --against the differences to another survey."""
     path = files / "reports.parquet"

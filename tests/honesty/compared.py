@@ -7,7 +7,7 @@ import numpy as np
 from masquerade.errors import MasqueradeError
 from masquerade.estimation import ratio_difference
 from masquerade.exact.arrays import Integers
-from masquerade.results import Codebook, SurveyReports
+from masquerade.results import Codebook, SurveyReports, all_differences, group_comparisons
 from masquerade.results.differences import Comparison
 from masquerade.results.groups import Crossed
 from masquerade.results.weighting import WeightedPeople, Weighting
@@ -62,6 +62,35 @@ def weighted(runs: int, seed: int) -> dict[str, float]:
             for place, what in enumerate(("share", "mean")):
                 found[f"{what}, {name}, {level}, {n}"] = float(np.mean(held, axis=0)[place])
     return found
+
+
+def marks(runs: int, seed: int) -> dict[str, float]:
+    """Return how often any of all differences is marked where groups, or surveys, are alike."""
+    found = {}
+    for level, n in (("none", 60), ("low", 400)):
+        rng = np.random.default_rng([seed, n])
+        marked = {"groups": 0, "over time": 0}
+        for _ in range(runs):
+            first, second = (_alike(rng, level, n) for _ in range(2))
+            rows = [row for one in group_comparisons(first, by="sex") for row in one.differences]
+            marked["groups"] += any(row.differ for row in rows)
+            changes = all_differences(first, second)
+            marked["over time"] += any(row.differ for row in changes)
+        found |= {f"{name}, {level}, {n}": count / runs for name, count in marked.items()}
+    return found
+
+
+def _alike(rng: np.random.Generator, level: str, n: int) -> SurveyReports:
+    """Return a crowd of men, half of whom say that they are women."""
+    reports = survey_of(rng, level, n, 0.0)
+    mask = reports.codebook.survey.levels[0].mechanisms[0].separate_response
+    assert mask is not None
+    sex = (rng.random(n) < 0.5).astype(np.int64)
+    sent = np.repeat(reports.report, reports.people, axis=0)
+    # masked like any answer: kept, or the other one
+    sent[:, 0] = np.where(rng.random(n) < float(mask.keep_probability), sex, 1 - sex)
+    zero, one, crowd = np.zeros(n, np.int64), np.ones(n, np.int64), rng.bytes(32)
+    return SurveyReports.from_counts(reports.codebook, zero, sent, one, crowd=crowd)
 
 
 def groups(runs: int, seed: int) -> dict[str, float]:

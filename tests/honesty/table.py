@@ -234,6 +234,16 @@ ROWS = (
         quick=20,
     ),
     Row(
+        "differences that are marked, and changes that are said",
+        "any is false in at most 5 of 100 pages and surveys over time",
+        "groups and surveys that are alike; all questions of a page; n 60 in clear; masked",
+        (),
+        compared.marks,
+        promised=0.05,
+        errors=True,
+        quick=20,
+    ),
+    Row(
         "weighted share and mean",
         "the 95 % interval holds",
         "raked by a margin that 30 of 100 stand for; design weights; n 20 in clear; all masked",

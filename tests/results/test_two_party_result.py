@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from masquerade.results import SurveyResult, methods_text, result_table, split_result
+from masquerade.errors import EmptyTable, ParameterError
+from masquerade.results import (
+    SurveyResult,
+    methods_text,
+    result_table,
+    split_group_comparisons,
+    split_result,
+)
 from masquerade.server.results.view import result_view
 from masquerade.surveys import Choice, Rating
 from masquerade.surveys.offered_levels import OfferedLevel
@@ -70,6 +77,25 @@ def test_a_headline_is_of_those_who_answered() -> None:
     [part] = result_view(survey, SurveyResult.of(result)).questions
     assert part.headline.large == "pay is ahead"
     assert part.headline.small.startswith("95 % sure of the order; 80 % of those who answered")
+
+
+def test_groups_come_from_declared_tables_either_way_round() -> None:
+    """Means by lunch and shares by mood are those of the table's sums; other groups are refused."""
+    survey = split_survey()
+    [mean] = split_group_comparisons(survey, SUMS, by="lunch", count=400)
+    assert [one.figure.value for one in mean.groups] == pytest.approx([550 / 220, 200 / 80])
+    soup, salad = split_group_comparisons(survey, SUMS, by="mood", count=400)
+    assert [one.figure.value for one in soup.groups] == pytest.approx([2 / 3, 7 / 9, 13 / 18])
+    assert [one.figure.value for one in salad.groups] == pytest.approx([1 / 3, 2 / 9, 5 / 18])
+    for one in (*soup.differences, *salad.differences):
+        assert one.family == 6
+        assert one.simultaneous_low <= one.low <= (one.value or 0) <= one.high
+        assert not one.differ
+    alone = split_survey(Choice("stay", "Stay?", ("yes", "no")))
+    with pytest.raises(ParameterError, match="crossed with 'stay'"):
+        split_group_comparisons(alone, [[200, 200]], by="stay", count=400)
+    with pytest.raises(EmptyTable):
+        split_group_comparisons(survey, SUMS, by="lunch", count=0)
 
 
 def test_the_page_speaks_of_noise_and_not_of_masks() -> None:

@@ -75,6 +75,14 @@ AgainstOption = Annotated[
         metavar="OTHER",
     ),
 ]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File (CSV) with what is known of the population: columns question, answer and share "
+        "(raking), or weight. Gives the result in which people count by it.",
+        metavar="TABLE",
+    ),
+]
 OutOption = Annotated[
     Path | None,
     typer.Option(help="File for the result (JSON). The name - prints it on standard output."),
@@ -92,6 +100,7 @@ def results(
     pool: PoolOption = None,
     by: ByOption = None,
     against: AgainstOption = None,
+    weights: WeightsOption = None,
     out: OutOption = None,
     table: TableOption = None,
     json: AsJson = False,
@@ -104,11 +113,13 @@ def results(
     """
     from masquerade.answers.frames import STANDARD
     from masquerade.results import (
+        Weighting,
         read_codebook,
         read_reports,
         result_bytes,
         result_table,
         survey_result,
+        weighted_result,
     )
 
     known = None
@@ -118,7 +129,10 @@ def results(
     if by is not None or against is not None:
         _compare(found, by, against, json=json)
         return
-    result = survey_result(found)
+    if weights is None:
+        result = survey_result(found)
+    else:
+        result = weighted_result(found, Weighting.read(weights.read_text(encoding="utf-8-sig")))
     text = result_bytes(result)
     if out is not None and out != STANDARD:
         out.write_bytes(text)
