@@ -112,7 +112,8 @@ def _shares(
         text = "–"
         if one.shown is not None:
             percent = next(percents)
-            text = f"{'' if percent else 'about '}{percent:.0f} %"
+            sure = 0 < percent < 100 or one.low == one.high
+            text = f"{'' if sure else 'about '}{percent:.0f} %"
         elif one.low is not None and one.high is not None:
             low, high = outward_interval(one.low, one.high, digits=2)
             text = f"{100 * low:.0f} to {100 * high:.0f} %"

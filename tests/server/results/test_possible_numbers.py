@@ -184,7 +184,7 @@ def test_every_number_of_the_pages_is_possible(name: str, people: int) -> None:
     glance = page.first("section", "card")
     if people < 20 and glance is not None and glance.attributes.get("id") == "glance":
         for line in glance.all("li"):
-            said = line.first("span")
+            said = line.first("span", "finding")
             assert said is not None
             assert "too few responses" in said.text
     embed = _templates.env.get_template("result/embed.html").render(

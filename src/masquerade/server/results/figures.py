@@ -167,7 +167,9 @@ class Figures:
         text = self.text(figure.shown)
         if percent is not None:
             # What is rounded to 0 may be some share, and "0 %" alone would say none.
-            text = f"{'' if percent else 'about '}{self._number(percent)} %"
+            # and what is rounded to 100 may be less.
+            sure = 0 < percent < 100 or figure.low == figure.high
+            text = f"{'' if sure else 'about '}{self._number(percent)} %"
         return Row(
             label=label,
             value=figure.shown,

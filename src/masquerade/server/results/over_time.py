@@ -93,7 +93,9 @@ class OverTime:
             except MasqueradeError as error:
                 refused = str(error)
         asked = views[-1].questions if views else []
-        names = [f"{one.survey.title}, {one.closed}" for one in surveys]
+        days = [str(one.closed) for one in surveys]
+        titles = [f"{one.survey.title}, {one.closed}" for one in surveys]
+        names = days if len(set(days)) == len(days) else titles
         questions = [
             _over_time(question, names, [view.questions for view in views], changes)
             for question in asked
