@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -10,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,12 +38,28 @@ app = create_app(Settings(sys.argv[1], rate_participant=0, rate_address=0))
 serve(app, bound, ready=lambda: print(bound.getsockname()[1], flush=True))
 """
 
+#: Dies once responses are durable, before anybody is told.
+DIES = """
+import os
+from masquerade.server.db import writer
+from masquerade.server.participants.steps import Respond
+
+tell = writer._tell
+
+def die_or_tell(done):
+    if any(isinstance(job.item, Respond) for job, _ in done):
+        os._exit(9)
+    tell(done)
+
+writer._tell = die_or_tell
+"""
+
 
 @contextmanager
-def running(database: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def running(database: str, before: str = "") -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Start a server as a process of its own; give it and its port."""
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, database], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", before + PROGRAM, database], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
@@ -63,8 +80,17 @@ class Person:
     id: str = ""
     acknowledged: list[str] = field(default_factory=list)
 
-    def go_on(self, connection: http.client.HTTPConnection, survey: SurveyRecord) -> None:
-        """Take the steps that are not acknowledged yet; those that are repeat safely."""
+    def go_on(
+        self,
+        connection: http.client.HTTPConnection,
+        survey: SurveyRecord,
+        *,
+        pause: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Take the steps that are not acknowledged yet; those that are repeat safely.
+
+        `pause`: called before the last step.
+        """
         if "reserved" not in self.acknowledged:
             body = {"survey": survey.token, "level": self.level}
             self.id = self._ask(connection, "POST", "", body, "reserved")["id"]
@@ -74,6 +100,7 @@ class Person:
             body = {"commitment": commitment_of(self.id, self.reports, self.salt)}
             self._ask(connection, "POST", f"/{self.id}/seal", body, "sealed")
         if "submitted" not in self.acknowledged:
+            pause()
             sent = {
                 "reports": self.reports,
                 "salt": self.salt,
@@ -172,4 +199,41 @@ def test_killed_under_load(database_url: str) -> None:
         entries = services.ledger.entries(services.identity(person.participant).person)
         assert [entry.charge.kind for entry in entries] == ["reserve", "commit"]
     assert services.ledger.verify() == 2 * len(people)
+    services.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX's")
+def test_killed_between_the_commit_of_a_batch_and_its_answers(database_url: str) -> None:
+    """What was durable and not told is answered as before, and nobody is charged or kept twice."""
+    services = Services.open(database_url)
+    survey = services.surveys.open_survey(define(levels=LEVELS))
+    people = [Person("medium") for _ in range(CLIENTS)]
+    ready = threading.Barrier(CLIENTS)
+
+    def go(person: Person, port: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            person.go_on(connection, survey, pause=ready.wait)
+        connection.close()
+
+    with running(database_url, DIES) as (process, port):
+        clients = [threading.Thread(target=go, args=(person, port)) for person in people]
+        for client in clients:
+            client.start()
+        assert process.wait(PATIENCE_SECONDS) == 9
+        for client in clients:
+            client.join(PATIENCE_SECONDS)
+    assert not any("submitted" in person.acknowledged for person in people)
+    kept = services.surveys.record(survey.token).responses
+    assert 1 <= kept <= CLIENTS
+    with running(database_url) as (_, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+        for person in people:
+            person.go_on(connection, survey)
+        connection.close()
+    assert services.surveys.record(survey.token).responses == CLIENTS
+    tally = sorted(r.reports for r in services.reports.of_survey(survey.token))
+    assert tally == sorted(tuple(person.reports) for person in people)
+    assert services.ledger.verify() == 2 * CLIENTS
     services.close()
