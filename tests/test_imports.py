@@ -39,7 +39,7 @@ FIRST_OUTSIDE_THE_LIBRARY = RANK["server"]
 
 SERVER = (
     *("keys", "settings", "http", "db"),
-    *("audit", "webhooks", "accounts", "surveys", "parties", "results"),
+    *("audit", "webhooks", "accounts", "surveys", "mail", "parties", "results"),
     "participants",
     *("operations", "services", "demo", "demo_parties", "routes", "helper_app", "app", "__init__"),
 )

@@ -28,9 +28,9 @@ GENEROUS = {"epsilon": 1_000_000_000_000, "clear": 1000}
 
 SET_CAPS = """
 {
-  const opening = indexedDB.open("masquerade", 2);
+  const opening = indexedDB.open("masquerade", 3);
   opening.onupgradeneeded = () => {
-    for (const table of ["device", "participations", "charges"]) {
+    for (const table of ["device", "participations", "charges", "arrivals"]) {
       opening.result.createObjectStore(table);
     }
   };

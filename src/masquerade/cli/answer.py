@@ -132,7 +132,7 @@ def answer(
                 from rich.console import Console
 
                 say_parties(Console(), parties)
-        part = client.begin(survey, level, confirm_clear=send_in_clear)
+        part = client.begin(survey, level, confirm_clear=send_in_clear, agree=agree)
         if questions:
             _show_questions(part, as_json=json)
             return

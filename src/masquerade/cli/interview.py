@@ -115,7 +115,13 @@ def _begun(
     invitation = client.invitation(survey)
     count = invitation["questions"]
     say(console, invitation["title"], style="bold")
+    if asker := invitation.get("asked_by"):
+        say(console, f"Asked by {asker}.", invitation.get("contact") or "")
     say(console, invitation["description"] or "", f"{count} questions, {invitation['topic']}.")
+    if consent := invitation.get("consent"):
+        say(console, consent)
+        if not ask_yes(console, "Do you agree?"):
+            return None
     levels = {one["name"]: one for one in invitation["levels"]}
     show_rows(
         console,
@@ -136,7 +142,7 @@ def _begun(
         return None
     # before `begin`, which draws the identity
     first = not client.joined
-    part = client.begin(survey, level, confirm_clear=confirmed)
+    part = client.begin(survey, level, confirm_clear=confirmed, agree=bool(consent))
     if first:
         say(console, "", "You are new here. These nine words are your account; write them down:")
         say(console, f"  {' '.join(client.identity.words)}", style="bold")

@@ -16,7 +16,14 @@ from masquerade.client.moved_account import MovedAccount
 from masquerade.client.offer import Offer
 from masquerade.client.participation import Participation
 from masquerade.client.records import Record, Records, first_record, halves_of
-from masquerade.errors import AlreadyParticipated, BrokenPromise, NotFound, ParameterError
+from masquerade.client.tickets import Tickets
+from masquerade.errors import (
+    AlreadyParticipated,
+    BrokenPromise,
+    NotFound,
+    ParameterError,
+    WrongState,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -73,8 +80,9 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         earlier: str | None = None,
     ) -> None:
-        if re.search(r"/s/[0-9a-f]{1,32}/?$", url):
-            url, _ = survey_of(url)
+        invited = None
+        if re.search(r"/s/[0-9a-f]{1,32}/?([?#].*)?$", url):
+            link, (url, invited) = url, survey_of(url)
         self._identity = identity
         # The secret only when a request needs it: a look at an invitation makes no identity.
         self._connection = Connection(
@@ -91,6 +99,9 @@ class Client:
             lambda: self.identity, url=self.url, folder=self._folder, earlier=earlier
         )
         self.device = DeviceLedger(top)
+        self._tickets = Tickets(self._folder / "tickets")
+        if invited is not None:
+            self._tickets.keep(invited, link)
 
     def __enter__(self) -> Self:
         return self
@@ -152,8 +163,35 @@ class Client:
         for one in self._pages("/invitations", "invitations"):
             yield {**_shown(one), "participation": one.get("participation")}
 
+    def enrol(self, survey: str) -> None:
+        """Exchange a ticket, so that one can answer from the survey's first day of answers on.
+
+        Parameters
+        ----------
+        survey : str
+            The link of the ticket; or the survey's token, where the link was given before.
+
+        Raises
+        ------
+        TicketRefused, TicketUsed
+            There is no ticket, it is none of this survey, or it was used elsewhere.
+        WrongState
+            It is too late, or the survey needs no ticket.
+        BrokenPromise
+            The link was made for another survey than the one that is shown now.
+        """
+        token = self._token(survey)
+        offer = Offer.read(self._invitation(token))
+        if not self._tickets.exchange(self._connection, token, offer):
+            raise WrongState("this survey needs no ticket; begin it.")
+
     def begin(
-        self, survey: str, level: str | None = None, *, confirm_clear: bool = False
+        self,
+        survey: str,
+        level: str | None = None,
+        *,
+        confirm_clear: bool = False,
+        agree: bool = False,
     ) -> Participation:
         """Choose a level, before any question is shown, and have its price set aside.
 
@@ -162,11 +200,13 @@ class Client:
         Parameters
         ----------
         survey : str
-            Its token, or its link.
+            Its token, or its link; that of a ticket, where the survey needs one.
         level : str, optional
             Needed unless the survey has one level for everybody or was begun before.
         confirm_clear : bool
             Needed for level ``none``, at which answers are sent as they are.
+        agree : bool
+            Needed where the invitation has a ``consent``: that the person agrees to it.
 
         Raises
         ------
@@ -177,6 +217,8 @@ class Client:
         AlreadyParticipated
             It was begun at another level, which cannot change; or it was opened here before, and
             its record is gone.
+        TicketRefused, TicketUsed
+            The survey takes people with a ticket alone.
         InsufficientBudget, ClearDisclosureRefused
             The caps of this device or of the server do not leave enough; nothing is begun.
         WrongState
@@ -191,7 +233,7 @@ class Client:
                     "the questions of this survey were opened on this device before, so it is not "
                     "begun anew, whatever the server says."
                 )
-            new = self._beginning(token, level, confirm_clear=confirm_clear)
+            new = self._beginning(token, level, confirm_clear=confirm_clear, agree=agree)
 
             def start(old: Record | None) -> Record:
                 # another process may have begun it meanwhile: what it began stays
@@ -336,6 +378,7 @@ class Client:
         server, token = survey_of(survey)
         if server != self.url:
             raise ParameterError(f"{survey!r} is a survey of another server than {self.url}.")
+        self._tickets.keep(token, survey)
         return token
 
     def _invitation(self, token: str) -> dict[str, Any]:
@@ -344,7 +387,9 @@ class Client:
             raise BrokenPromise("the invitation is of another survey than the one asked for.")
         return given
 
-    def _beginning(self, token: str, level: str | None, *, confirm_clear: bool) -> Record:
+    def _beginning(
+        self, token: str, level: str | None, *, confirm_clear: bool, agree: bool
+    ) -> Record:
         offer = Offer.read(self._invitation(token))
         Participation.check_parties(self._connection, offer, token)
         level = offer.fixed_level if level is None else level
@@ -357,10 +402,17 @@ class Client:
                 f"at level {level!r} your answers are sent as they are, without any protection; "
                 "confirm that, or choose another level."
             )
+        if offer.reach.consent and not agree:
+            raise ParameterError(
+                f"this survey asks for consent: {offer.reach.consent!r} Agree to it (agree=True, "
+                "--agree), or leave the survey out."
+            )
         named, identity = self._named(token), self.identity.folder
         if offer.agreement is not None:
             self.device.require_one_address(named)
-        return first_record(token, offer, level, named=named, identity=identity)
+        # Last, as it uses up the code; and nothing of the person goes along.
+        ticket = self._tickets.exchange(self._connection, token, offer)
+        return first_record(token, offer, level, named=named, identity=identity, ticket=ticket)
 
     def _named(self, token: str) -> str:
         return f"{self.url}/s/{token}"

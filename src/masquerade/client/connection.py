@@ -103,6 +103,11 @@ class Connection:
         """Return a public resource."""
         return self._ask("GET", path, {}, None)
 
+    def anybody_asks(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        """Make a request that says nothing of the person; asking again asks the same."""
+        headers = {"Content-Type": "application/json"}
+        return self._ask("POST", path, headers, padded(body))
+
     def elsewhere(self, address: str) -> dict[str, Any]:
         """Return a public resource of another server; nothing of a person goes there."""
         return self._ask("GET", address, {}, None, server=address)

@@ -54,6 +54,8 @@ from masquerade.errors import (
     NotFound,
     ParameterError,
     QuotaFull,
+    TicketRefused,
+    TicketUsed,
     TooManyReservations,
     WrongState,
 )
@@ -190,6 +192,8 @@ class Participation:
         if record["step"] != "reserving":
             return
         body = {"survey": self.survey, "level": record["level"]}
+        if "ticket" in record:
+            body["ticket"] = record["ticket"]
         try:
             cost = self._level(record).cost(record["named"])
             # Here first: what this device refuses, the server never hears of.
@@ -202,6 +206,8 @@ class Participation:
             LevelNotAllowed,
             NotFound,
             QuotaFull,
+            TicketRefused,
+            TicketUsed,
             TooManyReservations,
             WrongState,
         ):

@@ -71,7 +71,17 @@ class Records:
 GOING, ELSEWHERE = ("reserved", "opened"), ("sealed", "submitted")
 OVER = ("submitted", "withdrawn", "abandoned")
 #: Fields that are deleted when a participation is over.
-CONTENT = ("survey_text", "pairs", "drawn", "reports", "report", "salt", "commitment", "key")
+CONTENT = (
+    "survey_text",
+    "pairs",
+    "drawn",
+    "reports",
+    "report",
+    "salt",
+    "commitment",
+    "key",
+    "ticket",
+)
 #: Sentence for each reason why a participation ended.
 END_REASONS = {
     "expired": "the reservation ended before the questions were opened; begin it again.",
@@ -86,7 +96,9 @@ UNTIL_CLOSED = "until the survey closes"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-def first_record(survey: str, offer: Offer, level: str, *, named: str, identity: str) -> Record:
+def first_record(
+    survey: str, offer: Offer, level: str, *, named: str, identity: str, ticket: str = ""
+) -> Record:
     """Return the first record of a participation; nothing is asked of the server yet.
 
     `named`: the survey's name among all servers'; `identity` begins its charge's key.
@@ -102,6 +114,7 @@ def first_record(survey: str, offer: Offer, level: str, *, named: str, identity:
         "offer": offer.to_json(),
         "charge": f"{identity}:{key}",
         "key": key,
+        **({"ticket": ticket} if ticket else {}),
     }
 
 

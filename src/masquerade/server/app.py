@@ -50,6 +50,7 @@ from masquerade.server.http.write_slots import (
     WriteQueue,
     WriteSlots,
 )
+from masquerade.server.mail.smtp import MailServer
 from masquerade.server.operations.gauges import readings
 from masquerade.server.routes import (
     accounts,
@@ -58,6 +59,7 @@ from masquerade.server.routes import (
     completion_codes,
     front,
     health,
+    invitations,
     joining,
     leaderboards,
     me,
@@ -121,6 +123,8 @@ for _part in (
     audit.pages,
     completion_codes.routes,
     completion_codes.pages,
+    invitations.routes,
+    invitations.pages,
     health.routes,
 ):
     _ROUTES.include_router(_part)
@@ -155,6 +159,7 @@ def create_app(
         key=settings.database_key,
         server_key=settings.server_key,
         provider=_provider(settings),
+        mail=_mail_server(settings),
     )
     sender = Sender(
         services.transactions,
@@ -177,6 +182,7 @@ def create_app(
                 _run_daily(services, metrics),
                 _repeat("held places wait", services.held_places.look, _PLACES_SECONDS),
                 _repeat("webhooks wait", sender.deliver, _DELIVERY_SECONDS),
+                _repeat("messages wait", services.post.deliver, _DELIVERY_SECONDS),
                 _repeat("adding up waits", add_up, _ADDING_SECONDS),
             ]
             if metrics is not None:
@@ -190,6 +196,7 @@ def create_app(
         yield
         # A cancelled task leaves its thread running, so these are told to end by themselves.
         sender.end()
+        services.post.end()
         services.aggregation.end()
         for task in tasks:
             task.cancel()
@@ -310,6 +317,18 @@ def _warn(what: str, error: SQLAlchemyError) -> None:
     count = _REPEATS.due(f"{what} {cause}")
     if count is not None:
         _LOGGER.warning("%s: %s", what, cause, extra=fields(cause=cause, count=count))
+
+
+def _mail_server(settings: Settings) -> MailServer:
+    """Return the mail server of the settings."""
+    return MailServer(
+        settings.smtp_host,
+        settings.smtp_port,
+        settings.smtp_security,
+        settings.smtp_user,
+        settings.smtp_password,
+        settings.mail_from,
+    )
 
 
 def _provider(settings: Settings) -> Provider | None:

@@ -27,6 +27,9 @@ from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.keys import ServerKey
+from masquerade.server.mail.mailings import Mailings
+from masquerade.server.mail.post import Post
+from masquerade.server.mail.smtp import MailServer
 from masquerade.server.operations.daily_jobs import DailyJobs, HeldPlaces
 from masquerade.server.participants.moved_accounts import MovedAccounts
 from masquerade.server.participants.pair_choice import PairChoice
@@ -76,6 +79,8 @@ class Services:
     drafts: Drafts
     selection_runs: SelectionRuns
     tickets: Tickets
+    mailings: Mailings
+    post: Post
     reports: StoredReports
     results: ResultCache
     relations: Relations
@@ -111,6 +116,7 @@ class Services:
         key: str | None = None,
         server_key: ServerKey | None = None,
         provider: Provider | None = None,
+        mail: MailServer | None = None,
     ) -> Services:
         """Compose the services over a database, after making or updating its schema.
 
@@ -129,6 +135,8 @@ class Services:
             Key that an SQLite file is encrypted with, in hexadecimal.
         provider : Provider, optional
             OpenID provider by which surveyors may sign in.
+        mail : MailServer, optional
+            Mail server through which invitations are sent.
         """
         engine = connect(url, key=key)
         # Before anything else reads or writes: no service knows an older schema.
@@ -167,6 +175,9 @@ class Services:
             keys=keys,
         )
         pair_plans = PairPlans(reports)
+        mailings = Mailings(
+            transactions, surveys, server=mail or MailServer(), seals=seals, today=today
+        )
         flights = SingleFlight(engine, transactions)
         results = ResultCache(reports, flights, aggregation)
         participations = Participations(
@@ -203,6 +214,8 @@ class Services:
             drafts=drafts,
             selection_runs=SelectionRuns(transactions, lifecycle, drafts, today=today),
             tickets=Tickets(transactions, surveys, keys, today=today),
+            mailings=mailings,
+            post=Post(transactions, surveys, mailings, clock=clock),
             reports=reports,
             results=results,
             relations=Relations(results, flights, aggregation),

@@ -62,6 +62,9 @@ _Count = Annotated[_Whole, _whole(10**6)]
 _Switch = Annotated[bool, BeforeValidator(_switch), Field(description="1 or true, 0 or false")]
 # Decimal, as a float would not be the number that somebody wrote, and caps are exact.
 _Number = Annotated[Decimal, Field(ge=0, le=1000, description="a number from 0 to 1000")]
+_Security = Annotated[
+    Literal["starttls", "tls", "none"], Field(description="starttls, tls or none")
+]
 _Metrics = Annotated[Literal["off", "local", "open"], Field(description="off, local or open")]
 _LogFormat = Annotated[Literal["text", "json"], Field(description="text or json")]
 
@@ -95,6 +98,15 @@ class Settings:
     openid_client: str = ""
     openid_client_secret: str = field(default="", repr=False)
     openid_name: str = ""
+    # The mail server through which invitations are sent: its address and port, how the connection
+    # is protected, by which name and password, and the address that messages come from. Without a
+    # host none are sent. The password is not shown.
+    smtp_host: str = ""
+    smtp_port: Annotated[_Whole, _whole(65535, least=1)] = 587
+    smtp_security: _Security = "starttls"
+    smtp_user: str = ""
+    smtp_password: str = field(default="", repr=False)
+    mail_from: str = ""
     # Whether webhooks may lead to addresses of this computer and of its network.
     webhook_private: _Switch = False
     # Whether helpers of surveys between two parties may be on this computer and its network.

@@ -86,6 +86,12 @@ def begun(services: Services) -> int:
     return len(services.transactions.read(lambda c: c.execute(select(PARTICIPATION.c.id)).all()))
 
 
+def set_day(monkeypatch: pytest.MonkeyPatch, services: Services, day: str) -> None:
+    """Let it be another day for those who enrol and those who begin."""
+    monkeypatch.setattr(services.tickets, "_today", lambda: day)
+    monkeypatch.setattr(services.participations.rules, "today", lambda: day)
+
+
 def rows_of(services: Services, *tables: Table) -> list[Any]:
     """Return all rows of some tables."""
     return services.transactions.read(

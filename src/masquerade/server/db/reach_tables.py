@@ -50,6 +50,8 @@ MAILING = keyed_table(
     Column("key", Text),
     Required("subject", Text),
     Required("text", Text),
+    # The survey's address, before any ticket.
+    Required("link", Text),
     # 1, and 2 once it was reminded.
     Required("round", Integer),
     Required("day", String(10)),

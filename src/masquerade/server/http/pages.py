@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import segno
 from fastapi import Request
@@ -93,3 +94,12 @@ def page_text(name: str, context: dict[str, Any]) -> str:
 def qr_code(link: str) -> str:
     """Return a QR code of `link` as a data URI, drawn here."""
     return str(segno.make(link, error="m").svg_data_uri(scale=6, border=2, dark="#1d1329"))
+
+
+def qr_file(link: str, kind: Literal["svg", "png"]) -> Response:
+    """Return a QR code of `link` as a file to print."""
+    out = io.BytesIO()
+    segno.make(link, error="m").save(out, kind=kind, scale=20, border=4)
+    media_type = "image/svg+xml" if kind == "svg" else "image/png"
+    headers = {"Content-Disposition": f'attachment; filename="qr-code.{kind}"'}
+    return Response(out.getvalue(), media_type=media_type, headers=headers)

@@ -6,7 +6,7 @@ import hmac
 import logging
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -51,10 +51,20 @@ _HEADERS = {
 }
 
 
-def policy_with(*origins: str) -> str:
-    """Return the policy of a page that may also ask other servers, those that are origins."""
-    others = "".join(f" {one}" for one in origins if _ORIGIN.fullmatch(one))
-    return POLICY.replace("connect-src 'self'", f"connect-src 'self'{others}")
+def policy_with(*origins: str, shown_by: Iterable[str] = (), sends_to: Iterable[str] = ()) -> str:
+    """Return the policy of a page that may also ask other servers, those that are origins.
+
+    `shown_by`: origins of pages that may show it within theirs. `sends_to`: origins to which it may
+    send a form.
+    """
+
+    def written(those: Iterable[str]) -> str:
+        return "".join(f" {one}" for one in those if _ORIGIN.fullmatch(one))
+
+    policy = POLICY.replace("connect-src 'self'", f"connect-src 'self'{written(origins)}")
+    policy = policy.replace("form-action 'self'", f"form-action 'self'{written(sends_to)}")
+    ancestors = written(shown_by).strip() or "'none'"
+    return policy.replace("frame-ancestors 'none'", f"frame-ancestors {ancestors}")
 
 
 class SecurityHeaders:

@@ -41,15 +41,19 @@ files = APIRouter(include_in_schema=False)
 @routes.get("/s/{token}")
 def survey_page(services: InServices, request: Request, token: str) -> Response:
     try:
-        terms = services.surveys.frozen(token)[0].survey.two_parties
+        frozen = services.surveys.frozen(token)[0]
     except NotFound:
         if wants_json(request):
             raise
         return shell(request, status=404)  # which says so in the person's language
     response = shell(request)
-    if terms is not None:
-        # The device asks the helper itself what it approved.
-        response.headers["content-security-policy"] = policy_with(terms.helper)
+    terms, ways = frozen.survey.two_parties, frozen.ways
+    # The device asks the helper itself what it approved.
+    asks = () if terms is None else (terms.helper,)
+    if asks or ways.origins or ways.form_origins:
+        response.headers["content-security-policy"] = policy_with(
+            *asks, shown_by=ways.origins, sends_to=ways.form_origins
+        )
     return response
 
 

@@ -399,6 +399,8 @@ def live_page(
         raise error
     link = share_link(actor, token)
     progress = progress_json(record, lifecycle.progress(record))
+    origins = lifecycle.frozen(token)[0].ways.origins
+    embed_code = f'<iframe src="{link}" title="Survey" width="100%" height="700"></iframe>'
     plan, runs = lifecycle.document(record).plan, actor.services.selection_runs.runs(token)
     target = sum(record.quotas.values()) if record.quotas else plan.people
     context: dict[str, object] = {
@@ -406,6 +408,8 @@ def live_page(
         "expected": live_margins(record.survey, (progress["responses"], target or 0)),
         "link": link,
         "qr": qr_code(link),
+        "origins": origins,
+        "embed_code": embed_code if origins else "",
         "progress": progress,
         "target": target,
         "summary": summary(record),

@@ -70,6 +70,10 @@ class Progress:
 Step = Callable[[Connection], Mapping[str, object]]
 
 
+#: People who began are told in whole tens.
+_COARSE = 10
+
+
 class LevelProgress(TypedDict):
     """The responses at a level, where they are shown, and its quota."""
 
@@ -84,7 +88,8 @@ class ProgressJson(TypedDict):
     state: str
     responses: int
     levels: list[LevelProgress]
-    unfinished: int
+    started: int  # how many began, in whole tens
+    unfinished: int  # in whole tens while somebody may begin
     closes: str | None
 
 
@@ -317,14 +322,19 @@ def progress_json(record: SurveyRecord, progress: Progress) -> ProgressJson:
         # By the total alone nobody who looks after each response sees who chose what.
         taking = record.state in TAKING
         levels = dict.fromkeys(levels) if taking else shown_counts(progress.responses)
+    responses, unfinished = sum(progress.responses.values()), progress.unfinished
+    if record.state == OPEN:
+        # Beside the total, an exact number would tell who looks often that somebody gave up.
+        unfinished = unfinished // _COARSE * _COARSE
     return {
         "state": record.state,
-        "responses": sum(progress.responses.values()),
+        "responses": responses,
         "levels": [
             {"name": name, "responses": count, "seats": (record.quotas or {}).get(name)}
             for name, count in levels.items()
         ],
-        "unfinished": progress.unfinished,
+        "started": (responses + progress.unfinished) // _COARSE * _COARSE,
+        "unfinished": unfinished,
         "closes": record.closes,
     }
 

@@ -5,6 +5,7 @@ import { ask, Draft, inPage } from "./draft.js";
 import { redraw } from "./redraw.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginShown } from "./questions.js";
+import { ReachFields } from "./reach.js";
 import { TrustFields } from "./trust.js";
 
 const ALL = inPage("all-levels");
@@ -30,6 +31,7 @@ function again(levels) {
 class AudiencePage {
   #draft = new Draft(inPage("known"), () => this.#draw());
   #trust = new TrustFields(this.#draft, () => this.#draw());
+  #reach = new ReachFields(this.#draft, () => this.#draw());
   #curve = null; // the points of error against cost, and of which plan they are
 
   start() {
@@ -238,6 +240,7 @@ class AudiencePage {
         element("div", { className: "field" }, element("label", { htmlFor: "closes" }, "Last day"), day, element("p", { className: "hint" }, "Empty: open until you close it."),
           ...this.#draft.faults("/plan/closes").map((text) => element("p", { className: "error" }, text)))),
       element("section", { className: "card" }, element("h2", {}, "Budget"), this.#budgetFields(), this.#advanced()),
+      ...this.#reach.fields(),
     ];
     redraw(at("plan"), made);
   }
