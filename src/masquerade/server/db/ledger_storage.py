@@ -263,9 +263,10 @@ class LedgerTables:
         """Return person and key of each open reservation from before an ISO date."""
         return self._open(ENTRY.c.day < before)
 
-    def reservations_of(self, survey: str) -> list[tuple[str, str]]:
-        """Return person and key of each open reservation for a survey."""
-        return self._open(ENTRY.c.cost.in_(select(COST.c.digest).where(COST.c.survey == survey)))
+    def reservations_of(self, survey: str, most: int) -> list[tuple[str, str]]:
+        """Return person and key of open reservations for a survey, at most so many."""
+        of_survey = ENTRY.c.cost.in_(select(COST.c.digest).where(COST.c.survey == survey))
+        return self._open(of_survey, most)
 
     def reservations_of_closed(self) -> list[tuple[str, str]]:
         """Return person and key of each open reservation for a survey that is closed."""
@@ -297,7 +298,7 @@ class LedgerTables:
             # The first responses at one level bring the same cost, and any of their rows may stay.
             insert_unless_there(self._connection, COST, row)
 
-    def _open(self, condition: Any) -> list[tuple[str, str]]:
+    def _open(self, condition: Any, most: int | None = None) -> list[tuple[str, str]]:
         later = ENTRY.alias()
         finished = (
             select(later.c.sequence)
@@ -310,6 +311,7 @@ class LedgerTables:
             .where(ENTRY.c.person.in_(select(BALANCE.c.person).where(_SOME_OPEN)))
             .where(ENTRY.c.kind == "reserve", condition)
             .where(~finished.exists())
+            .limit(most)
         )
         return [(row.person, row.key) for row in self._connection.execute(query)]
 

@@ -123,7 +123,7 @@ class SurveyEndings:
 
         The first hundreds here, so that closing answers soon; the rest within a minute or two.
         """
-        self.release(lambda tables: tables.reservations_of(token), batches=1)
+        self.release(lambda tables: tables.reservations_of(token, _AT_ONCE))
         # Before anybody reads results: from here on nothing more comes to it.
         self._transactions.rewrite(token)
 
@@ -134,16 +134,11 @@ class SurveyEndings:
     def release(
         self,
         find: Callable[[LedgerTables], list[tuple[str, str]]],
-        *,
-        batches: int | None = None,
     ) -> int:
-        """Give back the reservations, by person and key, that `find` reads; return how many.
-
-        `batches` (optional): how many transactions to make at most, of some hundreds of people.
-        """
+        """Give back the reservations, by person and key, that `find` reads; return how many."""
         # Sorted, so that two processes lock accounts in one order.
         waiting = sorted(self._transactions.read(lambda c: find(LedgerTables(c))))
-        starts = range(0, len(waiting), _AT_ONCE)[:batches]
+        starts = range(0, len(waiting), _AT_ONCE)
         return sum(self._release(waiting[start : start + _AT_ONCE]) for start in starts)
 
     @writes
