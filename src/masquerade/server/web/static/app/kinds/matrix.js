@@ -98,7 +98,7 @@ function drawRow({ place, answering }, heads) {
     "tr",
     {},
     element("th", { scope: "row", dir: "auto" }, asked.row),
-    heads.map(({ label, word }, code) => cell(code, named(label, word), "")),
+    heads.map(({ label, word }, code) => cell(code, named(label, word), asked.beside && code === heads.length - 1 ? "beside" : "")),
     asked.allow_skip && cell(heads.length, skipWords(asked), "skip"),
   );
 }

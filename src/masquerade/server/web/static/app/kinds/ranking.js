@@ -59,15 +59,13 @@ export const kind = {
 
     const buttons = labels.map((label, item) => {
       const number = element("span", { className: "rank-number", "aria-hidden": "true" });
-      const spoken = element("span", { className: "visually-hidden" });
       const made = element(
         "button",
         { type: "button", className: "option rank", onclick: () => press(item) },
         number,
         element("span", { dir: "auto" }, label),
-        spoken,
       );
-      return { made, number, spoken };
+      return { made, number };
     });
 
     function press(item) {
@@ -84,11 +82,11 @@ export const kind = {
     }
 
     function paint() {
-      buttons.forEach(({ made, number, spoken }, item) => {
+      buttons.forEach(({ made, number }, item) => {
         const rank = order.indexOf(item) + 1;
         made.setAttribute("aria-pressed", String(rank > 0));
         number.textContent = rank ? String(rank) : "";
-        spoken.textContent = rank ? `, ${said.rankPlace(rank)}` : "";
+        made.setAttribute("aria-label", rank ? `${labels[item]}, ${said.rankPlace(rank)}` : labels[item]);
       });
     }
 
