@@ -34,7 +34,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import text
+
 from masquerade.server import Services
+from masquerade.server.keys import make_server_key
 from masquerade.surveys import Choice, Rating
 from masquerade.surveys.survey import Survey, commitment_of
 
@@ -91,9 +94,10 @@ class Server:
         self.port = port
         self._log = folder / f"server-{port}.log"
         self._command = [sys.executable, "-m", "masquerade", "serve", "--no-browser"]
-        self._command += ["--port", str(port), "--data-dir", str(folder)]
+        self._command += ["--port", str(port)]
         self._settings = {
             "MASQUERADE_DATABASE": database,
+            "MASQUERADE_SERVER_KEY_FILE": str(folder / "server.key"),
             "MASQUERADE_WORKERS": str(workers),
             "MASQUERADE_RATE_PARTICIPANT": "0",
             "MASQUERADE_RATE_ADDRESS": "0",
@@ -227,10 +231,10 @@ def _count(services: Services, soak: Soak) -> dict[str, int]:
     kept = {
         row.pseudonym: list(row.reports) for row in services.reports.of_survey(soak.survey.token)
     }
-    names = [
-        (run, services.identity(run.secret).pseudonym(soak.survey.pseudonym_key))
-        for run in soak.done
-    ]
+    query = text("SELECT pseudonym_key FROM survey")
+    with services.engine.connect() as connection:
+        key = str(connection.scalar(query))
+    names = [(run, services.identity(run.secret).pseudonym(key)) for run in soak.done]
     lost = sum(kept.get(name) != run.reports for run, name in names)
     unequal = 0
     for run in soak.done:
@@ -271,7 +275,8 @@ def main() -> int:
 def _run(
     folder: Path, url: str, database: PostgreSQL | None, given: argparse.Namespace
 ) -> dict[str, Any]:
-    services = Services.open(url, rewrites=False)
+    key = make_server_key(folder / "server.key")
+    services = Services.open(url, rewrites=False, server_key=key)
     questions = (Choice("ill", "Ill?", ("Yes", "No")), Rating("sleep", "Sleep?", 1, 5))
     definition = Survey.at_levels(
         title="Soak", description="", template="pick", levels=_LEVELS, questions=questions
@@ -299,7 +304,7 @@ def _run(
         client.join()
     seconds = time.monotonic() - begin
     # Told to end while the survey is closed.
-    services = Services.open(url, rewrites=False)
+    services = Services.open(url, rewrites=False, server_key=key)
     closing = threading.Thread(target=lambda: services.surveys.close(survey))
     closing.start()
     for server in servers:

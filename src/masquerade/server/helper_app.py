@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,16 +19,19 @@ from starlette.responses import Response
 from masquerade import __version__
 from masquerade.errors import AggregationRefused, MasqueradeError, OperationError
 from masquerade.server.http.limit_table import LimitTable
+from masquerade.server.http.metrics import Metrics, RequestMetrics
 from masquerade.server.http.pages import STATIC, render
 from masquerade.server.http.problem import masquerade_problem, problem, wants_json
 from masquerade.server.http.rate_limit import RateLimits
 from masquerade.server.http.security import BodyLimit, LastResort, SecurityHeaders
+from masquerade.server.operations.gauges import readings
 from masquerade.server.parties.helper_services import HelperServices
-from masquerade.server.routes import app_shell, helper_party
+from masquerade.server.routes import app_shell, health, helper_party
 from masquerade.server.settings import Settings
 
 _LOGGER = logging.getLogger(__name__)
 _HOUR_SECONDS = 3600
+_READING_SECONDS = 30
 # Requests in a minute from one address: leaders send jobs of hundreds of reports, people few.
 _ADDRESS_RATE = 600
 _DAP_ERROR = "urn:ietf:params:ppm:dap:error:"
@@ -64,12 +68,16 @@ def create_helper_app(
     `limits` (optional): as in `create_app`.
     """
     services = open_helper(settings, rewrites=sweeps)
+    metrics = None if settings.metrics == "off" else Metrics()
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        task = asyncio.create_task(_expire(services)) if sweeps else None
+        tasks = [asyncio.create_task(_expire(services))] if sweeps else []
+        if sweeps and metrics is not None:
+            look = partial(readings, services.transactions, settings.sqlite_file)
+            tasks.append(asyncio.create_task(_read(metrics, look)))
         yield
-        if task is not None:
+        for task in tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
@@ -86,6 +94,7 @@ def create_helper_app(
     )
     app.state.services = services
     app.state.settings = settings
+    app.state.metrics = metrics
     # The one that is added last is the outermost.
     app.add_middleware(BodyLimit, most=helper_party.most_body)
     app.add_middleware(
@@ -99,6 +108,9 @@ def create_helper_app(
     )
     app.add_middleware(LastResort)
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
+    if metrics is not None:
+        app.add_middleware(RequestMetrics, metrics=metrics)
+        app.include_router(health.metrics_routes)
     app.include_router(helper_party.public)
     app.include_router(helper_party.leaders)
     app.include_router(helper_party.pages)
@@ -128,6 +140,16 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def invalid(_request: Request, _error: RequestValidationError) -> Response:
         return problem(422, "validation-error", "The request does not have the expected form.")
+
+
+async def _read(metrics: Metrics, look: Callable[[], dict[str, float]]) -> None:
+    """Set the gauges, twice a minute."""
+    while True:
+        try:
+            metrics.read(await asyncio.to_thread(look))
+        except SQLAlchemyError as error:  # the database is away
+            _LOGGER.warning("gauges wait: %s", type(error).__qualname__)
+        await asyncio.sleep(_READING_SECONDS)
 
 
 async def _expire(services: HelperServices) -> None:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 from tests.serving import serving
@@ -159,7 +159,11 @@ def device_report(
 
 @contextmanager
 def helper_at(
-    database: str, *, key: ServerKey = HELPER_KEY, port: int = 0
+    database: str,
+    *,
+    key: ServerKey = HELPER_KEY,
+    port: int = 0,
+    metrics: Literal["off", "local"] = "off",
 ) -> Iterator[tuple[HelperServices, str]]:
     """Run a helper in a thread; give its services and address."""
     with listen("127.0.0.1", port) as free:
@@ -171,6 +175,7 @@ def helper_at(
         helper_operator=OPERATOR,
         helper=True,
         shutdown_seconds=5,
+        metrics=metrics,
     )
     app = create_helper_app(settings)
     place = int(address.rpartition(":")[2])

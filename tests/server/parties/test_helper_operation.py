@@ -256,3 +256,16 @@ def test_one_address_cannot_ask_a_helper_without_end(sqlite_pair: Pair) -> None:
         found = [guesser.get("/operator?token=x").status_code for _ in range(700)]
     assert found[0] == 401
     assert found[-1] == 429
+
+
+def test_a_helper_counts_as_a_server_does(tmp_path: Path) -> None:
+    """Where metrics are on, a helper tells requests by template and its gauges."""
+    with (
+        helper_at(f"sqlite:///{tmp_path / 'helper.sqlite3'}", metrics="local") as (_, address),
+        httpx.Client(base_url=address, trust_env=False) as watcher,
+    ):
+        watcher.get("/")
+        shown = watcher.get("/metrics")
+        assert shown.status_code == 200
+        assert 'masquerade_requests_total{method="GET",route="/",status="401"} 1.0' in shown.text
+        assert "masquerade_unordered_seconds" in shown.text
