@@ -147,7 +147,7 @@ def answer(
 
 
 def _require_consent(part: Participation, *, agree: bool) -> None:
-    """Raise unless the person agrees to what the survey asks; consent is never sent."""
+    """Raise where a consent of the survey is missing; consents are never sent."""
     if agree or part.step not in ("reserved", "opened"):
         return
     part.open()

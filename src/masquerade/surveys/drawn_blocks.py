@@ -123,7 +123,7 @@ class Draw:
         return {"asked": self.asked, "blocks": [list(block) for block in self.blocks]}
 
     def costliest(self, masks: Sequence[DeviceMechanism]) -> tuple[list[int], Loss]:
-        """Return the blocks that cost most together, and what no set of blocks costs more than.
+        """Return the costliest blocks, and a bound on the loss of every set of blocks.
 
         The loss is the largest sum at each order by itself; where blocks' losses cross, no one set
         may reach all of it.

@@ -227,10 +227,10 @@ class Layout:
         )
 
     def before(self, question: str) -> tuple[str | ConsentBlock, ...]:
-        """Return what is read between the question before and this one.
+        """Return the texts between the question before and this one.
 
-        Headings and blocks in words, but for consents, which are asked for. What stands after the
-        last question is before the empty id.
+        Headings and blocks in words, but for consents, which are asked for. The texts after the
+        last question are those before the empty id.
         """
         found: list[str | ConsentBlock] = []
         for page in self.pages:

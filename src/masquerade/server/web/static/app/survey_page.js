@@ -14,7 +14,7 @@ import { Arrival } from "./panel.js";
 import { missingAnswer } from "./question_view.js";
 import { answerTo, skipCode, visibility } from "./conditions.js";
 import { notAgreed, pageView } from "./page_view.js";
-import { inDrawnOrder, nextPage, pagesInOrder, placesDrawn, placesOn } from "./pages.js";
+import { groupOf, inDrawnOrder, nextPage, pagesInOrder, placesDrawn, placesOn } from "./pages.js";
 import { layoutOfText, questionsIn } from "./survey_text.js";
 import { strengthOf } from "./strength.js";
 import { Ticket, readMark } from "./tickets.js";
@@ -476,7 +476,11 @@ export class SurveyPage {
     if (!without.length) return {};
     const needed = without.find(({ allow_skip: skip, id }) => !skip || this.wrong.has(id));
     const alone = placesOn(page).length === 1;
-    const at = placesOn(page).length === page.items.length && alone ? "" : `#q${questions.indexOf(needed ?? without[0])} `;
+    const target = needed ?? without[0];
+    const group = groupOf(target);
+    // Rows of a matrix stand in one field, which has the name of the first of them.
+    const row = placesOn(page).find((place) => group !== null && groupOf(questions[place]) === group);
+    const at = page.items.length === 1 && alone && !page.heading ? "" : `#q${row ?? questions.indexOf(target)} `;
     if (needed || alone) {
       this.screen.announce(missingAnswer(needed ?? without[0]));
     } else if (this.reminded === page) {

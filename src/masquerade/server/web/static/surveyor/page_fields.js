@@ -118,10 +118,10 @@ function imageFields(block, { images, key, faults }, { set, put }) {
 
 /** Return the field of how many blocks of questions each person is asked; masks alone allow it. */
 export function drawField(document, faults, set) {
-  if (document.trust === "two-parties") {
+  const asked = document.asked ?? null;
+  if (document.trust === "two-parties" && asked === null) {
     return element("p", { className: "hint" }, "Two parties add up the answers of everybody to all questions: that is the most exact.");
   }
-  const asked = document.asked ?? null;
   const most = Math.max(1, document.questions.length - 1);
   return [
     check("Ask each person some of the questions only", asked !== null, (on) => set("asked", on ? Math.min(3, most) : null)),
