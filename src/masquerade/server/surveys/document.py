@@ -453,16 +453,21 @@ def survey_or_issues(
         return None, [_issue(error, document.questions)]
 
 
+#: Names of a line of a list, by the list's field.
+_LINES = {"options": "option", "items": "item", "rows": "row"}
+
+
 def _look_alikes(questions: Sequence[dict[str, Any]]) -> list[Issue]:
-    """Return options that nobody can tell from another one of their question."""
+    """Return lines of a list that nobody can tell from another one of their question."""
     issues = []
     for place, question in enumerate(questions):
-        options = question.get("options")
-        seen: dict[str, str] = {}
-        for number, option in enumerate(options if isinstance(options, list) else []):
-            if isinstance(option, str) and seen.setdefault(skeleton(option), option) != option:
-                pointer = f"/questions/{place}/options/{number}"
-                issues.append((pointer, "This option looks like another one; change one of them."))
+        for name, lines in question.items():
+            seen: dict[str, str] = {}
+            for number, line in enumerate(lines if isinstance(lines, list) else []):
+                if isinstance(line, str) and line and seen.setdefault(skeleton(line), line) != line:
+                    pointer = f"/questions/{place}/{name}/{number}"
+                    called = _LINES.get(name, "line")
+                    issues.append((pointer, f"This {called} looks like another one; change one."))
     return issues
 
 
