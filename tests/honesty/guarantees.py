@@ -26,6 +26,7 @@ from tests.accounting.test_sentences import (
     shown_powers,
     shown_suspicions,
 )
+from tests.accounting.test_shuffling import exact_delta
 
 from masquerade.accounting import (
     Caps,
@@ -42,6 +43,7 @@ from masquerade.accounting import (
     largest_power,
     pairs_of,
     power_in_words,
+    published_loss,
     risk_in_words,
     spent,
     tail,
@@ -126,6 +128,14 @@ def _noise(scale: float) -> float:
 def _several(scale: float) -> float:
     epsilon = spent(_pairs(), Fraction(1, 10**6)).epsilon.epsilon
     return _delta(_together(), scale * epsilon + 4 * STEP) / CHANCE
+
+
+def _published(scale: float) -> float:
+    mask = RandomizedResponse(2, flip_probability=Fraction(1, 4))
+    found = published_loss([(mask, 60)], delta=Fraction(1, 10**6))
+    assert found is not None
+    ratio = Fraction(math.exp(scale * found.epsilon.epsilon)).limit_denominator(10**9)
+    return max(exact_delta(3, 1, 60, firsts, ratio) for firsts in (0, 30, 59)) / CHANCE
 
 
 def _pairs() -> list[Pair]:
@@ -276,6 +286,12 @@ GUARANTEES = (
         "delta of all that was sent is at most 1e-6",
         ("Ledger", "Cost", "charge_all"),
         _account,
+    ),
+    Printed(
+        "epsilon of a published page",
+        "delta of the counts of 60 people at it is at most 1e-6, whatever they answered",
+        ("published_loss", "Published", "counted_pairs"),
+        _published,
     ),
     Printed("belief about a number", "exceeded once in a million", ("explain",), _belief),
     Printed("belief about choices", "never exceeded", ("explain",), _belief_of_choices),
