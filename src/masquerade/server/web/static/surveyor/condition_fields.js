@@ -5,7 +5,7 @@ import { element } from "../app/dom.js";
 import { kindOf } from "../app/kinds/kinds.js";
 import { linkedOf } from "../app/linked_questions.js";
 import { button, check, fold, group, numberField, selectField } from "./fields.js";
-import { labelsOf, participantForm } from "./questions.js";
+import { labelsOf, participantForm, partsOf } from "./questions.js";
 
 const MOST_LEAVES = 8;
 const MOST_DEPTH = 3;
@@ -165,7 +165,7 @@ export function copyFields(condition, others, copy) {
 export function linkedInWords(questions) {
   let found;
   try {
-    const forms = questions.map(participantForm);
+    const forms = questions.flatMap(partsOf).map(participantForm);
     found = linkedOf(forms, forms.map(({ kind, labels }) => `${kind} ${labels?.length}`));
   } catch {
     return ""; // it cannot be said before all questions can be read
