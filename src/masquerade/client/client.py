@@ -224,23 +224,12 @@ class Client:
         WrongState
             The survey is closed, or the participation over.
         """
-        token = self._token(survey)
-        records = self._records
+        token, records = self._token(survey), self._records
         record = records.read(token)
         if record is None or record.get("reason") == _EXPIRED:
-            if self.device.answered(self._named(token), identity=self.identity.folder):
-                raise AlreadyParticipated(
-                    "the questions of this survey were opened on this device before, so it is not "
-                    "begun anew, whatever the server says."
-                )
-            new = self._beginning(token, level, confirm_clear=confirm_clear, agree=agree)
-
-            def start(old: Record | None) -> Record:
-                # another process may have begun it meanwhile: what it began stays
-                return new if old is None or old.get("reason") == _EXPIRED else old
-
-            record = records.change(token, start)
-        assert record is not None
+            record = self._started(
+                token, self._beginning(token, level, confirm_clear=confirm_clear, agree=agree)
+            )
         # a crash may have left the price reserved under a key of which no record tells
         self.device.keep_only(
             self.url, self._named(token), record["charge"], identity=self.identity.folder
@@ -387,9 +376,24 @@ class Client:
             raise BrokenPromise("the invitation is of another survey than the one asked for.")
         return given
 
+    def _started(self, token: str, new: Record) -> Record:
+        """Keep a new record of a participation, unless another process began it meanwhile."""
+
+        def start(old: Record | None) -> Record:
+            return new if old is None or old.get("reason") == _EXPIRED else old
+
+        record = self._records.change(token, start)
+        assert record is not None
+        return record
+
     def _beginning(
         self, token: str, level: str | None, *, confirm_clear: bool, agree: bool
     ) -> Record:
+        if self.device.answered(self._named(token), identity=self.identity.folder):
+            raise AlreadyParticipated(
+                "the questions of this survey were opened on this device before, so it is not "
+                "begun anew, whatever the server says."
+            )
         offer = Offer.read(self._invitation(token))
         Participation.check_parties(self._connection, offer, token)
         level = offer.fixed_level if level is None else level
