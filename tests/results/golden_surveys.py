@@ -34,6 +34,7 @@ from masquerade.results import (
     write_reports,
 )
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf, ShowIf
+from masquerade.surveys.conditions import visibility
 from masquerade.surveys.offered_levels import Mask, OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
@@ -239,18 +240,18 @@ def sums_of(survey: Survey, people: int, seed: int) -> list[list[int]]:
 
 def _answers(survey: Survey, rng: np.random.Generator) -> dict[str, Any]:
     answers: dict[str, Any] = {}
+    codes: list[int | None] = [None] * len(survey.questions)
     for place, question in enumerate(survey.questions):
-        condition = survey.conditions[place] if survey.conditions else None
-        if condition is not None and answers[condition.question] not in condition.answers:
+        if not visibility(survey.questions, survey.conditions, codes)[place]:
             continue
         if isinstance(question, SeveralOf):
-            code = _ticks(question, rng)
+            codes[place] = code = _ticks(question, rng)
             if code < 1 << len(question.options):
                 answers[question.id] = [
                     label for bit, label in enumerate(question.options) if code >> bit & 1
                 ]
             continue
-        code = answer_code(question, rng)
+        codes[place] = code = answer_code(question, rng)
         if isinstance(question, Number):
             answers[question.id] = str(question.answer(code))
         elif code < len(question.labels):

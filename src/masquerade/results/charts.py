@@ -81,11 +81,10 @@ def question_chart(result: SurveyResult, question: QuestionResult) -> Chart:
         return Chart(question.text, _said(question), note, rows, ticks)
     low, high, ticks = _range(question)
     figure = question.mean.mean if question.mean is not None else None
-    span = high - low
     if figure is None or figure.low is None or figure.high is None:
         return Chart(question.text, _said(question), note, (), ticks)
-    start, stop = ((one - low) / span for one in (figure.low, figure.high))
-    value = None if figure.shown is None else (figure.shown - low) / span
+    start, stop = (_place(one, low, high) for one in (figure.low, figure.high))
+    value = None if figure.shown is None else _place(figure.shown, low, high)
     first, last = outward_interval(figure.low, figure.high, digits=2)
     text = f"{first:.2f} to {last:.2f}" if figure.shown is None else f"{figure.shown:.2f}"
     row = ChartRow("Mean", value, start, stop, f"{text} {question.unit}".strip())
@@ -119,6 +118,11 @@ def _shares(
             text = f"{100 * low:.0f} to {100 * high:.0f} %"
         rows.append(ChartRow(label, one.shown, one.low, one.high, text))
     return tuple(rows)
+
+
+def _place(number: float, low: float, high: float) -> float:
+    """Return where a number is drawn on an axis from `low`, 0, to `high`, 1."""
+    return (number - low) / (high - low)
 
 
 def _range(question: QuestionResult) -> tuple[float, float, tuple[tuple[float, str], ...]]:
