@@ -32,7 +32,7 @@ class Margin(TypedDict):
 
     `low`, `high`: ends of the range that the estimate can have. `tells`: whether the margin tells
     ``"enough"``, ``"little"`` (its interval covers more than half of the range) or ``"nothing"``
-    of it. `shown`: how many of 100 people are shown the question; None where all are. `words`: the
+    of it. `of_100`: how many of 100 people are shown the question; None where all are. `words`: the
     margin as it is printed, which is none where it tells nothing.
     """
 
@@ -43,7 +43,7 @@ class Margin(TypedDict):
     low: float
     high: float
     tells: str
-    shown: int | None
+    of_100: int | None
     words: str
 
 
@@ -228,7 +228,7 @@ def margin_of(question: Question, expected: Precision, shown: int | None = None)
         "low": low,
         "high": high,
         "tells": told,
-        "shown": shown,
+        "of_100": shown,
         "words": _words(question, expected, told),
     }
 

@@ -141,7 +141,7 @@ def _more_people(survey: Survey, figures: Forecast, place: int) -> list[Remedy]:
     asked = {one["name"]: one["asked"] for one in figures["levels"]}
     total, width = sum(asked.values()), now["high"] - now["low"]
     at = next(i for i, one in enumerate(survey.questions) if one.id == now["id"])
-    part = None if now["shown"] is None else now["shown"] / 100
+    part = None if now["of_100"] is None else now["of_100"] / 100
 
     def with_people(people: int) -> dict[str, int]:
         return {name: round(count * people / total) for name, count in asked.items()}
@@ -158,7 +158,7 @@ def _more_people(survey: Survey, figures: Forecast, place: int) -> list[Remedy]:
     found = margin_of(
         survey.questions[at],
         expected(survey, at, with_people(rounded), answering=part),
-        now["shown"],
+        now["of_100"],
     )
     return [Remedy(f"{rounded:,} people instead of {total:,}", found)]
 

@@ -80,12 +80,12 @@ function learnt() {
   const margin = draft.known.forecast?.questions.find((one) => one.id === id);
   if (!margin) return null;
   const { plan } = draft.document;
-  const share = numberField("About how many of 100 are shown this?", plan.shown[id] ?? margin.shown, (count) => {
+  const share = numberField("About how many of 100 are shown this?", plan.shown[id] ?? margin.of_100, (count) => {
     plan.shown = { ...plan.shown, [id]: count };
     draft.touch("plan");
     draw();
   }, { whole: true, min: 1, max: 100, key: `${id}/shown`, hint: "At first as the condition says if all answers were equally frequent. Nobody who answers sees it." });
-  return group("What it will tell", marginShown(margin), margin.shown === null ? null : share);
+  return group("What it will tell", marginShown(margin), margin.of_100 === null ? null : share);
 }
 
 function change(changes) {
