@@ -98,7 +98,7 @@ def require_possible(questions: Sequence[Question], conditions: Conditions) -> N
     above = _named(questions, conditions)
     for place, condition in enumerate(conditions):
         worlds = None if condition is None else _Worlds.before(questions, conditions, above, place)
-        if worlds is not None and not worlds.shown(place).any():
+        if worlds is not None and not worlds.visible(place).any():
             raise condition_error(
                 questions[place].id,
                 ": nobody can ever be shown this question: no answers meet the condition. Change "
@@ -121,7 +121,7 @@ def shown_share(questions: Sequence[Question], conditions: Conditions, place: in
     worlds = _Worlds.before(questions, conditions, _named(questions, conditions), place)
     if worlds is None:
         return 0.5  # nothing is known of it
-    return float(worlds.weights() @ worlds.shown(place).reshape(-1))
+    return float(worlds.weights() @ worlds.visible(place).reshape(-1))
 
 
 def hang_together(
@@ -176,10 +176,10 @@ def _changes(
     worlds = _Worlds.of(questions, conditions, above, place, set(below))
     if worlds is None:
         return None
-    shown = worlds.shown(place)
+    shown = worlds.visible(place)
     if not shown.any():
         return set()  # nobody answers it
-    further = [worlds.shown(other) for other in below if other != place]
+    further = [worlds.visible(other) for other in below if other != place]
     # Axis 0 is the answer that changes; a row says which further questions each answer shows.
     table = np.stack(further, axis=-1)[:, shown[0]]
     patterns = np.unique(table.transpose(1, 0, 2).reshape(table.shape[1], -1), axis=0)
@@ -256,7 +256,7 @@ class _Worlds:
         }
         return cls(questions, conditions, axes, shares, {})
 
-    def shown(self, place: int) -> Flags:
+    def visible(self, place: int) -> Flags:
         """Return in which worlds a question is shown."""
         if place not in self.cache:
             condition = self.conditions[place]
@@ -271,7 +271,7 @@ class _Worlds:
         place = next(p for p in self.axes if self.questions[p].id == leaf.question)
         question = self.questions[place]
         row = [code >= 0 and question.meets(code, leaf) for code in self.axes[place]]
-        return self._spread(place, np.array(row)) & self.shown(place)
+        return self._spread(place, np.array(row)) & self.visible(place)
 
     def _spread(self, place: int, row: Flags) -> Flags:
         """Return a value of each answer to one question for all worlds."""
