@@ -74,12 +74,12 @@ export function conditionFields(said, now, earlier, set, faults = []) {
       start,
       { faults, hint: now ? said.hint : "", key: `${said.key}/rule` },
     ),
-    now && partsOf(now, { earlier, change, key: said.key, depth: 1, left: MOST_LEAVES - leavesOf(now).length }),
+    now && treeFields(now, { earlier, change, key: said.key, depth: 1, left: MOST_LEAVES - leavesOf(now).length }),
   );
 }
 
 /** Draw the parts of one group of conditions; `known.change` is given the group anew. */
-function partsOf(tree, known) {
+function treeFields(tree, known) {
   const { earlier, change, key, depth, left } = known;
   const rule = ruleOf(tree) ?? "all";
   const parts = ruleOf(tree) ? tree[rule] : [tree];
@@ -110,7 +110,7 @@ function groupOf(tree, known) {
     "div",
     { className: "condition-group" },
     selectField("A group:", rule, RULES, (other) => known.change({ [other]: tree[rule] }), { key: `${known.key}/rule` }),
-    partsOf(tree, known),
+    treeFields(tree, known),
     button("Remove the group", () => known.change(null), { kind: "quiet" }),
   );
 }

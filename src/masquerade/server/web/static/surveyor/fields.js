@@ -123,9 +123,12 @@ export function numberFault(text, { whole = false, min = -Infinity, max = Infini
   return `Give a ${whole ? "whole " : ""}number${range}${said}.`;
 }
 
-/** A number; what is typed while it is none is kept, said to be none, and changes nothing. */
+/**
+ * A number; what is typed while it is none is kept, said to be none, and changes nothing. An
+ * `optional` one can be empty, and is undefined then.
+ */
 export function numberField(label, value, change, more = {}) {
-  const { key = label, faults = [] } = more;
+  const { key = label, faults = [], optional = false } = more;
   const wrong = unusable.text(key, value);
   const control = element("input", {
     type: "text",
@@ -133,12 +136,13 @@ export function numberField(label, value, change, more = {}) {
     value: wrong ?? (value === null || value === undefined ? "" : String(value)),
     autocomplete: "off",
     oninput: ({ target }) => {
-      const fault = numberFault(target.value, more);
+      const none = optional && !target.value.trim();
+      const fault = none ? "" : numberFault(target.value, more);
       say(target.closest(".field"), fault);
       if (fault) {
         unusable.set(key, label, target.value, value);
       } else {
-        value = Number(target.value);
+        value = none ? undefined : Number(target.value);
         unusable.delete(key);
         change(value);
       }

@@ -106,7 +106,8 @@ export function questionFields(questions, place, forms, { faults, others, extras
   const question = questions[place];
   const form = forms[question.kind];
   const fields = [...form.rows.flat(), ...form.advanced];
-  const at = (name) => ({ key: `${question.id}/${name}`, faults: faults(name) });
+  // A number that a new question does not have can be taken away again.
+  const at = (name) => ({ key: `${question.id}/${name}`, faults: faults(name), optional: (form.blank[name] ?? null) === null });
   const draw = (field) => DRAWN[field.type](field, question, fields, at(field.name), set);
   const skippable = Object.hasOwn(form.blank, "allow_skip");
   return [
