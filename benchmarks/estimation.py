@@ -1,4 +1,4 @@
-"""What figures, differences, levels, a page and a cross table of a survey take, against a target.
+"""Time of figures, differences, levels, a page and a cross table of a survey, against a target.
 
 Run with ``python benchmarks/estimation.py``. A ratio of 1 or more meets the target.
 """
@@ -34,7 +34,7 @@ def best(work: Callable[[], object]) -> float:
 
 
 def levels(away: float) -> Crowd:
-    """Return three levels whose shares are so far from those of all."""
+    """Return three levels with shares so far from those of all."""
     groups = []
     for epsilon, share in ((0.33, 0.5 + away), (0.68, 0.5), (1.44, 0.5 - away)):
         mask = RandomizedResponse(2, epsilon=epsilon)

@@ -53,7 +53,7 @@ def template(found: dict[str, list[str]]) -> str:
 
 
 def translations(language: str, found: dict[str, list[str]]) -> tuple[dict[str, str], list[str]]:
-    """Return the translations of a language, and the faults: what is missing or not in step."""
+    """Return the translations of a language, and the faults: words missing or not in step."""
     path = CATALOGUES / language / "LC_MESSAGES" / "surveyors.po"
     with path.open("rb") as file:
         catalogue = read_po(file, locale=language, abort_invalid=True)

@@ -88,7 +88,7 @@ class PostgreSQL:
 
 
 class Server:
-    """A server as a process of its own, at one address whatever becomes of the process."""
+    """A server as a process of its own, at one address over all its restarts."""
 
     def __init__(self, folder: Path, database: str, *, workers: int, port: int) -> None:
         self.port = port
@@ -148,7 +148,7 @@ class Run:
 
 
 class Soak:
-    """Clients, and what kills the servers under them."""
+    """Clients, and the kills of the servers under them."""
 
     def __init__(self, servers: list[Server], survey: Any, runs: int) -> None:
         self.servers, self.survey, self.wanted = servers, survey, runs
@@ -227,7 +227,7 @@ def _kill_something(servers: list[Server], database: PostgreSQL | None) -> str:
 
 
 def _count(services: Services, soak: Soak) -> dict[str, int]:
-    """Return what is lost, doubled and unequal, of what was acknowledged."""
+    """Return the acknowledged responses that are lost, doubled or unequal."""
     kept = {
         row.pseudonym: list(row.reports) for row in services.reports.of_survey(soak.survey.token)
     }

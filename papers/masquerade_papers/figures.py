@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from masquerade.answers.frames import write_table
+from masquerade.lazy import install_command
 from masquerade_papers.study import Figure, Panel, Series
 
 NO_DRAWING = (
     "no PNG was drawn, for matplotlib is not installed; the numbers of each figure are in its CSV "
-    "(pip install '.[plots]')"
+    f"({install_command('plots')})"
 )
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart.

@@ -49,7 +49,7 @@ def test_prop_a_comparison_survives_json(tie: str, skip: bool) -> None:
         ({"step": "1"}, "step is '1'"),
         ({"unit": " "}, "unit is empty"),
         ({"text": ""}, "text is empty"),
-        ({"allow_skip": True}, "cannot be read"),
+        ({"allow_skip": 1}, "allow_skip is 1"),
     ],
 )
 def test_what_is_no_scale_is_refused(changes: dict[str, Any], says: str) -> None:

@@ -110,7 +110,7 @@ class Randomizer:
 
 
 class OfAuditable(Subject):
-    """A mechanism of your own, of whose inputs `rng` picks some if they are many."""
+    """A mechanism of your own; `rng` picks some of its inputs if they are many."""
 
     def __init__(self, own: Auditable, rng: np.random.Generator) -> None:
         one = _amount(own.claimed_epsilon)

@@ -1,4 +1,4 @@
-"""Exact tables of masks whose reports name a set that is drawn, from what a device draws."""
+"""Exact tables of masks with reports that name a drawn set, from the draws of a device."""
 
 from __future__ import annotations
 

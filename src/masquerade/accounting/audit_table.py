@@ -499,7 +499,7 @@ def log_ratio(one: Floats, other: Floats) -> Floats:
 
 
 def delta_at(epsilon: float, probability: Floats, loss: Floats) -> float:
-    """Return ``sum of P (1 - e**(epsilon - loss))+``, what P lacks to 1 added.
+    """Return ``sum of P (1 - e**(epsilon - loss))+``, plus the part of P that is missing to 1.
 
     `probability` (n,): P of each report. `loss` (n,): ln (P / Q) of each report.
     """

@@ -1,4 +1,4 @@
-"""Loss of published counts: what sums over many people tell about one of them.
+"""Loss of published counts: the knowledge about one person from sums over many people.
 
 Whoever sees a result sees how many people sent each report, and not who. Each report of another
 person is, with some probability, drawn as if it were the person's own, under either of two answers:
@@ -118,7 +118,7 @@ def _points(pair: CountedPair) -> Points:
 
 
 def binomial(n: int, chance: float) -> tuple[int, Floats, float]:
-    """Return probabilities of a binomial: the first count, each from there on, what is left out.
+    """Return probabilities of a binomial: the first count, each from there on, the part left out.
 
     Products from the most likely count outwards, divided by their sum, so that no probability is
     below the true one by more than the rounding of its factors.
@@ -253,7 +253,7 @@ def published_loss(
 
 
 def _reach(together: LossDistribution, chance: Fraction) -> Micro:
-    """Return a loss that what is seen exceeds with a probability of at most `chance`.
+    """Return a loss that the output exceeds with a probability of at most `chance`.
 
     Of anything computed from the counts: P(loss > epsilon + t) <= delta(epsilon) / (1 - e^-t),
     for every t, because delta falls when outcomes are merged.

@@ -255,7 +255,7 @@ def losses_of_guarantee(guarantee: Guarantee) -> tuple[Loss, Loss]:
 
 
 def page_in_words(published: Published | None, alone: Loss, *, whom: str = "a person") -> str:
-    """Return what a reader of published counts can come to believe about one person, in words.
+    """Return the belief about one person that published counts can lead to, in words.
 
     Parameters
     ----------

@@ -388,8 +388,9 @@ class Order(Block):
     >>> block = Order(5, 5)
     >>> block.sensitivity_squared / block.unit**2
     4.5
-    >>> block.truncate(Order(3, 1).encode([2]))[:3]
-    [0, 0, 0]
+    >>> first = Order(3, 1)  # first choices in units of 4
+    >>> first.truncate(first.encode([2]))[:3]
+    [0, 0, 4]
     """
 
     items: int

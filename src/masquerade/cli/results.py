@@ -309,7 +309,7 @@ def _rows(question: QuestionResult) -> Iterator[tuple[str, ...]]:
 
 
 def _headline(question: QuestionResult) -> str:
-    """Return the headline of a question, and what would make it sharper."""
+    """Return the headline of a question, and the ways to make it sharper."""
     from masquerade.results import sentence
 
     said, people = sentence(question), question.precision.people

@@ -86,7 +86,7 @@ def create(
     token_file: TokenFile = None,
     json: AsJson = False,
 ) -> None:
-    """Make a draft, and say what still keeps it from being opened.
+    """Make a draft, and say why it cannot be opened yet.
 
     Example: masquerade surveys create questionnaire.json
     """

@@ -137,7 +137,7 @@ class Connection:
         *,
         key: str | None = None,
     ) -> dict[str, Any]:
-        """Make a request of whoever has this secret."""
+        """Make a request of the holder of this secret."""
         headers = {"Masquerade-Participant": secret}
         if key is not None:
             headers["Idempotency-Key"] = key

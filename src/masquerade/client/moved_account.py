@@ -15,7 +15,7 @@ _ADDRESS = "/.well-known/masquerade-address"
 
 
 class MovedAccount:
-    """What a server sees of a person's secret.
+    """The names of a person's secret that a server sees.
 
     It is an HMAC of the secret and the server's address. An account that began with another secret
     is let to it first: one of before servers had one each, or one of an address that the server had
@@ -48,7 +48,7 @@ class MovedAccount:
         self._settled = False
 
     def sent(self, connection: Connection) -> str:
-        """Return what is sent; the account of a former secret is moved first."""
+        """Return the names to send; the account of a former secret is moved first."""
         identity = self._identity()
         own = identity.secret_at(self._url)
         if self._mark.exists():

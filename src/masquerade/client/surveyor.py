@@ -180,7 +180,7 @@ class Surveyor:
     # --- results
 
     def result(self, token: str) -> dict[str, Any]:
-        """Return the result of a closed survey: what the results page shows, as numbers."""
+        """Return the result of a closed survey: the numbers of the results page."""
         return self._ask("GET", f"{_at(token)}/results")
 
     def table(self, token: str) -> pa.Table:

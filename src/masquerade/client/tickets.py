@@ -30,7 +30,7 @@ class Tickets:
         self._folder = folder
 
     def keep(self, survey: str, link: str) -> None:
-        """Keep the ticket of a link, where it has one; what is being exchanged, or was, stays."""
+        """Keep the ticket of a link, where it has one; exchanges that began or ended stay."""
         found = read_ticket_link(link)
         if found is None:
             return

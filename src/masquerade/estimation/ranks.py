@@ -19,7 +19,7 @@ _LARGEST_STRENGTH = 12.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranks:
-    """How many people sent each masked order; figures are sums of ranks, and who answered.
+    """Number of people of each masked order; figures are sums of ranks, and the number of answers.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Ranks:
 
     @property
     def symbols(self) -> int:
-        """The ranks, and who answered."""
+        """The ranks, and the number of answers."""
         return len(self.basis)
 
     def tiled(self, times: int) -> Ranks:
@@ -58,7 +58,7 @@ class Ranks:
         return self
 
     def worths(self, scores: Floats) -> Worths:
-        """Return the worths of reports for figures of ranks and of who answered."""
+        """Return the worths of reports for figures of ranks and of answers."""
         worth, possible = scores @ self.basis, scores @ self.every
         far = np.stack([possible.min(axis=-1), possible.max(axis=-1)], axis=-1)
         zero = np.zeros(len(worth))
@@ -74,13 +74,13 @@ class Ranks:
         return Worths(np.broadcast_to(self.count, worth.shape), worth, far, zero, zero, people)
 
     def shares(self) -> Worths:
-        """Return the worths for the rank of each item, and for who answered."""
+        """Return the worths for the rank of each item, and for the number of answers."""
         return self.worths(np.eye(self.symbols))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankSums:
-    """Sums of ranks of two parties; figures are sums of ranks, and who answered.
+    """Sums of ranks of two parties; figures are sums of ranks, and the number of answers.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class RankSums:
 
     @property
     def symbols(self) -> int:
-        """The ranks, and who answered."""
+        """The ranks, and the number of answers."""
         return len(self.ranks) + 1
 
     def tiled(self, times: int) -> RankSums:
@@ -115,7 +115,7 @@ class RankSums:
         return self
 
     def worths(self, scores: Floats) -> Worths:
-        """Return the worths for figures of ranks and of who answered.
+        """Return the worths for figures of ranks and of answers.
 
         How ranks of an item are spread is not known: two reports stand for all, as far apart as
         ranks of this mean can be at most (Bhatia and Davis), so that intervals hold whatever people
@@ -142,7 +142,7 @@ class RankSums:
         return Worths(both, worth, far, added, np.zeros(len(worth)), people)
 
     def shares(self) -> Worths:
-        """Return the worths for the rank of each item, and for who answered."""
+        """Return the worths for the rank of each item, and for the number of answers."""
         return self.worths(np.eye(self.symbols))
 
 

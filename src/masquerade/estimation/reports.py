@@ -198,7 +198,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levelled:
-    """Reports of numbers as levels, whose figures are the sum of numbers and who gave one.
+    """Reports of numbers as levels; figures are the sum of numbers and their count.
 
     A number is rounded to a level at random so that its mean is the number, so the mean of levels
     among those who gave one is that of the numbers.
@@ -230,7 +230,7 @@ class Levelled:
 
     @property
     def symbols(self) -> int:
-        """The sum of numbers, and who gave one."""
+        """The sum of numbers, and their count."""
         return len(self.basis)
 
     def tiled(self, times: int) -> Levelled:
@@ -239,11 +239,11 @@ class Levelled:
         return self
 
     def worths(self, scores: Floats) -> Worths:
-        """Return the worths of reports for figures of the sum and of who gave a number."""
+        """Return the worths of reports for figures of the sum and of the count."""
         return self.levels.worths(scores @ self.basis)
 
     def shares(self) -> Worths:
-        """Return the worths for the sum, and for who gave a number."""
+        """Return the worths for the sum, and for the count."""
         return self.worths(np.eye(len(self.basis)))
 
 
@@ -265,8 +265,8 @@ class Subsets:
     --------
     >>> from masquerade.mechanisms import SubsetSelection
     >>> mask = SubsetSelection(3, size=2, epsilon=50)
-    >>> Subsets.of([0, 1], [60, 40], mask).shares().mean.round(3).tolist()
-    [0.5, 0.3, 0.2]
+    >>> Subsets.of([0, 1, 2], [50, 30, 20], mask).shares().mean.round(3).tolist()
+    [0.6, 0.4, 0.0]
     """
 
     count: Floats

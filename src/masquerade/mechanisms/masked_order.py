@@ -215,7 +215,7 @@ class MaskedOrder(DeviceMechanism):
         }
 
     def mask(self, answers: Integers, persons: Codes | Integers, source: WordSource) -> Integers:
-        """Return a report for each answer; what is drawn never depends on the answers."""
+        """Return a report for each answer; the draws never depend on the answers."""
         n, (other, total) = len(answers), self.response.grid
         pool = np.tile(np.arange(self.items, dtype=np.int64), (n, 1))
         rows = np.arange(n)
@@ -236,7 +236,7 @@ class MaskedOrder(DeviceMechanism):
         return reports
 
     def worths(self, reports: Integers) -> Floats:
-        """Return what each report adds to the mean rank of each item, from the middle rank.
+        """Return the part of each report in the mean rank of each item, from the middle rank.
 
         ``(m / s) ((m - 1) / (s - 1)) (y - (s - 1) / 2) / D`` for an item at place y of its set, 0
         for the others and for "no answer"; unbiased for every ranking. Shape (n, items).
@@ -250,7 +250,7 @@ class MaskedOrder(DeviceMechanism):
         return worth
 
     def answered(self, reports: Integers) -> Floats:
-        """Return what each report adds to the share of people who answered; unbiased."""
+        """Return the part of each report in the share of respondents; unbiased."""
         other, total = self.response.grid
         said = np.asarray(reports, dtype=np.int64) % self.symbols < self.orders
         unsaid = np.where(said, 0.0, 1.0)

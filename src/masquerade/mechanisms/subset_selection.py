@@ -249,7 +249,7 @@ class SubsetSelection(DeviceMechanism):
     def mask(
         self, answers: Codes | Integers, persons: Codes | Integers, source: WordSource
     ) -> Integers:
-        """Return a report for each answer; what is drawn never depends on the answers."""
+        """Return a report for each answer; the draws never depend on the answers."""
         inside, total = self.grid
         n, rows = len(answers), np.arange(len(answers))
         held = uniform_below(source, total, n) < np.uint64(inside)

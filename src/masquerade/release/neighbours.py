@@ -51,7 +51,7 @@ class Neighbours(Enum):
 
     @property
     def unit(self) -> str:
-        """Whom epsilon protects: a claim, or a user with all claims."""
+        """The unit that epsilon protects: a claim, or a user with all claims."""
         return self.value[0]
 
     @property

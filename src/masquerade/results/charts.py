@@ -25,7 +25,7 @@ _FONT = "system-ui, 'DejaVu Sans', Arial, sans-serif"
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
-    """A line of a chart: numbers from 0 to 1 along its axis, and what a person reads."""
+    """A line of a chart: numbers from 0 to 1 along its axis, and its words."""
 
     label: str
     value: float | None

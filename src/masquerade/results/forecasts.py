@@ -256,7 +256,7 @@ def asked_share(survey: Survey, place: int) -> float:
 
 
 def answering_share(reports: QuestionReports) -> float:
-    """Return the share of people who answered, for forecasts: hundredths, at least one."""
+    """Return the share of respondents, for forecasts: hundredths, at least one."""
     return min(max(round(reports.answering(), 2), 0.01), 1.0)
 
 
@@ -420,7 +420,7 @@ def _state_sums(
     rest: Sequence[float],
     variances: Sequence[Fraction],
 ) -> NoisySums | None:
-    """Return the expected sums of the block that says who answered; None without one."""
+    """Return the expected sums of the block that counts respondents; None without one."""
     states = list(survey.encoding.states)
     if question.id not in states:
         return None

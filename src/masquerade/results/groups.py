@@ -1,4 +1,4 @@
-"""Groups of people by their answer to one question, and what they differ by.
+"""Groups of people by their answer to one question, and their differences.
 
 Who is in a group is masked too: nobody's group is known, and what a group answers is found through
 both masks. Between two parties the tables are those that were declared before the survey opened.

@@ -87,7 +87,7 @@ def _votes(reports: SurveyReports, places: list[int], *, clear: bool) -> MaskedV
 
 @dataclass(frozen=True, slots=True)
 class NextVotes:
-    """What masked votes so far say about the votes to come.
+    """The evidence of masked votes so far on the votes to come.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What can be learnt, before anybody writes a question: ways to protect answers, beside each other.
+"""Expected precision, before anybody writes a question: ways to protect answers, side by side.
 
 All margins are forecasts of `results.forecasts`, and so of the one core of estimation.
 """
@@ -46,7 +46,7 @@ def tells(margin: float, width: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to protect answers, and what it can tell of a typical question.
+    """A way to protect answers, and its precision for a typical question.
 
     Attributes
     ----------

@@ -142,7 +142,7 @@ class OptionFigures(JsonValue):
 
 @dataclass(frozen=True, slots=True)
 class MeanFigures(JsonValue):
-    """The mean of a rating or a number, of those who answered."""
+    """The mean of a rating or a number, among respondents."""
 
     mean: Figure = field(metadata=INLINE)
     known_mean: float | None = field(default=None, metadata=LEFT_OUT)

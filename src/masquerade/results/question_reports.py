@@ -79,19 +79,19 @@ class QuestionReports(Protocol):
         ...
 
     def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-        """Return the share of each option among those who answered, where some may not have."""
+        """Return the share of each option among respondents, where an answer is optional."""
         ...
 
     def answering(self) -> float:
-        """Return the estimated share of people who answered."""
+        """Return the estimated share of respondents."""
         ...
 
     def mean_figures(self) -> Figures | None:
-        """Return the mean, of those who answered, where answers have scores."""
+        """Return the mean, among respondents, where answers have scores."""
         ...
 
     def share_figures(self, place: int) -> Figures:
-        """Return the share of one option, of those who answered."""
+        """Return the share of one option among respondents."""
         ...
 
     def ahead(self) -> Ahead | None:
@@ -152,7 +152,7 @@ class AnswerReports:
         return shown_shares(self._shares.estimates(confidence))
 
     def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-        """Return the share of each option among those who answered."""
+        """Return the share of each option among respondents."""
         if self.answers == self.crowd.symbols:
             return ()
         part = np.eye(self.crowd.symbols)[: self.answers]
@@ -160,7 +160,7 @@ class AnswerReports:
         return shown_shares(found) if np.isfinite([one.value for one in found]).all() else found
 
     def answering(self) -> float:
-        """Return the estimated share of people who answered."""
+        """Return the estimated share of respondents."""
         return 1 - sum(one.value for one in self.shares()[self.answers :])
 
     def mean_figures(self) -> Figures | None:
@@ -176,7 +176,7 @@ class AnswerReports:
         return ratios(self.crowd, [score], whole, low=self.low, high=self.high)
 
     def share_figures(self, place: int) -> Figures:
-        """Return the share of one option, of those who answered."""
+        """Return the share of one option among respondents."""
         unit = np.eye(self.crowd.symbols)[[place]]
         if self.answers == self.crowd.symbols or place >= self.answers:
             return self.crowd.figures(unit)
@@ -270,7 +270,7 @@ class TickReports:
         return tuple(figures.estimates(confidence)[1] for figures in self._shares)
 
     def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-        """Return the share of those who answered that ticks each option."""
+        """Return the share of respondents that ticks each option."""
         if self.options == len(self._crowds):
             return ()
         return tuple(
@@ -278,7 +278,7 @@ class TickReports:
         )
 
     def answering(self) -> float:
-        """Return the estimated share of people who answered."""
+        """Return the estimated share of respondents."""
         return 1 - sum(one.value for one in self.shares()[self.options :])
 
     def mean_figures(self) -> Figures | None:
@@ -286,7 +286,7 @@ class TickReports:
         return None
 
     def share_figures(self, place: int) -> Figures:
-        """Return the share that ticks one option, of those who answered."""
+        """Return the share of respondents that ticks one option."""
         if self.options == len(self._crowds) or place >= self.options:
             return self._crowds[place].figures([[0.0, 1.0]])
         # cells: neither, "no answer", ticked, both, which cannot be
@@ -391,12 +391,12 @@ class NumberReports:
         return self.crowd.symbols > len(self.scores)
 
     def answering(self) -> float:
-        """Return the estimated share of people who gave a number."""
+        """Return the estimated share of people with a number."""
         given = self.crowd.figures([[0.0, 1.0]]) if self._skipped else None
         return 1.0 if given is None else min(max(float(given.value[0]), 0.0), 1.0)
 
     def mean_figures(self) -> Figures | None:
-        """Return the mean of those who gave a number."""
+        """Return the mean of people with a number."""
         if self._skipped:
             return ratios(self.crowd, [[1.0, 0.0]], [0.0, 1.0], low=self.low, high=self.high)
         return self.crowd.mean(self.scores)

@@ -87,7 +87,7 @@ def masked_question(
 
 
 def _quartiles(reports: QuestionReports) -> tuple[QuartileFigure, ...] | None:
-    """Return the quartiles of answers with scores, of those who answered."""
+    """Return the quartiles of answers with scores, among respondents."""
     if not isinstance(reports, AnswerReports) or reports.scores is None:
         return None
     order = np.argsort(reports.scores)
@@ -185,7 +185,7 @@ def _best(figure: Figure) -> float:
 def _item_ranks(
     question: Question, reports: RankReports, n: int, width: float
 ) -> tuple[ItemRank, ...]:
-    """Return the mean rank of each item, and what a model makes of the orders."""
+    """Return the mean rank of each item, and a model's view of the orders."""
     means, first = reports.ranks.estimates(CONFIDENCE), reports.first_choices().tolist()
     return tuple(
         ItemRank(item, Figure.of(mean, n, width=width), share, by_model=not reports.firsts)

@@ -94,12 +94,12 @@ class RankReports:
         return ()
 
     def answering(self) -> float:
-        """Return the estimated share of people who answered."""
+        """Return the estimated share of respondents."""
         return min(max(float(self.crowd.values(np.eye(self.items + 1)[-1:])[0]), 0.0), 1.0)
 
     @cached_property
     def ranks(self) -> Figures:
-        """The mean rank of each item, of those who answered."""
+        """The mean rank of each item, among respondents."""
         return self._ranks(np.eye(self.items), 1.0, float(self.items))
 
     def _ranks(self, scores: Floats, low: float, high: float) -> Figures:

@@ -93,14 +93,14 @@ class SummedTicks:
         return (*found, *said.shares().estimates(confidence)[1:])
 
     def answered(self, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-        """Return the share of each option among those who answered."""
+        """Return the share of each option among respondents."""
         if self.states is None:
             return ()
         places = range(len(self.ticks.values))
         return tuple(self.share_figures(at).estimates(confidence)[0] for at in places)
 
     def answering(self) -> float:
-        """Return the estimated share of people who answered, by the block that tells."""
+        """Return the estimated share of respondents, by the block that counts them."""
         if self.states is None:
             return 1.0
         return min(max(float(self.states.values[0]) / self.people.count, 0.0), 1.0)
@@ -110,7 +110,7 @@ class SummedTicks:
         return None
 
     def share_figures(self, place: int) -> Figures:
-        """Return the share that ticks one option, of those who answered."""
+        """Return the share of respondents that ticks one option."""
         unit = [[1.0, 0.0, 0.0]]
         if self.states is None:
             return self._crowds[place].figures(unit)
@@ -284,7 +284,7 @@ def table_crowd(
 def quartiles_of(
     encoding: QuestionEncoding, reports: QuestionReports, confidence: float = CONFIDENCE
 ) -> tuple[Quantile, ...] | None:
-    """Return the quartiles of a rating or a number, among those who answered."""
+    """Return the quartiles of a rating or a number, among respondents."""
     ends = encoding.ends if isinstance(encoding, Counts) else None
     if ends is None:
         return None

@@ -30,7 +30,7 @@ _LARGEST = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """How people count: by what is known of the population, not by who happened to answer.
+    """Weights of people: by known shares of the population.
 
     Attributes
     ----------

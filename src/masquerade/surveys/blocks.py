@@ -117,11 +117,11 @@ class ImageBlock(Block):
         _check_text(self.alt, "alt", MOST_ALT)
 
     def texts(self) -> dict[str, str]:
-        """Return the words for whoever cannot see it."""
+        """Return the words for people without sight of it."""
         return {"alt": self.alt}
 
     def in_words(self) -> str:
-        """Return the words for whoever cannot see it, in brackets."""
+        """Return the words for people without sight of it, in brackets."""
         return f"[{self.alt}]"
 
 

@@ -53,7 +53,7 @@ class ShowIf:
         """Return whether it is met, from whether each leaf is."""
         return met(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, str | list[str]]:
         """Return the condition as a JSON object."""
         return {"question": self.question, "answers": list(self.answers)}
 
@@ -97,7 +97,7 @@ class Within:
         """Return whether it is met, from whether each leaf is."""
         return met(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, str | float]:
         """Return the condition as a JSON object."""
         return {"question": self.question, "from": self.low, "to": self.high}
 

@@ -118,7 +118,7 @@ class Draw:
             raise BrokenPromise("the invitation draws blocks that are not all of its questions.")
         return draw
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, int | list[list[int]]]:
         """Return the draw as a JSON object."""
         return {"asked": self.asked, "blocks": [list(block) for block in self.blocks]}
 
@@ -147,7 +147,7 @@ class Draw:
     def guarantee(
         self, masks: Sequence[DeviceMechanism], linked: Sequence[Sequence[int]]
     ) -> Guarantee:
-        """Return the guarantee of one response, whatever is drawn."""
+        """Return the guarantee of one response, for every draw."""
         whole = compose_linked(masks, linked)
         if whole.status != "proven":
             return whole
@@ -167,7 +167,7 @@ class Draw:
         )
 
     def cost(self, masks: Sequence[DeviceMechanism]) -> Cost:
-        """Return the cost of one response, whatever is drawn."""
+        """Return the cost of one response, for every draw."""
         blocks, worst = self.costliest(masks)
         some = Cost.of("", [masks[place] for place in self.places(blocks)])
         event = max(some.event, Cost.of("", masks).event)

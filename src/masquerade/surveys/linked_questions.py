@@ -91,7 +91,7 @@ def linked(
 
 
 def require_possible(questions: Sequence[Question], conditions: Conditions) -> None:
-    """Raise, naming the question, where no answers whatever show it.
+    """Raise, naming the question, where no answers show it.
 
     A condition over more combinations than `MOST_STATES` is not looked through.
     """

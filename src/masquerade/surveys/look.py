@@ -1,4 +1,4 @@
-"""A survey's own colour and logo, which are part of what is asked, and so of its hash."""
+"""A survey's own colour and logo, which are part of the document, and so of its hash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from masquerade.errors import ParameterError
 
@@ -67,12 +67,12 @@ class Look:
             raise ParameterError("there is no logo to describe.", field="look/logo_text")
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Look:
+    def from_json(cls, data: dict[str, str]) -> Look:
         """Return the look that a JSON object describes."""
         return cls(**data)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the look as a JSON object, without what is as in the app."""
+    def to_json(self) -> dict[str, str]:
+        """Return the look as a JSON object, without the app's defaults."""
         fields = {"colour": self.colour, "logo": self.logo, "logo_text": self.logo_text}
         return {name: text for name, text in fields.items() if text}
 

@@ -153,7 +153,7 @@ class Layout:
         return hash((self.pages, self.order, tuple(sorted(self.images.items())), self.thanks))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is set of it, as fields of a survey."""
+        """Return the settings that differ from the defaults, as fields of a survey."""
         return {
             name: value
             for name, value in (

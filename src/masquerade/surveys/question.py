@@ -138,7 +138,7 @@ class Question(ABC):
         )
 
     def texts(self) -> dict[str, str]:
-        """Return what people read of the question, by its place in the definition.
+        """Return the texts of the question, by their place in the definition.
 
         Places are paths such as ``"text"`` and ``"options/0"``; empty texts are left out.
         """

@@ -1,4 +1,4 @@
-"""Who asks, for what consent, and who may answer: what people read before a question.
+"""The asker, the consent and the invitations: the words that people read before a question.
 
 Single-use invitations are tickets. Each has a code, which its holder's device exchanges for a blind
 signature, and the signature later admits one participation. So it is known that somebody who was
@@ -84,7 +84,7 @@ class TicketTerms:
         }
 
     def message(self, survey: str, prefix: bytes) -> bytes:
-        """Return what the signature of a ticket is of; `prefix` is drawn by its holder."""
+        """Return the message that the signature of a ticket signs; its holder draws `prefix`."""
         return prefix + f"masquerade ticket:{survey}:{self.wave}".encode()
 
     def read(self, survey: str, ticket: str) -> str:
@@ -105,7 +105,7 @@ class TicketTerms:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What people read before they begin: who asks, how to ask back, consent, invitations."""
+    """The words that people read before they begin: asker, contact, consent, invitations."""
 
     asked_by: str = ""
     contact: str = ""  # an e-mail address, a telephone number or a web page
@@ -125,13 +125,13 @@ class Reach:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Reach:
-        """Return what a survey's JSON object says of it."""
+        """Return the fields of a survey's JSON object."""
         texts = {name: data.get(name, "") for name in _TEXTS}
         return cls(**texts, invitations=TicketTerms.from_json(data.get("invitations")))
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that say something, for the survey's JSON object."""
-        data: dict[str, Any] = {name: getattr(self, name) for name in _TEXTS}
+        data: dict[str, object] = {name: getattr(self, name) for name in _TEXTS}
         if self.invitations is not None:
             data["invitations"] = self.invitations.to_json()
         return {name: value for name, value in data.items() if value}
@@ -169,7 +169,7 @@ def shown_code(code: str) -> str:
 
 
 def code_digest(survey: str, code: str) -> str:
-    """Return what a server keeps of a code."""
+    """Return the hash of a code that a server keeps."""
     return hashlib.sha256(f"{survey}:{code}".encode()).hexdigest()
 
 

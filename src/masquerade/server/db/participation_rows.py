@@ -90,7 +90,7 @@ class ParticipationRows:
         return self._by_id[id_]
 
     def begun(self, survey: str, pseudonym: str, request: str) -> list[ParticipationRow]:
-        """Return what a person began of a survey, and what a request of theirs began."""
+        """Return a person's participation in a survey, and the one begun by this request."""
         self.load((), [(survey, pseudonym, request)])
         found = self._by_name[survey, pseudonym], self._by_request[request]
         return list(dict.fromkeys(row for row in found if row is not None))
@@ -161,7 +161,7 @@ class ParticipationRows:
 
 
 def _value(cell: Any) -> Any:
-    """Return what a cell of JSON holds; one of the drivers has read it already."""
+    """Return the value of a cell of JSON; one of the drivers has read it already."""
     return json.loads(cell) if isinstance(cell, str) else cell
 
 

@@ -170,7 +170,7 @@ class PostgresqlOrder:
         return True
 
     def _rewrite_wanted(self) -> str:
-        """Rewrite what was asked for; return what is left of the order of arrival."""
+        """Rewrite the parts asked for; return the rest of the order of arrival."""
         wanted = [None] if None in self._wanted else sorted(filter(None, self._wanted))
         left = [rewrite_tables(self._engine, survey) for survey in wanted]
         if not any(left):

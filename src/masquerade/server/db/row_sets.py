@@ -63,7 +63,7 @@ class Journal:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Take back what was changed in this block where it raises."""
+        """Take back the changes of this block where it raises."""
         start = len(self._back)
         try:
             yield

@@ -96,7 +96,7 @@ class Transactions:
         return self._wait(apply, item)
 
     async def awaited(self, apply: Together, item: Any) -> Any:
-        """Return what `together` does, without holding a thread.
+        """Return the result of `together`, without holding a thread.
 
         Whoever is cancelled meanwhile hears nothing; the change is made.
         """

@@ -1,4 +1,4 @@
-"""One thread that writes for many callers: what waits is in one commit, and only then told.
+"""One thread that writes for many callers: waiting changes are in one commit, and then told.
 
 Changes of one kind that can be made together are given to their function as a list, so that many
 of them take few statements. A change that fails takes back itself and nothing else: where the
@@ -87,7 +87,7 @@ class Writer:
         self._size = 0
 
     def put(self, job: Job | Future[bool]) -> None:
-        """Let a change wait for its turn, or what is done beside it."""
+        """Let a change, or work beside it, wait for its turn."""
         # Under the lock, so that no job comes behind the mark with which `close` ends the thread,
         # where nobody would ever answer it.
         with self._lock:
@@ -116,7 +116,7 @@ class Writer:
         return time.monotonic() - first
 
     def close(self) -> None:
-        """Make what waits, and end the thread."""
+        """Make the waiting changes, and end the thread."""
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is not None:

@@ -126,7 +126,7 @@ def _checked(
 
 
 async def _json_of(request: Request) -> Any:
-    """Return what the body says; bytes where it does not say that it is JSON."""
+    """Return the value of the body; bytes where it does not say that it is JSON."""
     body = await request.body()
     if not body:
         return _MISSING

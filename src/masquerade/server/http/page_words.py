@@ -30,7 +30,10 @@ _PARTS = re.compile(
     re.DOTALL,
 )
 _ATTRIBUTE = re.compile(r'(\s(?:aria-label|title|placeholder|alt)=")([^"]*)(?=")')
-_LITERAL = re.compile(r'(?<![=!]= )(?<!\bin )(?<!\[)(?<!get\()"([^"{}]*)"(?! *[=!]=)(?!\])')
+_LITERAL = re.compile(r'"([^"]*)"')
+#: Before or after a literal that is compared, or looked up: no words for people.
+_BEFORE_CODE = re.compile(r"(?:[=!]= |\bin |\[|get\()$")
+_AFTER_CODE = re.compile(r" *[=!]=|\]")
 _CHOICE = re.compile(r'"([a-z][a-z ]*)"(?= if [^"]+ else "([a-z ]*)")|(?<= else )"([a-z][a-z ]*)"')
 _SKIPPED = re.compile(r"\{%-? *(extends|import|include|from|block|endblock)\b")
 
@@ -104,11 +107,15 @@ def _literals(code: str, translate: Translate, *, text: bool) -> str:
     """Return an expression or a statement with the sentences in it translated."""
 
     def literal(match: re.Match[str]) -> str:
-        words = match[1]
+        words, before = match[1], match.string[max(match.start() - 4, 0) : match.start()]
+        if _BEFORE_CODE.search(before) or _AFTER_CODE.match(match.string, match.end()):
+            return match[0]
         sentence = bool(re.match(r"[A-Z][a-z]|[A-Z]$", words)) or " " in words.strip()
         if (
             not sentence
             or words.startswith(("/", "#", " ~"))
+            or "{" in words
+            or "}" in words
             or not re.search("[A-Za-z]{2}", words)
         ):
             return match[0]

@@ -59,7 +59,7 @@ def is_full(changes: Waiting) -> bool:
 
 
 def busy() -> Response:
-    """Return the answer to who is told to come again."""
+    """Return the response that asks a client to come again."""
     refusal = problem(
         503, "busy", "The server has too much to write now; try again in some seconds."
     )

@@ -1,1 +1,1 @@
-"""Invitations by e-mail: a list of addresses, a message, a queue, and what came back."""
+"""Invitations by e-mail: a list of addresses, a message, a queue, and returned mail."""

@@ -126,6 +126,6 @@ def bounced_addresses(message: bytes) -> dict[str, str]:
 
 
 def in_few_words(text: str) -> str:
-    """Return what a mail server said, on one line and short."""
+    """Return the words of a mail server, on one line and short."""
     words = "".join(one if one.isprintable() else " " for one in text)
     return safe(" ".join(words.split())[:_LONGEST_OUTCOME])

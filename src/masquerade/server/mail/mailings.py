@@ -1,4 +1,4 @@
-"""Mailings: who is invited to a survey by e-mail, in which words, and what came of it.
+"""Mailings: the addresses invited to a survey by e-mail, the words, and the outcome.
 
 Addresses are sealed with the server's key. Where people need a ticket, the code of each is a keyed
 hash of the address, and neither is stored beside the other: without the server's key nobody can

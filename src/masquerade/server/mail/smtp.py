@@ -1,4 +1,4 @@
-"""Sending messages over SMTP: one connection for many, and what the mail server says of each."""
+"""Sending messages over SMTP: one connection for many, and the mail server's reply to each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MailServer:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a mail server said of one message."""
+    """A mail server's reply to one message."""
 
     sent: bool
     final: bool  # it is no use trying again
@@ -101,7 +101,7 @@ def connected(server: MailServer) -> Iterator[smtplib.SMTP]:
 
 
 def deliver(connection: smtplib.SMTP, server: MailServer, message: EmailMessage) -> Outcome:
-    """Send a message and return what came of it; a connection that broke raises `OSError`."""
+    """Send a message and return the outcome; a connection that broke raises `OSError`."""
     address = str(message["To"])
     try:
         connection.send_message(message, from_addr=server.sender, to_addrs=[address])

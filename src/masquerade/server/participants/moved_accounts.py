@@ -34,7 +34,7 @@ class MovedAccounts:
         self._key = key
 
     def identity(self, sent: str) -> Pseudonyms:
-        """Return the names of a person by what their device sent: perhaps a letter, and a secret.
+        """Return the names of a person from their device's message: perhaps a letter, and a secret.
 
         Raises `Unauthenticated` where an account left this secret, or has not moved to it.
         """

@@ -1,4 +1,4 @@
-"""Batches of steps: what up to sixty-four steps read and change, in one transaction."""
+"""Batches of steps: reads and changes of up to sixty-four steps, in one transaction."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Step(Protocol):
         """The survey that is begun; empty where a participation is named."""
 
     def names(self, batch: Batch) -> tuple[str, str, str] | None:
-        """Return survey, pseudonym and request of what is begun; None for later steps."""
+        """Return survey, pseudonym and request of a beginning; None for later steps."""
 
     def accounts(self, batch: Batch) -> Sequence[str]:
         """Return the keys on the person's account that are needed; empty: it is not needed."""
@@ -66,12 +66,12 @@ class Step(Protocol):
         """Return survey and level of the quotas that are needed."""
 
     def take(self, batch: Batch) -> Any:
-        """Take the step and return its result; what it raises refuses it alone."""
+        """Take the step and return its result; its error refuses it alone."""
 
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """The rows that steps share, read in few statements; `flush` writes what they changed.
+    """The rows that steps share, read in few statements; `flush` writes the changes.
 
     Each step sees what the steps before it did, as if it came in a transaction after theirs. One
     that raises leaves nothing.
@@ -95,7 +95,7 @@ class Batch:
         self.ledger = Ledger(self.tables, clock=self.rules.today, caps=self.rules.caps)
 
     def load(self, steps: Sequence[Step]) -> None:
-        """Read what the steps need; the surveys first, then participations, then accounts."""
+        """Read the rows that the steps need: surveys first, then participations, then accounts."""
         # A survey's row is locked before those of its people, as by whoever closes it.
         ids = [one.participation for one in steps if _ID.fullmatch(one.participation)]
         surveys = {one.survey for one in steps if _TOKEN.fullmatch(one.survey)}
@@ -114,7 +114,7 @@ class Batch:
         self.tables.load(wanted, paid=dict(wanted))
 
     def flush(self) -> None:
-        """Write what the steps changed."""
+        """Write the changes of the steps."""
         self.rows.flush()
         self.tables.flush()
         self.quotas.flush()

@@ -1,4 +1,4 @@
-"""The steps of the participants' protocol, each a value that knows what it needs and how it goes.
+"""The steps of the participants' protocol, each a value that knows its needs and its course.
 
 The same step again changes nothing and is answered as before; any other is refused, with `NotFound`
 where the participation is not this person's and with `WrongState` where it does not come next.
@@ -111,7 +111,7 @@ class Reserve:
         return ((self.survey, self.level),) if counted else ()
 
     def take(self, batch: Batch) -> tuple[Participation, bool]:
-        """Begin, or return what was begun before."""
+        """Begin, or return the participation begun before."""
         who, token, level = self.who, self.survey, self.level
         frozen = batch.frozen(token)
         offered = frozen.survey.level(level)
@@ -151,7 +151,7 @@ class Reserve:
         return self.survey, pseudonym, self.who.idempotency(self.idempotency_key)
 
     def _begun(self, begun: list[ParticipationRow], request: str) -> ParticipationRow | None:
-        """Return what was begun before; raise where the request began something else."""
+        """Return the participation begun before; raise where the request began something else."""
         for row in begun:
             same = (row.survey, row.level) == (self.survey, self.level)
             if row.idempotency == request and not same:
@@ -287,7 +287,7 @@ class Seal(_Mine):
 
 @dataclass(frozen=True, slots=True)
 class _Sending(_Mine):
-    """Send what was sealed; the result is the participation, and whether it is new.
+    """Send the sealed reports; the result is the participation, and whether it is new.
 
     `level` and `survey_hash` are what the participant's device masked for.
 
@@ -303,7 +303,7 @@ class _Sending(_Mine):
         return ("",)
 
     def take(self, batch: Batch) -> tuple[Participation, bool]:
-        """Accept what was sealed, with the completion code that is due."""
+        """Accept the sealed reports, with the completion code that is due."""
         row, frozen = self._row(batch)
         commitment = self._commitment()
         if row.state == SUBMITTED:

@@ -35,7 +35,7 @@ def comparable(survey: Survey) -> list[Question]:
 
 @dataclass(frozen=True, slots=True)
 class GroupTable:
-    """A question in groups: row percentages or means, and what is sure of their differences.
+    """A question in groups: row percentages or means, and the certain differences.
 
     `differences`: name, interval of each alone, interval of all at once, whether it is sure.
     """

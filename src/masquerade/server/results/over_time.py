@@ -1,4 +1,4 @@
-"""Surveys that repeat each other: the same questions over time, and what changed since the last."""
+"""Surveys that repeat each other: the same questions over time, and changes since the last."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TimeLine:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOverTime:
-    """A question over time, and the sentences on what changed since the last survey."""
+    """A question over time, and the sentences on changes since the last survey."""
 
     id: str
     text: str
@@ -54,7 +54,7 @@ class OverTimeView:
 
 
 class OverTime:
-    """Links between a survey and the one it was copied from, and what changed in between."""
+    """Links between a survey and the one it was copied from, and the changes in between."""
 
     def __init__(self, results: ResultCache, flights: SingleFlight, surveys: Lifecycle) -> None:
         self._results = results
@@ -150,7 +150,7 @@ def _figures(question: QuestionView) -> list[tuple[str, Axis, Row]]:
 
 
 def _sentence(one: Difference) -> str:
-    """Return in words what surely changed since the survey before."""
+    """Return in words the certain changes since the survey before."""
     low, high = one.simultaneous_low, one.simultaneous_high
     way = "rose" if low > 0 else "fell"
     low, high = sorted((abs(low), abs(high)))

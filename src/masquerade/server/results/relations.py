@@ -132,7 +132,7 @@ class Relations:
     def _of_sums(
         self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
     ) -> tuple[Regression, Correlation | None]:
-        """Return odds where one table holds all and they are what fits, else least squares."""
+        """Return odds where one table holds all and they fit, else least squares."""
         from masquerade.analysis import answer_scores, declared_odds, declared_pairs
 
         survey, names = record.survey, [outcome, *predictors]

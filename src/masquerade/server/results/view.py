@@ -157,7 +157,7 @@ class RankingGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReaderView:
-    """What a reader of the page learns about one person of a level, in words and numbers."""
+    """A reader's knowledge about one person of a level, in words and numbers."""
 
     level: str
     words: str
@@ -238,7 +238,7 @@ def result_view(survey: Survey, result: SurveyResult) -> ResultView:
 
 
 def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
-    """Return what the page shows of one person, for pages that show each question by itself."""
+    """Return the page's words on one person, for pages that show each question by itself."""
     # Labels and votes are inferred from all answers of a person together.
     if result.split or not result.questions or result.labels or result.leaderboards:
         return []
@@ -423,7 +423,7 @@ def _certainty(
 
 
 def _of_answered(found: QuestionResult, shares: Figures) -> list[Row]:
-    """Return each answer with its share of those who answered, where some did not."""
+    """Return each answer with its share among respondents, where some people did not answer."""
     some = [(one.label, one.of_answered) for one in found.options if one.of_answered is not None]
     # Noise can leave nobody who seems to have answered: then there is no share of them.
     return [] if any(figure.value is None for _, figure in some) else shares.rows(some)

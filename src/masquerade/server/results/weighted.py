@@ -1,4 +1,4 @@
-"""Weighted results of a closed survey: what is known of the population, and the result by it."""
+"""Weighted results of a closed survey: known shares of the population, and the result by them."""
 
 from __future__ import annotations
 

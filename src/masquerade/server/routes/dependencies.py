@@ -78,7 +78,7 @@ Participant = Annotated[Pseudonyms, Depends(_participant)]
 
 @dataclass(frozen=True, slots=True)
 class ParticipantCaller:
-    """The participant of a request that the front answers, and what answers it."""
+    """The participant of a request that the front answers, and its handler."""
 
     names: Pseudonyms
     services: Services

@@ -178,7 +178,7 @@ def _text_of(file: bytes) -> str:
 
 
 def _checked(actor: Actor, token: str, *, result: Any, **values: Any) -> Response:
-    """Return the page with what the list comes to, and the button that sends."""
+    """Return the page with the summary of the list, and the button that sends."""
     return invitations_page(actor, token, checked=result, **{**values, "addresses": result["list"]})
 
 

@@ -197,7 +197,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Whether a completion code is bound to what a panel sent along."""
+    """Whether a completion code is bound to a panel's parameters."""
 
     bound: bool
 

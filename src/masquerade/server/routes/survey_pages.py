@@ -149,7 +149,7 @@ async def _sent(request: Request, _: Writer) -> bytes:
 
 
 def _imported(actor: Actor, result: tuple[str, Imported], **_: Any) -> Response:
-    """Return the report of an import; what was written here goes on in the builder at once."""
+    """Return the report of an import; a file of this tool opens in the builder at once."""
     token, found = result
     if found.format == OWN:
         return RedirectResponse(_EDIT.format(result=token), 303)

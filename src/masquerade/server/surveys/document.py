@@ -229,7 +229,7 @@ _REFUSALS = {
 
 
 def _refusal(error: Mapping[str, Any]) -> str:
-    """Return what a surveyor reads of a value that cannot be kept."""
+    """Return the message to a surveyor about a value that cannot be kept."""
     words = _REFUSALS.get(error["type"])
     if words is None:
         return f"{error['msg']}."

@@ -21,7 +21,7 @@ _TOLD = 0.999
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """What one level protects, in percent: how far a suspicion of 1 % and of 50 % can grow.
+    """Protection of one level, in percent: how far a suspicion of 1 % and of 50 % can grow.
 
     `one`, `everything`: of one answer and of all answers; None where it is told for certain.
     """
@@ -34,7 +34,7 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """What the texts of both forms say of a survey.
+    """The facts of a survey for the texts of both forms.
 
     `margins`: how exact each question will be, by its text, where a forecast is known.
     `cap`: epsilon and delta of all surveys of the server together.

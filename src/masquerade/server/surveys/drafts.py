@@ -229,7 +229,7 @@ class Drafts:
         )
 
     def weak_questions(self, document: Document) -> list[WeakQuestion]:
-        """Return the questions that will tell little or nothing, each with what would help."""
+        """Return the questions that will tell little or nothing, each with its remedies."""
         review = self.review(document)
         if review.survey is None or review.forecast is None:
             return []

@@ -29,7 +29,7 @@ class KnownHelper(Protocol):
 
     @property
     def operator(self) -> str:
-        """Whoever runs it."""
+        """The organisation that runs it."""
 
     @property
     def fingerprint(self) -> str:
@@ -38,7 +38,7 @@ class KnownHelper(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants to ask, as it was typed, and what is wrong with it."""
+    """A plan as it was typed, and its faults."""
 
     people: str
     questions: str
@@ -91,7 +91,7 @@ def as_planned(
 
 
 def _fault(text: str, most: int) -> str:
-    """Return what is wrong with a number as it was typed; empty where nothing is."""
+    """Return the fault of a number as it was typed; empty where there is none."""
     if text.isascii() and text.isdigit() and 1 <= int(text) <= most:
         return ""
     said = f"; “{text[:20]}” is none" if text.strip() else ""

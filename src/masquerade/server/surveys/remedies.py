@@ -29,7 +29,7 @@ Opened = Callable[[Document], Survey | None]
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A change of a plan, what it is, and the margin that it gives a question."""
+    """A change of a plan in words, and the margin that it gives a question."""
 
     what: str
     margin: Margin | None  # None where the question is gone
@@ -49,7 +49,7 @@ class WeakQuestion:
 def weak_questions(
     document: Document, survey: Survey, figures: Forecast, *, caps: Caps, opened: Opened
 ) -> list[WeakQuestion]:
-    """Return the questions of a draft that will tell little or nothing, with what would help."""
+    """Return the questions of a draft that will tell little or nothing, with remedies."""
     weak = [place for place, one in enumerate(figures["questions"]) if one["tells"] != "enough"]
     if not weak:
         return []
@@ -166,7 +166,7 @@ def _more_people(survey: Survey, figures: Forecast, place: int) -> list[Remedy]:
 def _dropped(
     document: Document, survey: Survey, place: int, *, caps: Caps, opened: Opened
 ) -> Remedy:
-    """Return what it brings to leave a question out."""
+    """Return the gain of leaving a question out."""
     questions = [one for other, one in enumerate(document.questions) if other != place]
     less = opened(document.model_copy(update={"questions": questions})) if questions else None
     if less is None:  # others hang on it, or it is the only one

@@ -128,7 +128,7 @@ class CompletionCodes:
     def bind(
         self, connection: Connection, survey: str, typed: str, person: str, panel: Mapping[str, str]
     ) -> None:
-        """Bind a code to the name by which a panel knows its holder, and what else it sent.
+        """Bind a code to the name by which a panel knows its holder, and its other parameters.
 
         Raises `NotFound` (no such code), `WrongState` (this person has another code, or this code
         another holder): a person of a panel gets one code.

@@ -45,7 +45,7 @@ class TicketFields(StrictBody):
 
 
 class PanelFields(StrictBody):
-    """What a panel sends along, and where its people go afterwards."""
+    """The parameters of a panel, and the addresses for its people afterwards."""
 
     parameters: Annotated[
         list[Annotated[str, Field(max_length=32)]], Field(max_length=MOST_PARAMETERS)
@@ -66,7 +66,7 @@ class Ways:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> Ways:
-        """Return what `to_json` described."""
+        """Return the ways of a JSON object from `to_json`."""
         return cls() if data is None else cls(data["panel"], tuple(data["origins"]))
 
     def to_json(self) -> Mapping[str, Any] | None:
@@ -77,7 +77,7 @@ class Ways:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of what a panel sends along."""
+        """Names of a panel's parameters."""
         return tuple((self.panel or {}).get("parameters", ()))
 
     @property
@@ -111,7 +111,7 @@ def ways_of(panel: PanelFields, origins: Sequence[str]) -> Ways:
 
 
 def ticket_issues(tickets: TicketFields, *, today: str, closes: str | None) -> list[Issue]:
-    """Return what keeps tickets from being issued."""
+    """Return the reason why tickets cannot be issued."""
     if not tickets.phases:
         return []
     issues = []
@@ -129,7 +129,7 @@ def ticket_issues(tickets: TicketFields, *, today: str, closes: str | None) -> l
 
 
 def panel_issues(panel: PanelFields, *, codes: bool) -> list[Issue]:
-    """Return what is wrong with a panel's parameters and addresses; `codes` are given out."""
+    """Return the faults of a panel's parameters and addresses; `codes` are given out."""
     issues = [
         (
             f"/panel/parameters/{place}",

@@ -24,8 +24,8 @@ def kinds() -> dict[str, type[Question]]:
 
     Examples
     --------
-    >>> list(kinds())
-    ['rating', 'choice', 'several', 'nps', 'comparison', 'number', 'pair', 'date', 'ranking']
+    >>> ", ".join(kinds())
+    'rating, matrix, choice, several, nps, comparison, number, pair, date, ranking'
     """
     modules = (import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__))
     classes = [

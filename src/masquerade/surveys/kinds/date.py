@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -220,7 +220,7 @@ class DateQuestion(LabelQuestion):
         """The sentence after something was typed that is no answer."""
         return f"Type {self.choices}."
 
-    def codebook_fields(self) -> dict[str, Any]:
+    def codebook_fields(self) -> dict[str, str]:
         """Return the dates of which a report is a range."""
         return {"first": self.first, "last": self.last, "step": self.step}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from masquerade.mechanisms import Lattice
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
@@ -159,7 +159,7 @@ class PromoterScore(LabelQuestion):
         """The sentence after something was typed that is no answer."""
         return f"Type one of {', '.join(_POINTS)}."
 
-    def codebook_fields(self) -> dict[str, Any]:
+    def codebook_fields(self) -> dict[str, list[float]]:
         """Return the worth of each label in the score."""
         return {"worth_in_score": list(self.scores)}
 

@@ -144,7 +144,7 @@ class Number(Question):
         return self.lattice.low + self.lattice.step * code
 
     def fault_of(self, leaf: Leaf) -> str | None:
-        """Return why a condition is no interval of the scale, or all of what must be answered."""
+        """Return why a condition is no interval of the scale, or covers a required question."""
         if not isinstance(leaf, Within):
             return f"answers of {self.id!r}, {self.called}; give a range, from and to."
         ends = self._ends(leaf)

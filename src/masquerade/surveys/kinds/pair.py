@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from masquerade.errors import ParameterError
 from masquerade.surveys.builder_form import BuilderForm, FormField
@@ -128,6 +128,6 @@ class PairVote(LabelQuestion):
         """Return the question about two items of the list."""
         return Comparison(self.id, self.text, items[pair[0]], items[pair[1]], self.tie)
 
-    def codebook_fields(self) -> dict[str, Any]:
+    def codebook_fields(self) -> dict[str, str | list[str]]:
         """Return how a report is read: the pair, then the masked vote."""
         return {"report_is": "pair", "items": list(self.items)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from masquerade.errors import ParameterError, UnknownLabel
 from masquerade.mechanisms import MaskedOrder, level_named
@@ -207,6 +207,6 @@ class Ranking(Question):
         """The sentence after something was typed that is no answer."""
         return f"Type {self.ranked} different numbers from 1 to {len(self.items)}."
 
-    def codebook_fields(self) -> dict[str, Any]:
+    def codebook_fields(self) -> dict[str, str | int | list[str] | None]:
         """Return how a report is read: the set of items that was drawn, then the masked order."""
         return {"report_is": "order", "items": list(self.items), "top": self.top}

@@ -125,7 +125,7 @@ class _Builder:
     # --- texts
 
     def _read(self, words: Words, name: str, most: int, *, marked: bool = False) -> Words:
-        """Return plain texts by language, cut to a length; what is lost is reported."""
+        """Return plain texts by language, cut to a length; each loss is reported."""
         found: Words = {}
         for language, html in words.items():
             text, lost = read_text(html, marked=marked)

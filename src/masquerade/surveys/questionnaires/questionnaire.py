@@ -1,4 +1,4 @@
-"""A questionnaire of another tool in neutral form, and the report of what becomes of it here."""
+"""A questionnaire of another tool in neutral form, and the report of its import."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the report: an element, its type, what became of it, and why."""
+    """A line of the report: an element, its type, its outcome, and why."""
 
     name: str
     what: str

@@ -191,7 +191,7 @@ class _Reports:
 
     @cached_property
     def scale(self) -> Floats:
-        """What knowledge is divided by: the signal where mechanisms differ.
+        """The divisor of knowledge: the signal where mechanisms differ.
 
         Of reports of one mechanism, ratios count, and its signal is in all of them alike.
         """

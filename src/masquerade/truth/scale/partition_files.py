@@ -47,7 +47,7 @@ FilePath: TypeAlias = Path | RemoteFile
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells one content of a file from another, without reading it."""
+    """The fingerprint of a file's content, without reading it."""
 
     file: FilePath
     size: int

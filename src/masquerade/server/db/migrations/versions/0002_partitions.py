@@ -1,4 +1,4 @@
-"""What came since in tables; PostgreSQL's tables of participants in partitions."""
+"""Newer tables and columns; PostgreSQL's tables of participants in partitions."""
 
 from alembic import op
 from sqlalchemy import Connection, UniqueConstraint, inspect
