@@ -113,7 +113,7 @@ def test_without_pooch_both_ways_are_named(monkeypatch: pytest.MonkeyPatch) -> N
     """Where a download is possible but pooch is missing, folder and extra are both named."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(DatasetUnavailable, match=r"MASQUERADE_DATA.*masquerade\[datasets\]"):
+    with pytest.raises(DatasetUnavailable, match=r"MASQUERADE_DATA.*\[datasets\]"):
         dataset_named("movielens_100k").claims()
 
 

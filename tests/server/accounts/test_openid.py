@@ -246,7 +246,7 @@ def test_settings_that_cannot_work_are_refused() -> None:
 def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the library that checks signatures the error is the line that installs it."""
     monkeypatch.setattr(openid, "find_spec", lambda _name: None)
-    with pytest.raises(ParameterError, match=r"masquerade\[sso\]"):
+    with pytest.raises(ParameterError, match=r"\[sso\]"):
         Provider("https://login.example", CLIENT, SECRET)
 
 

@@ -227,5 +227,5 @@ def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "sqlcipher3", None)
-    with pytest.raises(OperationError, match=r"masquerade\[sealed\]"):
+    with pytest.raises(OperationError, match=r"\[sealed\]"):
         sealed_driver()
