@@ -101,6 +101,30 @@ test("a signature by another key, or none, is a broken promise", async () => {
   }
 });
 
+test("by a key of small primes a signer tells no two messages apart", async () => {
+  // Blinding keeps the factors that a message shares with the modulus. Of 40 messages some 34 share
+  // one; fewer than 20 have a chance below 1e-6.
+  const primes = [];
+  for (let next = 3; primes.length < 400; next += 2) if (primes.every((one) => next % one)) primes.push(next);
+  let modulus = 1n;
+  for (const prime of primes) if (modulus < 1n << 2048n) modulus *= BigInt(prime);
+  const digits = modulus.toString(16);
+  const key = digits.length % 2 ? `0${digits}` : digits;
+  let refused = 0;
+  for (let time = 0; time < 40; time++) {
+    const [disk, server] = [new Disk(), new Server()];
+    server.answer = () => ({ ok: false, lost: true, status: 0, data: {}, slug: "" });
+    const ticket = new Ticket(disk.seenBy(), server, TOKEN);
+    await ticket.keep({ code: CODE, hash: HASH });
+    await ticket.exchange({ key, wave: 1 }).catch((error) => assert.match(error.message, /the key of invitations/));
+    const { asked } = await ticket.read();
+    assert.equal(server.asked.length, asked ? 1 : 0);
+    if (!asked) refused += 1;
+    else assert.ok(primes.every((prime) => modulus % BigInt(prime) || BigInt(`0x${asked.blinded}`) % BigInt(prime)));
+  }
+  assert.ok(refused >= 20, `${refused}`);
+});
+
 test("without a code nothing is asked", async () => {
   const [disk, server] = [new Disk(), new Server()];
   const refused = await new Ticket(disk.seenBy(), server, TOKEN).exchange({ key: KEY, wave: 1 });

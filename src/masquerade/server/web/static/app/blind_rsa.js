@@ -63,7 +63,10 @@ function encoded(message, size, salt) {
 
 /**
  * Return what the signer may see of a message, and what unblinds the signature: hexadecimal texts,
- * to be kept until it has come.
+ * to be kept until it has come; null where the message shares a factor with the modulus.
+ *
+ * Blinding keeps such a factor (RFC 9474, section 4.2): by a modulus of many small primes a signer
+ * would tell tickets apart. With a key of two large primes it happens to nobody.
  *
  * @param {string} key the modulus in hexadecimal digits
  * @param {Uint8Array} message
@@ -74,6 +77,7 @@ export function blind(key, message, given = {}) {
   const size = key.length / 2;
   const salt = given.salt ?? randomBytes(HASH);
   const number = numberOf(encoded(message, size, salt));
+  if (!inverseOf(number, modulus)) return null;
   let { inverse = null } = given;
   let factor = inverse && inverseOf(inverse, modulus);
   while (!factor) {

@@ -43,7 +43,7 @@ export class Ticket {
 
   /**
    * Exchange the code, unless that is done; return null, or the request that did not succeed.
-   * Throws `BrokenPromise` where what comes back is no signature by the survey's key.
+   * Throws `BrokenPromise` where the key is none, or what comes back is no signature by it.
    */
   async exchange({ key, wave }) {
     const { ticket, code, hash } = (await this.read()) ?? {};
@@ -66,7 +66,9 @@ export class Ticket {
   #ask(key, wave) {
     const prefix = randomBytes(PREFIX);
     const about = new TextEncoder().encode(`masquerade ticket:${this.token}:${wave}`);
-    return { prefix: hexOf(prefix), ...blind(key, Uint8Array.of(...prefix, ...about)) };
+    const blinded = blind(key, Uint8Array.of(...prefix, ...about));
+    requireThat(blinded, "the key of invitations");
+    return { prefix: hexOf(prefix), ...blinded };
   }
 
   #change(change) {
