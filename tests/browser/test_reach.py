@@ -104,9 +104,47 @@ def test_people_enrol_and_come_back(
     page.goto(f"{generous.url}/s/{survey.token}")
     expect(page.locator("#enrolled")).to_be_visible()
     set_day(monkeypatch, generous.services, "2999-01-01")
+    # The device goes by its own clock, whatever the server says.
+    page.goto(f"{generous.url}/s/{survey.token}")
+    expect(page.locator("#enrolled")).to_be_visible()
+    page.clock.set_fixed_time("2999-01-01T12:00:00Z")
     page.goto(f"{generous.url}/s/{survey.token}")
     answer(page)
     assert visitor.complaints == []
+
+
+def test_no_secret_is_sent_beside_an_enrolment(generous: Any, new_visitor: NewVisitor) -> None:
+    """A device that took part before enrols without a request that names the person."""
+    visitor = new_visitor()
+    page = visitor.page
+    page.goto(f"{generous.url}/s/{opened(generous).token}")
+    answer(page)
+    survey = opened(generous, tickets={"phases": 2, "answers_from": "2999-01-01"})
+    before = len(visitor.requests)
+    page.goto(link_of(generous, survey))
+    see(page, "enrol")
+    page.locator("#enrol").click()
+    expect(page.locator("#enrolled")).to_be_visible()
+    page.goto(f"{generous.url}/s/{survey.token}")
+    expect(page.locator("#enrolled")).to_be_visible()
+    beside = visitor.requests[before:]
+    assert [one for one in beside if one.url.endswith("/ticket")]
+    assert not [one for one in beside if "masquerade-participant" in one.headers]
+
+
+def test_who_has_not_enrolled_asks_for_no_signature_in_the_days_of_answers(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """A server that would still sign could join the ticket with the answer by their time."""
+    survey = opened(generous, tickets={"phases": 2, "answers_from": "2999-01-01"})
+    visitor = new_visitor()
+    visitor.page.clock.set_fixed_time("2999-01-01T12:00:00Z")
+    # The server still enrols people, and says so.
+    visitor.page.goto(link_of(generous, survey))
+    see(visitor.page, "enrol")
+    visitor.page.locator("#enrol").click()
+    expect(visitor.page.locator(".notice[role=alert]")).to_be_visible()
+    assert not [one for one in visitor.requests if one.method == "POST"]
 
 
 def test_a_link_of_another_survey_is_not_answered(generous: Any, new_visitor: NewVisitor) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import select
 from tests.server.surveys.test_tickets import document, set_day
 
 from masquerade.client import Client
@@ -16,7 +17,7 @@ from masquerade.errors import (
     TicketUsed,
     WrongState,
 )
-from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.db.tables import FIRST_TEAM, PARTICIPATION
 from masquerade.surveys.reach import ticket_link
 
 if TYPE_CHECKING:
@@ -89,4 +90,26 @@ def test_people_enrol_first_and_answer_later(
         assert client.participations() == []
     set_day(monkeypatch, place.services, "2999-01-01")
     with Client(place.url, home=tmp_path / "a") as client:
+        with pytest.raises(WrongState, match="enrol for this survey now"):
+            client.begin(survey.token)
+        monkeypatch.setattr(client._tickets, "_today", lambda: "2999-01-01")
         assert client.begin(survey.token).answer({"q": "No"}).reports
+
+
+def test_no_participation_follows_on_an_exchange_in_two_phases(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the server would take: before the day no secret is sent, from it on no code."""
+    survey = opened(place, tickets={"phases": 2, "answers_from": "2999-01-01"})
+    with Client(link_of(place, survey), home=tmp_path / "a") as client:
+        with pytest.raises(WrongState, match="enrol for this survey now"):
+            client.begin(survey.token)
+        monkeypatch.setattr(client._tickets, "_today", lambda: "2999-01-01")
+        with pytest.raises(WrongState, match="too late"):
+            client.begin(survey.token)
+    assert place.services.tickets.counts(survey.token).exchanged == 0
+    named = PARTICIPATION.c.survey == survey.token
+    begun = place.services.transactions.read(
+        lambda c: c.execute(select(PARTICIPATION).where(named)).all()
+    )
+    assert not begun

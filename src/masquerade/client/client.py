@@ -414,6 +414,7 @@ class Client:
         named, identity = self._named(token), self.identity.folder
         if offer.agreement is not None:
             self.device.require_one_address(named)
+        self._tickets.require_day(offer)
         # Last, as it uses up the code; and nothing of the person goes along.
         ticket = self._tickets.exchange(self._connection, token, offer)
         return first_record(token, offer, level, named=named, identity=identity, ticket=ticket)

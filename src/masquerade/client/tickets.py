@@ -10,24 +10,41 @@ import base64
 import binascii
 import json
 import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from masquerade.client.atomic_files import locked, make_folder, replace_file
 from masquerade.client.connection import Connection, token_of
 from masquerade.client.offer import Offer
-from masquerade.errors import BrokenPromise, ParameterError, TicketRefused, UnreadableFile
+from masquerade.errors import (
+    BrokenPromise,
+    ParameterError,
+    TicketRefused,
+    UnreadableFile,
+    WrongState,
+)
 from masquerade.surveys.blind_rsa import PREFIX_BYTES
 from masquerade.surveys.reach import TicketTerms, read_ticket_link
 
 _Kept = dict[str, Any]
 
 
-class Tickets:
-    """The tickets of one server's surveys, one file each."""
+def utc_day() -> str:
+    """Return the ISO date."""
+    return datetime.now(UTC).date().isoformat()
 
-    def __init__(self, folder: Path) -> None:
+
+class Tickets:
+    """The tickets of one server's surveys, one file each.
+
+    `today`: gives the ISO date.
+    """
+
+    def __init__(self, folder: Path, *, today: Callable[[], str] = utc_day) -> None:
         self._folder = folder
+        self._today = today
 
     def keep(self, survey: str, link: str) -> None:
         """Keep the ticket of a link, where it has one; exchanges that began or ended stay."""
@@ -39,6 +56,16 @@ class Tickets:
             old = self._read(survey)
             if "asked" not in old and "ticket" not in old:
                 self._write(survey, {"code": found[0], "hash": found[1]})
+
+    def require_day(self, offer: Offer) -> None:
+        """Raise `WrongState` before the first day of answers, by this device's clock.
+
+        Whatever the server says: a participation that follows an exchange at once could be joined
+        with it by time.
+        """
+        first = offer.reach.invitations and offer.reach.invitations.answers_from
+        if first and self._today() < first:
+            raise WrongState(f"people enrol for this survey now, and answer from {first}.")
 
     def exchange(self, connection: Connection, survey: str, offer: Offer) -> str:
         """Return the ticket of a survey, exchanged for its code where that is not done.
@@ -68,6 +95,11 @@ class Tickets:
                     "nothing was begun."
                 )
             if "ticket" not in kept:
+                if terms.answers_from is not None and terms.answers_from <= self._today():
+                    raise WrongState(
+                        f"people could enrol until the day before {terms.answers_from}; it is too "
+                        "late."
+                    )
                 kept = self._exchanged(connection, survey, kept, terms)
             return str(kept["ticket"])
 

@@ -133,12 +133,17 @@ def test_pages_and_files_over_http(site: Site) -> None:
     page = site.owner.get(address, params={"by": "team"})
     assert page.status_code == 200
     assert "differences between these groups" in page.text
+    # The bound is of counts of each question by itself, which these pages go beyond.
+    reader = "What a reader of this page learns"
+    assert reader in site.owner.get(address).text
+    assert reader not in page.text
     refused = site.owner.get(address, params={"by": "r2"})
     assert "none of the survey" in refused.text
     data = {"table": "question,answer,share\nteam,Yes,50\nteam,No,50\n", "population": ""}
     token = {"csrf": site.owner.headers["X-CSRF-Token"]}
     weighted = site.owner.post(f"{address}/weights", data=data | token, files={"file": ("", b"")})
     assert "People count by what you gave" in weighted.text
+    assert reader not in weighted.text
     wrong = site.owner.post(f"{address}/weights", data=data | token | {"table": "a,b\n1,2\n"})
     assert "expected question, answer" in wrong.text
     assert "There is one survey so far" in site.owner.get(f"{address}/over-time").text

@@ -163,7 +163,7 @@ export class SurveyPage {
       const retry = () => this.start();
       return screen.show("away", views.away(failure, { retry }), options);
     }
-    if (invitation.state === "enrolling") {
+    if (this.#enrols()) {
       const shown = views.enrolment(invitation, this.language, this.coming.ticket, failure, this.#on("enrol"));
       return screen.show("enrol", shown, options);
     }
@@ -241,6 +241,17 @@ export class SurveyPage {
     if (ticket && this.invitation && ticket.hash !== this.invitation.hash) this.broken = true;
   }
 
+  /** Return whether people only enrol yet, by the server's word or by this device's clock. */
+  #enrols() {
+    return this.invitation?.state === "enrolling" || this.#isEarly();
+  }
+
+  /** Return whether the first day of answers is still to come. */
+  #isEarly() {
+    const from = this.invitation?.reach.invitations?.answers_from;
+    return Boolean(from) && new Date().toISOString().slice(0, 10) < from;
+  }
+
   /** Return the callbacks of these names. */
   #on(...names) {
     const callbacks = {
@@ -284,7 +295,8 @@ export class SurveyPage {
       this.broken = true; // what was begun is not what is asked for now
     }
     if (record?.step === "opened") this.#check(record);
-    if (await this.device.known()) await this.#refreshAccount();
+    // No request with the person's secret stands beside an enrolment: its time would join them.
+    if (!this.#enrols() && (await this.device.known())) await this.#refreshAccount();
     await this.#count();
     const { levels = [], topic } = this.invitation ?? {};
     const settings = await this.device.settings();
@@ -391,6 +403,10 @@ export class SurveyPage {
   async #exchange() {
     const { invitations } = this.invitation.reach;
     if (!invitations) return null;
+    // In two phases it is asked for before the first day of answers, so that none follows on it.
+    if (invitations.answers_from && !this.#isEarly() && !this.coming.ticket?.ticket) {
+      return { ok: false, status: 409, data: {}, lost: false, slug: "wrong-state" };
+    }
     const failure = await this.ticket.exchange(invitations);
     await this.#arrive();
     return failure;
