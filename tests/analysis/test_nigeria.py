@@ -80,7 +80,7 @@ def test_half_a_person_and_the_sentence(survey: dict[str, Any]) -> None:
     assert female.probability == pytest.approx(0.00044, abs=5e-6)
     assert (female.said_low, female.said_high) == pytest.approx((-0.997738, -0.135902), abs=1e-6)
     assert fit.sentences() == (
-        "People with female = 1 have reported 1 less often: "
+        "People with female = 1 have reported = 1 less often: "
         "odds 0.58, between 0.37 and 0.87 times.",
     )
 

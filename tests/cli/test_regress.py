@@ -45,7 +45,7 @@ def test_a_table_with_a_mask(run: Run, survey_file: Path) -> None:
     assert female["low"] < -1.2 < female["high"] < 0
     naive = next(one for one in found["naive"] if one["name"] == "female")
     assert abs(naive["estimate"]) < abs(female["estimate"])
-    assert found["sentence"].startswith("People with female = 1 have said 1 less often: odds 0.")
+    assert found["sentence"].startswith("People with female = 1 have said = 1 less often: odds 0.")
 
 
 def test_a_table_for_people(run: Run, survey_file: Path) -> None:
@@ -140,7 +140,7 @@ def test_an_export_carries_its_masks(run: Run, export: Path) -> None:
     stress = found["terms"][2]
     assert stress["low"] < 0.9 < stress["high"]
     assert stress["masked"]
-    assert found["sentence"].startswith("People with more stress have ill Yes more often")
+    assert found["sentence"].startswith("People with more stress have ill = Yes more often")
     refused = run("regress", export, "ill ~ stress", "--mechanism", FORCED)
     assert "carries its masks" in refused.err
     strange = run("regress", export, "ill ~ stres")

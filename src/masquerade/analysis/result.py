@@ -184,7 +184,9 @@ class Regression(Result):
     confidence: float
     penalty: float
     notes: tuple[str, ...] = ()
-    _fitted: Fitted | None = field(default_factory=lambda: None, metadata=UNPUBLISHED)
+    _fitted: Fitted | None = field(
+        default_factory=lambda: None, repr=False, metadata=UNPUBLISHED
+    )
 
     drawing = "estimates"
 
@@ -294,7 +296,7 @@ class Regression(Result):
             answered = f"who answered {label} to {name}"
             return f"People {answered if bracket else f'with a higher answer to {name}'}"
         if bracket:
-            return f"People with {name} {label}"
+            return f"People with {name} = {label}"
         return f"People with {name} = 1" if term.binary else f"People with more {name}"
 
     def _per(self, term: Term) -> str:
@@ -307,8 +309,9 @@ class Regression(Result):
         answer = term.answer if self.model == "multinomial" else "" if number else self.answers[1]
         against = f", against {self.answers[0]}," if self.model == "multinomial" else ""
         if not _is_text(self.outcome):
-            said = f"have {more} {self.outcome}" if number else f"have {self.outcome} {answer}"
-            return said if number else f"{said} {more} often{against}"
+            if number:
+                return f"have {more} {self.outcome}"
+            return f"have {self.outcome} = {answer} {more} often{against}"
         if not number:
             return f"answered {answer} to {self.outcome} {more} often{against}"
         label = self.outcome.rpartition("”")[2].strip()  # counted as 1 between two parties
@@ -396,6 +399,9 @@ def _lower(text: str) -> str:
 
 
 def _odds(value: float) -> str:
-    """Return odds to two digits."""
+    """Return odds to two digits, or to more where these would read as no relation."""
     odds = math.exp(min(value, 50.0))
-    return f"{odds:.2f}" if odds < 9.95 else f"{odds:.0f}"
+    if odds >= 9.95:
+        return f"{odds:.0f}"
+    digits = next((n for n in (2, 3, 4) if float(f"{odds:.{n}f}") != 1), 2)
+    return f"{odds:.{digits}f}"

@@ -10,6 +10,7 @@ import atexit
 import gc
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,9 @@ _COMMANDS = {
     },
     "Study": {"simulate": "simulate:"},
 }
+
+#: Commands that run a server: it writes files for SPSS, which needs pandas.
+_WITH_PANDAS = {"demo", "serve"}
 
 #: How many objects more there have to be before garbage is looked for: by the usual 700, a command
 #: looks a hundred times while it loads its modules.
@@ -136,8 +140,9 @@ def main() -> None:
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
-    with _WithoutPandas():
-        run(lambda: command_line(next(iter(sys.argv[1:]), None))())
+    name = next(iter(sys.argv[1:]), None)
+    with nullcontext() if name in _WITH_PANDAS else _WithoutPandas():
+        run(lambda: command_line(name)())
 
 
 def run(command: Callable[[], object]) -> None:

@@ -242,12 +242,12 @@ def _print(fit: Regression, *, as_json: bool) -> None:
     unit = _UNITS[fit.model].format(outcome=fit.outcome, answers=fit.answers)
     console.print(
         f"{fit.model}, {fit.people:,} people; estimates in {unit}, intervals of "
-        f"{100 * fit.confidence:.0f} %; a dash: no number that these answers could tell",
+        f"{100 * fit.confidence:.0f} %; a dash: these answers cannot tell the number",
         markup=False,
         highlight=False,
     )
     if fit.naive:
-        console.print("naive: had one taken the reports for answers", markup=False)
+        console.print("naive: the estimate of one who takes the reports for the answers", markup=False)
     for note in fit.notes:
         console.print(f"note: {note}", markup=False)
 

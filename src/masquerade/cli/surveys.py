@@ -147,8 +147,13 @@ def results(
         table = surveyor.table(survey)
     from rich.console import Console
 
-    columns = table.column_names
-    rows = [tuple(_cell(row[name]) for name in columns) for row in table.to_pylist()]
+    # What was reported is no figure of people; the file of results and --json have it, and errors.
+    columns = ("question", "option", "level", "value", "low", "high", "n")
+    rows = [
+        tuple(_cell(row[name]) for name in columns)
+        for row in table.to_pylist()
+        if row["estimator"] != "reported"
+    ]
     show_rows(Console(), columns, rows, lines=False)
 
 

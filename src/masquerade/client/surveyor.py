@@ -232,7 +232,7 @@ class Surveyor:
         if name is None:
             known = sorted(f"{kind} as {end}" for kind, end in FILES)
             raise ParameterError(
-                f"{what} as {ending or 'a file without an ending'} is not to be had; there are "
+                f"there is no export of {what} as {ending or 'a file without an ending'}; there are "
                 f"{', '.join(known)}."
             )
         asked = f"?language={language}" if what == "dossier" else ""

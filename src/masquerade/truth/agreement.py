@@ -104,7 +104,7 @@ def krippendorff(
     data : Claims or table
         See `Claims.from_frame`; a missing label counts as no answer.
     distance : {"nominal", "ordinal", "interval"}, optional
-        Default: nominal for categories, interval for numbers.
+        Default: interval for numbers; else ordinal if `order` is given, and nominal if not.
     order : sequence, optional
         The labels from least to most, for ``"ordinal"`` and for the numbers 1, 2, ... of
         ``"interval"``. Default: that of the labels.
@@ -138,7 +138,8 @@ def krippendorff(
     paired = size[claims.task] > 1
     if not paired.any():
         raise InputError("no task has two answers; agreement needs at least one that has.")
-    wanted = distance or ("interval" if claims.options is None else "nominal")
+    usual = "nominal" if order is None else "ordinal"
+    wanted = distance or ("interval" if claims.options is None else usual)
     one_of(wanted, "distance", get_args(Distance))
     value, numbers = _ranked(claims, order, wanted)
     task, value = claims.task[paired], value[paired]

@@ -333,9 +333,16 @@ def _further(term: Term) -> dict[str, Any]:
     }
 
 
+def _label(name: str) -> str:
+    """Return a term's name with a colon before an answer to a question's text."""
+    text, bracket, answer = name.rpartition("”[")
+    return f"{text}”: {answer.removesuffix(']')}" if bracket else name
+
+
 def _row(term: Mapping[str, Any], naive: float | None) -> Row:
     low, high = term["low"], term["high"]
-    name = term["name"] if term["answer"] is None else f"{term['name']}, {term['answer']}"
+    name = _label(term["name"])
+    name = name if term["answer"] is None else f"{name}, {term['answer']}"
     if low is not None and high is not None:
         between = f"{_number(low)} to {_number(high)}"
     elif low is not None:

@@ -240,7 +240,7 @@ def dossier_file(actor: Reader, token: str, language: Literal["en", "de"] = "en"
         margins={one["id"]: one["words"] for one in expected},
         paid=document.plan.reward == "codes",
     )
-    text = page_text(f"dossier/{language}.md", {"d": found, "plain": markdown})
+    text = page_text(f"dossier/{language}.md", {"d": found, "plain": markdown}) + "\n"
     name = f"dossier-{token}-{language}.md"
     return Response(
         text,

@@ -37,7 +37,7 @@ class Dossier:
     """The facts of a survey for the texts of both forms.
 
     `margins`: how exact each question will be, by its text, where a forecast is known.
-    `cap`: epsilon and delta of all surveys of the server together.
+    `cap`: epsilon of all surveys of the server together, and one in how many delta is (or none).
     """
 
     title: str
@@ -105,7 +105,7 @@ def dossier(
         people=people,
         closes=closes,
         margins={one.text: margins[one.id] for one in survey.questions if one.id in margins},
-        cap=(f"{float(caps.epsilon.epsilon):g}", f"{float(caps.delta):g}"),
+        cap=(f"{float(caps.epsilon.epsilon):g}", _one_in(caps.delta)),
         minimum=None if terms is None else terms.minimum,
         operator="" if terms is None else terms.operator,
         helper="" if terms is None else terms.helper,
@@ -114,6 +114,10 @@ def dossier(
         contact=reach.contact,
         paid=paid,
     )
+
+
+def _one_in(delta: Fraction | float) -> str:
+    return f"{math.floor(1 / Fraction(delta)):,}" if delta else ""
 
 
 def _row(name: str, one: Loss, everything: Loss) -> LevelRow:
