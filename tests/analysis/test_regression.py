@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from masquerade.analysis import FitOptions, Regression, correlation, regress
+from masquerade.analysis import FitOptions, Regression, Term, correlation, regress
 from masquerade.analysis.formula import Formula
 from masquerade.analysis.likelihood import MOST_NUMBERS, Model, Seen
 from masquerade.analysis.outcomes import Multinomial
@@ -56,6 +57,21 @@ def test_the_unit_of_an_outcome_is_of_no_matter(people: dict[str, Any], unit: fl
     assert fit.sentence().startswith("People with more age have more income")
     far = regress(people | {"income": (people["income"] + 1e9) * unit}, "income ~ age")
     assert far.term("age").estimate == pytest.approx(slope * unit, rel=1e-4)
+
+
+def test_odds_beside_1_are_told_with_digits_that_show_it() -> None:
+    """An interval without 1 does not read as if it held 1; a regression prints in a line."""
+    slope = {"slope": True, "said": True, "unit": 0.03, "probability": 0.004}
+    term = Term(
+        "age", estimate=0.018, low=0.005, high=0.03, said_low=0.004, said_high=0.03, **slope
+    )
+    fit = regress({"said": [0, 1] * 30, "age": [0, 0, 1, 1] * 15}, "said ~ age")
+    told = replace(fit, terms=(term,), answers=("no", "yes")).sentence()
+    assert told == (
+        "People with more age have said = yes more often: odds 1.02, between 1.004 and 1.03 times "
+        "for each unit of age."
+    )
+    assert "array" not in repr(fit)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e3])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
 
+from masquerade import cli
 from masquerade.cli.options import completion, mechanisms, methods, preference_mechanisms
 
 
@@ -144,6 +146,26 @@ def test_pandas_is_not_loaded_for_a_small_job(claims: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(("name", "kept"), [("demo", True), ("serve", True), ("truth", False)])
+def test_a_server_may_use_pandas(monkeypatch: pytest.MonkeyPatch, name: str, kept: bool) -> None:
+    """A server can look for pandas, for files of SPSS; other commands do without."""
+    found: list[bool] = []
+
+    def look() -> None:
+        try:
+            found.append(find_spec("pandas") is not None)
+        except ModuleNotFoundError:
+            found.append(False)
+
+    pytest.importorskip("pandas")
+    monkeypatch.delitem(sys.modules, "formulaic", raising=False)
+    monkeypatch.delitem(sys.modules, "pandas")
+    monkeypatch.setattr(cli, "command_line", lambda _name: look)
+    monkeypatch.setattr("sys.argv", ["masquerade", name])
+    cli.main()
+    assert found == [kept]
 
 
 def test_no_colour_where_none_is_wanted(claims: Path) -> None:

@@ -182,6 +182,13 @@ def test_the_command_does_the_same(
     answered(place, name, 1)
     assert run("close", name)["responses"] == 1
     assert run("results", name)["survey"] == name
+    at = ["--server", place.url, "--token-file", str(tmp_path / "token")]
+    monkeypatch.setattr("sys.argv", ["masquerade", "surveys", "results", name, *at])
+    with pytest.raises(SystemExit):
+        main()
+    heads = capsys.readouterr().out
+    assert all(one in heads for one in ("question", "option", "value", "low", "high"))
+    assert "…" not in heads
     out = tmp_path / "reports.parquet"
     assert run("export", name, "--what", "reports", "--out", out)["bytes"] == out.stat().st_size
     assert name in [one["token"] for one in run("list")["surveys"]]

@@ -71,6 +71,7 @@ def test_alpha_of_an_order_is_that_of_all_pairs() -> None:
     words["label"] = ["abcde"[int(str(one)) - 1] for one in words["label"]]
     ordered = krippendorff(words, distance="ordinal", order="abcde")
     assert ordered.value == pytest.approx(found["ordinal"])
+    assert krippendorff(words, order="abcde") == ordered
     with pytest.raises(ParameterError, match="no order of their own"):
         krippendorff(words, distance="ordinal")
     with pytest.raises(ParameterError, match="name each label once"):

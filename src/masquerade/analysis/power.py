@@ -213,7 +213,10 @@ def odds_sample(
     in_range(odds, "odds", above=0)
     in_range(share, "share", above=0, below=1)
     if odds == 1:
-        raise ParameterError("odds is 1, so the groups do not differ and there is nothing to find; give another.", field="odds")
+        raise ParameterError(
+            "odds is 1, so the groups do not differ and there is nothing to find; give another.",
+            field="odds",
+        )
     difference = math.log(odds)
     other = float(expit(logit(share) + difference))
 

@@ -184,9 +184,7 @@ class Regression(Result):
     confidence: float
     penalty: float
     notes: tuple[str, ...] = ()
-    _fitted: Fitted | None = field(
-        default_factory=lambda: None, repr=False, metadata=UNPUBLISHED
-    )
+    _fitted: Fitted | None = field(default_factory=lambda: None, repr=False, metadata=UNPUBLISHED)
 
     drawing = "estimates"
 

@@ -247,7 +247,9 @@ def _print(fit: Regression, *, as_json: bool) -> None:
         highlight=False,
     )
     if fit.naive:
-        console.print("naive: the estimate of one who takes the reports for the answers", markup=False)
+        console.print(
+            "naive: the estimate of one who takes the reports for the answers", markup=False
+        )
     for note in fit.notes:
         console.print(f"note: {note}", markup=False)
 

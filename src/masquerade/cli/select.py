@@ -188,7 +188,8 @@ CompareOption = Annotated[
 PowerOption = Annotated[
     float,
     typer.Option(
-        help="With --compare and --odds: probability that the difference is found, above 0 and below 1."
+        help="With --compare and --odds: probability that the difference is found, above 0 "
+        "and below 1."
     ),
 ]
 ConfidenceOption = Annotated[

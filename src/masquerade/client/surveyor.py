@@ -232,8 +232,8 @@ class Surveyor:
         if name is None:
             known = sorted(f"{kind} as {end}" for kind, end in FILES)
             raise ParameterError(
-                f"there is no export of {what} as {ending or 'a file without an ending'}; there are "
-                f"{', '.join(known)}."
+                f"there is no export of {what} as {ending or 'a file without an ending'}; expected "
+                f"one of {', '.join(known)}."
             )
         asked = f"?language={language}" if what == "dossier" else ""
         return self._connection.as_program(self._token, "GET", f"{_at(token)}/{name}{asked}")

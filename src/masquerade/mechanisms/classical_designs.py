@@ -292,8 +292,10 @@ class ForcedResponse(ClassicalDesign):
     ) -> None:
         options = whole(options, "options", low=2, high=1 << 10)
         if (each is None) == (no is None) or (no is None) != (yes is None):
-            raise ParameterError("give the chances of a forced no and a forced yes, as no=1/6,yes=1/6; or each=, the chance "
-                "of each forced option.")
+            raise ParameterError(
+                "give the chances of a forced no and a forced yes, such as no=1/6,yes=1/6; or "
+                "each=, the chance of each forced option."
+            )
         if each is None and options != 2:
             raise ParameterError("no and yes are for 2 options; give each.", field="options")
         self._set(

@@ -168,7 +168,7 @@ def test_the_page_and_its_files(site: Site) -> None:
     [table] = page.all("table")
     assert len(list(table.all("tr"))) == 1 + len(found["terms"])
     links = [one.attributes["href"] for one in page.all("a", "button")]
-    links = [link for link in links if "/relations" in link]
+    links = [link for link in links if link.startswith(f"{address}/relations")]
     assert [site.owner.get(link).status_code for link in links] == [200, 200]
     rows = list(csv.DictReader(io.StringIO(site.owner.get(links[0]).text)))
     numbers = [one["estimate"] for one in found["terms"]]

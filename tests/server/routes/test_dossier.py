@@ -47,6 +47,14 @@ def test_a_dossier_has_the_figures_of_its_survey(site: Site, language: str) -> N
     assert r"Ill \| \[sick\] \*at\* &lt;work>?" in text
     assert "Work &amp; health" in text
     assert "Art. 35" in text
+    assert {"en": "delta 1 in 1,000,000", "de": "Delta 1 zu 1.000.000"}[language] in text
+    # A line right below a table would be a row of it.
+    assert not re.search(r"^\|.*\|\n(?!\||\n)", text, flags=re.M)
+    assert text.endswith("\n")
+    [margin] = re.findall(r"^\| How stressful\? \|.*± (.*) \|$", text, flags=re.M)
+    assert re.fullmatch(
+        {"en": r"[\d.]+ points, of 1 to 5", "de": r"[\d,]+ Punkte, von 1 bis 5"}[language], margin
+    )
 
 
 def test_a_dossier_is_of_open_surveys_too_and_of_no_unfinished_draft(site: Site) -> None:
