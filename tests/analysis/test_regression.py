@@ -61,7 +61,7 @@ def test_the_unit_of_an_outcome_is_of_no_matter(people: dict[str, Any], unit: fl
 
 def test_odds_beside_1_are_told_with_digits_that_show_it() -> None:
     """An interval without 1 does not read as if it held 1; a regression prints in a line."""
-    slope = {"slope": True, "said": True, "unit": 0.03, "probability": 0.004}
+    slope: dict[str, Any] = {"slope": True, "said": True, "unit": 0.03, "probability": 0.004}
     term = Term(
         "age", estimate=0.018, low=0.005, high=0.03, said_low=0.004, said_high=0.03, **slope
     )
