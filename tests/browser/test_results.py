@@ -184,6 +184,7 @@ def test_results_are_published_and_taken_back(
         stranger.page.get_by_text("Numbers as a table").click()
     assert download.value.suggested_filename == f"results-{survey.token}.csv"
     assert not any("/surveys/" in r.url and "/api/" not in r.url for r in stranger.requests)
+    page.locator("#publication > summary").click()
     page.get_by_role("button", name="Unpublish").click()
     expect(page.locator("summary", has_text="Publish results")).to_be_visible()
     fresh = new_visitor()
