@@ -52,7 +52,8 @@ def test_only_what_is_published_is_there(site: Site) -> None:
 
     def pages(token: str) -> list[tuple[int, str]]:
         answers = [site.visitor.get(f"/r/{token}{path}", headers=ask) for path in ("", "/embed")]
-        return [(answer.status_code, answer.text) for answer in answers]
+        # The link to the other language leads back to what was asked for.
+        return [(one.status_code, re.sub(r"next=/r/[^\"]*", "", one.text)) for one in answers]
 
     unknown = pages("0123456789abcdef")
     assert [status for status, _ in unknown] == [404, 404]
