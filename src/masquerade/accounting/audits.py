@@ -134,7 +134,7 @@ class AuditReport(Result):
         """True and false by the verdict; None where the claim is neither proven nor refuted."""
         return {"holds": True, "refuted": False, "not refuted": None}[self.verdict]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the report as a JSON object."""
         exact, worst = self.exact_epsilon, self.worst
         return {
@@ -345,7 +345,7 @@ def _claim_of(mechanism: DeviceMechanism, answers: int) -> Claim:
     )
 
 
-def _details(claim: Claim, table: TableLoss | None, look: Look) -> dict[str, Any]:
+def _details(claim: Claim, table: TableLoss | None, look: Look) -> dict[str, object]:
     best = max(look.event, look.user, key=lambda found: found.epsilon)
     rho = None if table is None or claim.rho is None else _rho(table)
     return {

@@ -267,7 +267,7 @@ def _as_it_is(text: str) -> bool:
         return False
 
 
-def amounts_of(cost: Cost) -> dict[str, Any]:
+def amounts_of(cost: Cost) -> dict[str, object]:
     """Return the amounts of a cost as JSON has them: whole millionths, or ``"inf"``."""
     if cost.earlier is None:
         return {

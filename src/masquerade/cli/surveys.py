@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -229,7 +229,7 @@ def _surveyor(server: str | None, token_file: Path | None) -> Iterator[Surveyor]
         yield surveyor
 
 
-def _of(found: dict[str, Any], *names: str) -> dict[str, Any]:
+def _of(found: dict[str, object], *names: str) -> dict[str, object]:
     return {name: found.get(name) for name in names}
 
 

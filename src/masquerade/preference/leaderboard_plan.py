@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from scipy.special import ndtri
 
@@ -115,7 +114,7 @@ class LeaderboardPlan:
             low, high = (low, middle) if enough else (middle, high)
         return high
 
-    def to_json(self, votes: int, *, confidence: float = 0.95) -> dict[str, Any]:
+    def to_json(self, votes: int, *, confidence: float = 0.95) -> dict[str, object]:
         """Return the precision of so many votes as a JSON object."""
         voters = math.ceil(votes / self.votes_each)
         epsilon = None if self.epsilon is None else float(self.epsilon)

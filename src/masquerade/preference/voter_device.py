@@ -38,7 +38,7 @@ class VoterReport:
     records: int
     values: tuple[int | float, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the report as a JSON object."""
         return {
             "epsilon": text_of(self.epsilon),
@@ -110,7 +110,7 @@ class VoterDevice:
         count = 0 if self.mechanism.hides_records else len(records)
         return VoterReport(self.epsilon, count, tuple(rows.ravel().tolist()))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the public parameters as a JSON object, which `read_voter_device` reads."""
         return {
             "mechanism": str(self.mechanism),

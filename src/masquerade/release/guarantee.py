@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from masquerade.exact import Guarantee
 
@@ -49,7 +48,7 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
     )
 
 
-def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
+def guarantee_json(guarantee: Guarantee) -> dict[str, object]:
     """Return a release's guarantee as a JSON object.
 
     Examples

@@ -80,7 +80,7 @@ class Release(Result):
         low, high = (self.summary[f"{figure}_{end}"].to_numpy() for end in ("low", "high"))
         return float(np.median(high - low)) / 2
 
-    def codebook(self) -> dict[str, Any]:
+    def codebook(self) -> dict[str, object]:
         """Return the settings, the guarantee and the meaning of the files, as a JSON object."""
         return {
             "guarantee": guarantee_json(self.guarantee),
@@ -169,8 +169,8 @@ def released(
     )
 
 
-def _public(parameters: ReleaseParameters, measured: list[Measured]) -> dict[str, Any]:
-    settings: dict[str, Any] = {
+def _public(parameters: ReleaseParameters, measured: list[Measured]) -> dict[str, object]:
+    settings: dict[str, object] = {
         "epsilon_of_object": float(parameters.epsilon_of_object),
         "domain": str(parameters.public_domain),
         "for": parameters.aim,
@@ -210,7 +210,7 @@ def _rows(told: list[ObjectSummary], kind: pa.DataType, attributes: list[str]) -
 def _summary_table(
     told: list[ObjectSummary], kind: pa.DataType, attributes: list[str], *, hidden: bool
 ) -> pa.Table:
-    columns: dict[str, Any] = _named(told, kind, attributes, [1] * len(told))
+    columns: dict[str, object] = _named(told, kind, attributes, [1] * len(told))
     columns["claims"] = [one.summary.claims for one in told]
     if hidden or attributes:
         columns["claims_low"] = [one.summary.claims_low for one in told]
@@ -231,7 +231,7 @@ def _summary_table(
 
 def _shares_table(told: list[ObjectSummary], kind: pa.DataType, attributes: list[str]) -> pa.Table:
     repeats = [len(one.summary.shares) for one in told]
-    columns: dict[str, Any] = _named(told, kind, attributes, repeats)
+    columns: dict[str, object] = _named(told, kind, attributes, repeats)
     values = [one.value(np.linspace(0, 1, len(one.summary.shares))) for one in told]
     columns["value"] = np.concatenate(values) if values else np.empty(0)
     columns["share"] = _together([one.summary.shares for one in told])

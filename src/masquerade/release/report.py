@@ -82,7 +82,7 @@ def _numbers(release: Release, errors: Errors | None) -> dict[str, str]:
     return figures
 
 
-def _uses(told: list[dict[str, Any]], release: Release) -> str:
+def _uses(told: list[dict[str, object]], release: Release) -> str:
     """Return the uses of a release, by the widths of its own intervals."""
     if not told:
         return "<p>The release is about no object.</p>"
@@ -111,7 +111,7 @@ def _within(told: list[dict[str, Any]], release: Release, name: str) -> str:
     return known
 
 
-def _ordered(told: list[dict[str, Any]]) -> str:
+def _ordered(told: list[dict[str, object]]) -> str:
     """Return of how many pairs of objects the intervals of the means do not overlap."""
     if len(told) < 2:
         return "there is one object alone"
@@ -124,7 +124,7 @@ def _ordered(told: list[dict[str, Any]]) -> str:
     )
 
 
-def _objects(told: list[dict[str, Any]]) -> str:
+def _objects(told: list[dict[str, object]]) -> str:
     if not told:
         return ""
     attributes = [name for name in list(told[0])[1:] if name not in _PLAIN]

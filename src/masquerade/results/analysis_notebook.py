@@ -130,11 +130,11 @@ def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
     }
 
 
-def _words(text: str) -> dict[str, Any]:
+def _words(text: str) -> dict[str, object]:
     return {"cell_type": "markdown", "metadata": {}, "source": text}
 
 
-def _code(text: str) -> dict[str, Any]:
+def _code(text: str) -> dict[str, object]:
     return {
         "cell_type": "code",
         "metadata": {},

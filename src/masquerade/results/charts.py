@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
 from xml.sax.saxutils import escape
 
 from masquerade.results.headline import outward_interval, sentence, whole_percents
@@ -53,7 +52,7 @@ class Chart:
     rows: tuple[ChartRow, ...]
     ticks: tuple[tuple[float, str], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the chart as a JSON object, for a document."""
         return {
             "title": self.title,

@@ -93,7 +93,7 @@ class Weighting:
             raise ParameterError("the table gives no share and no weight.")
         return cls({name: _scaled(name, one) for name, one in margins.items()}, weights, population)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the weighting as a JSON object."""
         return {
             "margins": {name: dict(one) for name, one in self.margins.items()},

@@ -39,7 +39,7 @@ class Block(ABC):
     def in_words(self) -> str:
         """Return the block as a terminal shows it."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the block as a JSON object."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {"block": self.block} | values

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +44,12 @@ class BuilderForm:
 
     name: str
     glyph: str
-    blank: dict[str, Any]
+    blank: dict[str, object]
     rows: tuple[tuple[FormField, ...], ...]
     place: int
     advanced: tuple[FormField, ...] = ()
     line: tuple[str, str, str] | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the form as a JSON object."""
         return asdict(self)

@@ -142,7 +142,7 @@ class Combined:
         found: Truth = reduce(operator.and_ if self.rule == ALL else operator.or_, parts)
         return operator.xor(found, True) if self.rule == NONE else found
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the condition as a JSON object."""
         return {self.rule: [part.to_json() for part in self.parts]}
 

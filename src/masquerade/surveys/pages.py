@@ -90,7 +90,7 @@ class Page:
         """Its blocks."""
         return tuple(one for one in self.items if isinstance(one, Block))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the page as a JSON object."""
         return {
             "heading": self.heading,
@@ -152,7 +152,7 @@ class Layout:
     def __hash__(self) -> int:
         return hash((self.pages, self.order, tuple(sorted(self.images.items())), self.thanks))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the settings that differ from the defaults, as fields of a survey."""
         return {
             name: value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -200,12 +200,12 @@ def _strengths(signs: Integers, pairs: Comparisons, emphasis: Floats, contrast: 
     return perturbed_strengths(wins, met, float(np.diag(noise).mean()), noise)
 
 
-def _on_shrinkage(fit: MaskedChoicesFit, *, voters: int) -> dict[str, Any]:
+def _on_shrinkage(fit: MaskedChoicesFit, *, voters: int) -> dict[str, object]:
     """Return how much of the errors is the ridge's, and remarks: more than half, or few voters."""
     bias = np.diag(fit.shrinkage)
     every = np.diag(fit.noise) + np.diag(fit.sampling) + bias
     share = float((bias / np.where(every > 0, every, 1)).max(initial=0))
-    details: dict[str, Any] = {"model": "probit", "shrinkage_share": share}
+    details: dict[str, object] = {"model": "probit", "shrinkage_share": share}
     # The remarks of the specification's page on intervals, sections 3.5 and 3.6.
     remarks = []
     if share > 0.5:

@@ -6,7 +6,7 @@ import decimal
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaincinv
@@ -53,7 +53,7 @@ class Selection:
     best: int
     numerator: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the whole numbers that a device draws from."""
         return {
             "name": "direction-selection",
@@ -208,7 +208,7 @@ class SelectionNoise:
         )
         return direction_fidelity(cosine, square, size)
 
-    def device_form(self, epsilon: Fraction, features: int) -> dict[str, Any]:
+    def device_form(self, epsilon: Fraction, features: int) -> dict[str, object]:
         """Return the whole numbers that a voter's device draws from, as JSON-ready values."""
         selection = best_selection(epsilon, features, self.candidates)
         return {**selection.to_json(), "features": features}

@@ -132,7 +132,7 @@ class NoMechanism:
             details=details,
         )
 
-    def _of_items(self, comparisons: Comparisons) -> tuple[Floats, Floats, dict[str, Any]]:
+    def _of_items(self, comparisons: Comparisons) -> tuple[Floats, Floats, dict[str, object]]:
         """Return strengths of named items, with errors clustered by voter.
 
         The prior has a standard deviation of 2 in log-odds: an item that won everything has a
@@ -147,7 +147,7 @@ class NoMechanism:
             remarks.append("there are fewer than 10 voters, too few to see whether they differ")
         else:
             errors = larger_covariance(own, clustered_covariance(fit, scatter))
-        details: dict[str, Any] = {"model": "bradley-terry", "ridge": PRIOR, "converged": True}
+        details: dict[str, object] = {"model": "bradley-terry", "ridge": PRIOR, "converged": True}
         if not counted.counts.groups().main.all():
             remarks.append(
                 "results link some items to the others one way only, or not at all: the prior "
@@ -195,7 +195,7 @@ class NoMechanism:
             },
         )
 
-    def _groups(self, comparisons: Comparisons) -> dict[str, Any]:
+    def _groups(self, comparisons: Comparisons) -> dict[str, object]:
         if self.groups == 1:
             return {}
         every = np.ones(len(comparisons))  # each choice counts once, and none is masked

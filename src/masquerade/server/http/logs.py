@@ -112,7 +112,7 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     moment = datetime.fromtimestamp(record.created, UTC)
     # Other libraries put what they know of an exception on the lines after the first.
     message = record.getMessage().partition("\n")[0][:_LONGEST]
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "time": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "level": record.levelname.lower(),
         "logger": record.name,

@@ -33,7 +33,7 @@ class Problem(BaseModel):
 
 
 #: What every operation of the interface may answer, for its OpenAPI document.
-PROBLEM_ANSWER: dict[str, Any] = {
+PROBLEM_ANSWER: dict[str, object] = {
     "description": "A problem; its type says which",
     "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
 }
@@ -41,7 +41,7 @@ PROBLEM_ANSWER: dict[str, Any] = {
 
 def file_answer(*types: str) -> dict[str, Any]:
     """Return the arguments of a route that answers with a file and not with a JSON object."""
-    content: dict[str, Any] = {one: {} for one in types}
+    content: dict[str, object] = {one: {} for one in types}
     answer: dict[str, Any] = {"description": "A file", "content": content}
     return {"response_class": Response, "responses": {200: answer}}
 
@@ -77,7 +77,7 @@ def wrong_places(slug: str, detail: str, places: Sequence[tuple[str, str]]) -> R
         {"pointer": pointer[:_LONGEST_POINTER], "detail": what[:_LONGEST_DETAIL]}
         for pointer, what in places[:MOST_PLACES]
     ]
-    members: dict[str, Any] = {"errors": errors}
+    members: dict[str, object] = {"errors": errors}
     if len(places) > MOST_PLACES:
         members["more"] = len(places) - MOST_PLACES
     return problem(422, slug, detail[:_LONGEST_DETAIL], **members)

@@ -315,7 +315,7 @@ def _named(
     )
 
 
-def _stored(fitted: Regression, correlation: Correlation | None) -> dict[str, Any]:
+def _stored(fitted: Regression, correlation: Correlation | None) -> dict[str, object]:
     found = fitted.to_json()
     found["correlation"] = None if correlation is None else asdict(correlation)
     found["terms"] = [
@@ -324,7 +324,7 @@ def _stored(fitted: Regression, correlation: Correlation | None) -> dict[str, An
     return found
 
 
-def _further(term: Term) -> dict[str, Any]:
+def _further(term: Term) -> dict[str, object]:
     return {
         "value": term.shown,
         "slope": term.slope,
