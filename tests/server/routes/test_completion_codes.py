@@ -187,3 +187,19 @@ def test_a_panel_is_told_by_the_code_and_by_nothing_else(site: Site) -> None:
     assert f"{first},7,credits,no,p1,'=s" in rows
     elsewhere = everything(site.services)
     assert "p3" not in repr([rows for name, rows in elsewhere.items() if name != "completion_code"])
+
+
+def test_nobody_without_a_free_code_learns_who_of_a_panel_took_part(site: Site) -> None:
+    """With no code, or one that is bound, the refusal is the same for everybody's id."""
+    token = panel_survey(site)
+    mine, theirs = (str(take_part(site, token)["completion_code"]) for _ in range(2))
+
+    def bind(code: str, person: str) -> tuple[int, str]:
+        body = {"code": code, "parameters": {"PROLIFIC_PID": person}}
+        answer = site.visitor.post(f"{API}/surveys/{token}/panel", json=body)
+        return answer.status_code, answer.json().get("detail", "")
+
+    assert bind(mine, "me")[0] == bind(theirs, "she")[0] == 200
+    for code, status in (("0000-0000-0000-0000", 404), (mine, 409)):
+        assert bind(code, "she") == bind(code, "nobody")
+        assert bind(code, "she")[0] == status

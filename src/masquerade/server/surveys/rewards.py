@@ -136,20 +136,22 @@ class CompletionCodes:
         code = written(typed)
         if not _possible(code) or not _possible(person, longest=200):
             raise NotFound("there is no such completion code of this survey.")
-        of_survey = CODE.c.survey == survey
-        others = select(CODE.c.code).where(of_survey, CODE.c.person == person, CODE.c.code != code)
-        if connection.execute(others).first() is not None:
+        # The code first: else anybody could ask, without one, who of a panel took part.
+        mine = (CODE.c.survey == survey) & (CODE.c.code == code)
+        row = connection.execute(select(CODE.c.person).where(mine)).first()
+        if row is None:
+            raise NotFound("there is no such completion code of this survey.")
+        taken = WrongState("this completion code is bound to somebody else.")
+        if row.person not in (None, person):
+            raise taken
+        named = (CODE.c.survey == survey) & (CODE.c.person == person) & (CODE.c.code != code)
+        if connection.execute(select(CODE.c.code).where(named)).first() is not None:
             raise WrongState("this person of the panel has a completion code of this survey.")
         free = CODE.c.person.is_(None) | (CODE.c.person == person)
-        change = update(CODE).where(of_survey, CODE.c.code == code, free)
+        change = update(CODE).where(mine, free).values(person=person, panel=dict(panel))
         # The key of the table decides where two codes are bound to one person at once.
-        done = connection.execute(change.values(person=person, panel=dict(panel))).rowcount
-        if done != 1:
-            if connection.execute(
-                select(CODE.c.code).where(of_survey, CODE.c.code == code)
-            ).first():
-                raise WrongState("this completion code is bound to somebody else.")
-            raise NotFound("there is no such completion code of this survey.")
+        if connection.execute(change).rowcount != 1:
+            raise taken
 
     @writes
     def check(
