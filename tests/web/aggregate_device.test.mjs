@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { Encoding } from "../../src/masquerade/server/web/static/app/split_encoding.js";
 import {
   One,

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { answersTo, textOf } from "../../src/masquerade/server/web/static/app/conditions.js";
 import { codeOfNumber, numberText, pointsOf } from "../../src/masquerade/server/web/static/app/numbers.js";
 

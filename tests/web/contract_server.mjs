@@ -1,6 +1,7 @@
 // The server's half of the participants' protocol as far as a device can see it, for tests of the
 // device's half. It remembers everything that any request carried.
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";
 
 const ok = (data, status = 200) => ({ ok: true, status, data, lost: false, slug: "" });

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { drawBlocks, pagesInOrder, placesDrawn } from "../../src/masquerade/server/web/static/app/pages.js";
 import { lossesOfDrawn } from "../../src/masquerade/server/web/static/mechanisms/losses.js";
 

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import {
   USUAL_CAPS,
   lowerCaps,

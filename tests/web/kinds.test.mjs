@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { maskedCode, sentTextOf } from "../../src/masquerade/server/web/static/app/conditions.js";
 import { formOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
 import { kindOf } from "../../src/masquerade/server/web/static/app/kinds/kinds.js";

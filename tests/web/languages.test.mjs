@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";
 import { languageFor, nameOfLanguage, textIn } from "../../src/masquerade/server/web/static/app/languages.js";
 import { visibility } from "../../src/masquerade/server/web/static/app/conditions.js";

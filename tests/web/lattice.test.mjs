@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { fillIn, levelOf } from "../../src/masquerade/server/web/static/mechanisms/lattice.js";
 import { maskAnswers, maskResponse } from "../../src/masquerade/server/web/static/mechanisms/mask.js";
 import { readInvitation } from "../../src/masquerade/server/web/static/app/invitation.js";

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { hangTogether, linkedOf } from "../../src/masquerade/server/web/static/app/linked_questions.js";
 import { formOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
 

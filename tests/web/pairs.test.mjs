@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { BrokenPromise } from "../../src/masquerade/server/web/static/app/promise.js";
 import { sha256OfText } from "../../src/masquerade/server/web/static/app/sha256.js";
 import { questionsOf } from "../../src/masquerade/server/web/static/app/survey_text.js";

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
+import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { chargeOf } from "../../src/masquerade/server/web/static/app/budget.js";
 import {
   Participation,

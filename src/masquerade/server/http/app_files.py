@@ -18,12 +18,22 @@ from functools import lru_cache
 from masquerade.server.http.pages import STATIC
 
 ENTRY, WORKER = "app/main.js", "app/service_worker.js"
+#: Those of the kinds' folder that are no kind: the registry, and the list for surveyors' pages.
+_NO_KIND = ("kinds", "every")
 #: Modules that only some pages load, by the group under which the page names their hashes.
 ON_DEMAND = {
+    "home": "app/home_page.js",
+    "tickets": "app/blind_rsa.js",
     "two-parties": "app/agreement.js",
     "ledger": "app/ledger_page.js",
     "settings": "app/settings_page.js",
     "about": "app/about_page.js",
+    # A survey loads the kinds of its questions.
+    **{
+        f"kind-{path.stem}": f"app/kinds/{path.name}"
+        for path in sorted((STATIC / "app/kinds").glob("*.js"))
+        if path.stem not in _NO_KIND
+    },
     # What the app says in each language but English.
     **{f"words-{code}": f"words/{code}.js" for code in ("de", "fr", "es", "ar")},
 }

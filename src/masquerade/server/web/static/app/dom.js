@@ -19,6 +19,6 @@ export function element(tag, properties = {}, ...children) {
  * modules than these are run.
  */
 export function allow(group) {
-  const links = document.getElementById(group);
+  const links = globalThis.document?.getElementById(group);
   if (links) document.head.append(links.content.cloneNode(true));
 }

@@ -3,7 +3,6 @@
 import { allow } from "./dom.js";
 import { openDatabase } from "./database.js";
 import { Device } from "./device.js";
-import { HomePage } from "./home_page.js";
 import { Screen } from "./screen.js";
 import { Server } from "./api.js";
 import { SurveyPage } from "./survey_page.js";
@@ -17,6 +16,7 @@ const host = leader ? { leader, fingerprint, address: globalThis.location.origin
 const screen = new Screen();
 // Loaded when they are opened: a first visit is to a survey.
 const PAGES = {
+  "/me": ["home", () => import("./home_page.js"), "HomePage"],
   "/me/ledger": ["ledger", () => import("./ledger_page.js"), "LedgerPage"],
   "/me/settings": ["settings", () => import("./settings_page.js"), "SettingsPage"],
   "/me/plain": ["about", () => import("./about_page.js"), "PlainPage"],
@@ -26,8 +26,7 @@ const PAGES = {
 async function pageOf(context) {
   const survey = path.match(/^\/s\/([^/]+)$/);
   if (survey) return new SurveyPage(context, decodeURIComponent(survey[1]), arrival());
-  if (!PAGES[path]) return new HomePage(context);
-  const [group, load, name] = PAGES[path];
+  const [group, load, name] = PAGES[path] ?? PAGES["/me"];
   allow(group);
   return new (await load())[name](context);
 }

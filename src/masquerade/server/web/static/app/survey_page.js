@@ -5,6 +5,7 @@ import { balanceOf, percentOf } from "./budget.js";
 import { SystemCoins } from "../mechanisms/coins.js";
 import { languageFor, wishedLanguages } from "./languages.js";
 import { fromHost, readInvitation } from "./invitation.js";
+import { loadKinds } from "./kinds/kinds.js";
 import { wear } from "./look.js";
 import { BrokenPromise } from "./promise.js";
 import { isAffordable } from "./level_view.js";
@@ -59,6 +60,7 @@ export class SurveyPage {
     this.broken = false; // the server was caught at something that it did not promise
     this.reason = null; // which of two parties' terms it is
     this.unwritten = false; // this device could not keep what came
+    this.unloaded = false; // the modules of a kind of question did not come
     this.rendered = ""; // what of the disk is on the screen
     this.pause = FIRST_PAUSE_MILLISECONDS; // before the next attempt that nobody asked for
     this.working = false;
@@ -81,7 +83,7 @@ export class SurveyPage {
     this.working = goesOn(record);
     await this.render({ focus: false });
     this.working = false;
-    if (goesOn(record)) await this.#proceed();
+    if (goesOn(record) && !this.unloaded) await this.#proceed();
   }
 
   /** Show what the disk says, where another tab has changed it. */
@@ -93,9 +95,15 @@ export class SurveyPage {
   /** Show what the disk says. */
   async render(options) {
     const { screen, invitation } = this;
-    const record = await this.#inLanguage(await this.participation.read());
+    const kept = await this.participation.read();
+    const record = this.unloaded ? kept : await this.#inLanguage(kept);
     await this.#count();
     this.rendered = placeOf(record);
+    if (this.unloaded) {
+      // Some browsers never ask again for a module that failed, as long as the page is open.
+      const retry = () => globalThis.location.reload();
+      return screen.show("away", views.away(this.failure, { retry }), options);
+    }
     const step = record?.step ?? null;
     wear(invitation?.look);
     const closed = invitation?.state === "closed";
@@ -287,10 +295,11 @@ export class SurveyPage {
       if (answer.lost) data = (await this.device.kept(`invitation.${this.token}`)) ?? null;
       if (data) this.failure = null;
     }
+    const record = await this.participation.read();
+    if (!(await this.#loadKinds(data, record))) return;
     this.#believe(data);
     await this.#arrive();
     if (answer.ok && this.invitation) await this.device.keep(`invitation.${this.token}`, data);
-    const record = await this.participation.read();
     if (this.invitation && record?.promise && this.invitation.hash !== record.hash) {
       this.broken = true; // what was begun is not what is asked for now
     }
@@ -308,6 +317,18 @@ export class SurveyPage {
     );
     const only = levels.length === 1 ? levels[0] : null;
     this.chosen = { name: (only ?? preferred ?? strongest)?.name ?? null, clear: false };
+  }
+
+  /** Load the kinds of question that are asked, or were; return whether they came. */
+  async #loadKinds(data, record) {
+    const asked = [data?.kinds, record?.promise?.kinds].flatMap((kinds) => Object.keys(kinds ?? {}));
+    try {
+      await loadKinds(asked);
+    } catch {
+      this.unloaded = true;
+      this.failure = { ok: false, status: 0, data: {}, lost: true, slug: "" };
+    }
+    return !this.unloaded;
   }
 
   /** Take an invitation for true as far as this device finds it to be. */
@@ -576,6 +597,7 @@ export class SurveyPage {
   }
 
   async #online() {
+    if (this.unloaded) return globalThis.location.reload();
     if (this.failure && goesOn(await this.participation.read())) await this.#proceed();
   }
 }

@@ -1,5 +1,6 @@
 // The builder: questions on the left, what is chosen in the middle, a phone on the right.
 
+import "../app/kinds/every.js";
 import { kindOf } from "../app/kinds/kinds.js";
 import { Draft, inPage } from "./draft.js";
 import { renamed } from "./condition_fields.js";

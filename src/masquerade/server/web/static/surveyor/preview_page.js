@@ -2,6 +2,7 @@
 // question. It stands in a frame beside the builder and the review, or in a window of its own, and
 // sends nothing anywhere.
 
+import "../app/kinds/every.js";
 import { lowerCaps, USUAL_CAPS } from "../app/budget.js";
 import { readInvitation } from "../app/invitation.js";
 import { wear } from "../app/look.js";
