@@ -79,7 +79,7 @@ def test_a_list_of_days_is_a_choice() -> None:
         ({"bins": 1}, "bins"),
         ({"bins": 101}, "bins"),
         ({"first": "0001-01-01", "last": "2026-01-01", "step": "day"}, "last"),
-        ({"dates": ("2026-05-17", "2026-05-18")}, "first"),
+        ({"dates": ("2026-05-17", "2026-05-18")}, "dates"),
         ({"dates": ("2026-05-17", "May"), "first": "", "last": ""}, "dates/1"),
     ],
 )

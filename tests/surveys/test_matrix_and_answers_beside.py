@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,14 +134,16 @@ def test_pictures_are_small_and_say_nothing_else() -> None:
     shown = Choice("c", "Which?", ("A dot", "Another"), pictures=(DOT, DOT))
     assert question_from_json(shown.to_json()) == shown
     exif = base64.b64encode(b"\xff\xd8\xff\xe1\x00\x08Exif\x00\x00\xff\xd9").decode()
-    for pictures in (
+    wrong: tuple[Any, ...] = (
+        None,
         (DOT,),
         (DOT, ""),
         (DOT, "data:image/png;base64," + "A" * 50_000),
         (DOT, "https://example.org/a.png"),
         (DOT, "data:image/svg+xml;base64,PHN2Zy8+"),
         (DOT, f"data:image/jpeg;base64,{exif}"),
-    ):
+    )
+    for pictures in wrong:
         with pytest.raises(ParameterError) as raised:
             Choice("c", "Which?", ("A dot", "Another"), pictures=pictures)
         assert str(raised.value.field).startswith("pictures")

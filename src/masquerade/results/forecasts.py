@@ -242,12 +242,7 @@ def range_width(question: Question) -> float:
 
 def range_of(question: Question, kind: str) -> tuple[float, float]:
     """Return the ends of the range of a question's headline: 0 and 1 for a share."""
-    if kind != MEAN:
-        return 0.0, 1.0
-    if question.scores is not None:
-        return float(min(question.scores)), float(max(question.scores))
-    assert question.lattice is not None
-    return float(question.lattice.low), float(question.lattice.high)
+    return (0.0, 1.0) if kind != MEAN or question.span is None else question.span
 
 
 def asked_share(survey: Survey, place: int) -> float:

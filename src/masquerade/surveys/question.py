@@ -487,17 +487,18 @@ def point_text(lattice: Lattice, steps: int) -> str:
     return str(value.numerator) if value.denominator == 1 else str(float(value))
 
 
-def check_options(question: Question, options: object, *, most: int) -> None:
-    """Raise unless the options are different texts, not too many."""
-    if not isinstance(options, tuple):
-        raise question._error("options", f": options is {options!r}, expected several texts.")
-    if not 2 <= len(options) <= most:
-        raise question._error("options", f": give 2 to {most} options, not {len(options)}.")
-    for index, option in enumerate(options):
-        check_text(option, "option", question=question.id, field=f"options/{index}")
-    if len(set(options)) < len(options):
-        twice = next(o for o in options if options.count(o) > 1)
-        raise question._error("options", f": option {twice!r} stands twice; drop one.")
+def check_options(question: Question, lines: object, *, most: int, field: str = "options") -> None:
+    """Raise unless the lines of a field are different texts, not too many."""
+    one = field.removesuffix("s")
+    if not isinstance(lines, tuple):
+        raise question._error(field, f": {field} is {lines!r}, expected several texts.")
+    if not 2 <= len(lines) <= most:
+        raise question._error(field, f": give 2 to {most} {field}, not {len(lines)}.")
+    for index, line in enumerate(lines):
+        check_text(line, one, question=question.id, field=f"{field}/{index}")
+    if len(set(lines)) < len(lines):
+        twice = next(line for line in lines if lines.count(line) > 1)
+        raise question._error(field, f": {one} {twice!r} stands twice; drop one.")
 
 
 def check_further(question: Question, field: str, label: str, labels: tuple[str, ...]) -> None:

@@ -27,6 +27,7 @@ from masquerade.server.surveys.forecast import (
 )
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Number, PairVote, Question, Rating
+from masquerade.surveys.kinds import kinds
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
@@ -226,3 +227,18 @@ def test_answers_in_clear_alone_need_a_cap_that_lets_them() -> None:
     [(place, detail)] = barriers_of(document, definition, Caps())
     assert (place, "0 answers in clear" in detail) == ("/levels", True)
     assert barriers_of(document, definition, Caps(clear=2)) == []
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_a_new_question_of_every_kind_has_a_margin_within_its_range(kind: str) -> None:
+    """The builder can draw a draft with a new question of any kind, with what it will tell."""
+    question = {**kinds()[kind].builder.blank, "kind": kind, "id": "q1", "text": "Which?"}
+    document = changed(Document(title="T"), {"questions": [question]})
+    survey, issues = survey_or_issues(document, allow_clear=False, today="2026-01-01")
+    assert issues == []
+    assert survey is not None
+    found = margins(survey, {"high": 200, "medium": 200})
+    assert found
+    for one in found:
+        assert one["margin"] is not None
+        assert 0 < one["margin"] < one["high"] - one["low"]

@@ -111,7 +111,11 @@ class Choice(LabelQuestion):
             )
 
     def _check_pictures(self) -> None:
-        if not isinstance(self.pictures, tuple) or len(self.pictures) not in (0, len(self.options)):
+        if not isinstance(self.pictures, tuple):
+            raise self._error(
+                "pictures", f": pictures is {self.pictures!r}, expected a list; leave it out."
+            )
+        if len(self.pictures) not in (0, len(self.options)):
             raise self._error(
                 "pictures",
                 f": {len(self.pictures)} pictures for {len(self.options)} options; give one for "

@@ -121,14 +121,14 @@ class DateQuestion(LabelQuestion):
             raise self._error("bins", f": bins is {self.bins!r}, expected 2 to {MOST_OPTIONS}.")
 
     def _check_dates(self) -> None:
-        if self.first or self.last:
-            raise self._error("first", ": there are days to choose from; leave from and to empty.")
-        check_options(self, self.dates, most=MOST_OPTIONS)
+        check_options(self, self.dates, most=MOST_OPTIONS, field="dates")
         for place, text in enumerate(self.dates):
             if _number(text, "day") is None:
                 raise self._error(
                     f"dates/{place}", f": {text!r} is no day; write it like 2026-05-17."
                 )
+        if self.first or self.last:
+            raise self._error("dates", ": there is a range too; empty From and To, or these days.")
 
     @property
     def answer_count(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from masquerade.errors import ParameterError
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.kinds.rating import SCALE_ROWS, Rating
 from masquerade.surveys.question import check_options, check_text
@@ -77,13 +76,7 @@ class Matrix(Rating):
         if self.of and isinstance(self.rows, tuple) and len(self.rows) == 1:
             check_text(self.rows[0], "row", question=self.id, field="rows/0")
             return
-        try:
-            check_options(self, self.rows, most=MOST_ROWS)
-        except ParameterError as error:
-            # The same checks, of a field with another name.
-            field = (error.field or "rows").replace("options", "rows")
-            message = str(error).removeprefix(f"question {self.id!r}").replace("option", "row")
-            raise self._error(field, message) from None
+        check_options(self, self.rows, most=MOST_ROWS, field="rows")
 
     def parts(self) -> tuple[Matrix, ...]:
         """Return one question for each row."""

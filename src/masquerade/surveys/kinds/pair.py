@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from masquerade.errors import ParameterError
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.kinds.comparison import Comparison
 from masquerade.surveys.question import LabelQuestion, check_options, check_text
@@ -84,13 +83,7 @@ class PairVote(LabelQuestion):
             check_text(self.tie, "tie", question=self.id)
 
     def _check_items(self) -> None:
-        try:
-            check_options(self, self.items, most=MOST_ITEMS)
-        except ParameterError as error:
-            # The same checks, of a field with another name.
-            field = (error.field or "items").replace("options", "items")
-            message = str(error).removeprefix(f"question {self.id!r}").replace("option", "item")
-            raise self._error(field, message) from None
+        check_options(self, self.items, most=MOST_ITEMS, field="items")
         if self.tie in self.items:
             raise self._error("tie", f": the third answer {self.tie!r} is one of the items.")
         pairs = len(self.items) * (len(self.items) - 1) // 2

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from masquerade.errors import ParameterError, UnknownLabel
+from masquerade.errors import UnknownLabel
 from masquerade.mechanisms import MaskedOrder, level_named
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Orders
 from masquerade.mechanisms.masked_order import MOST_ITEMS, ranking_code, ranking_of
@@ -85,13 +85,7 @@ class Ranking(Question):
 
     def __post_init__(self) -> None:
         self._check()
-        try:
-            check_options(self, self.items, most=MOST_ITEMS)
-        except ParameterError as error:
-            # The same checks, of a field with another name.
-            field = (error.field or "items").replace("options", "items")
-            message = str(error).removeprefix(f"question {self.id!r}").replace("option", "item")
-            raise self._error(field, message) from None
+        check_options(self, self.items, most=MOST_ITEMS, field="items")
         whole = isinstance(self.top, int) and not isinstance(self.top, bool)
         if self.top is not None and not (whole and 1 <= self.top <= len(self.items)):
             raise self._error(

@@ -20,7 +20,8 @@ export class Preview {
   show(draft, place) {
     const asked = draft.questions[place];
     const read = this.#read(draft);
-    if (!read || (asked && !isDrawable(asItOpens({ questions: [asked] }).questions[0]))) {
+    const [part] = asked ? asItOpens({ questions: [asked] }).questions : []; // none of a matrix without rows
+    if (!read || (asked && !(part && isDrawable(part)))) {
       return this.#draw("question", [paragraph("This question cannot be shown yet.", "muted")]);
     }
     const { questions, layout } = read;

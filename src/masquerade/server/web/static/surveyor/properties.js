@@ -218,8 +218,8 @@ const DRAWN = {
 
 /** Return the value of a field that depends on lines, once the lines are these. */
 function kept({ name, type }, question, lines) {
-  const value = question[name] ?? null;
-  if (value === null) return null;
+  const value = question[name];
+  if (value === undefined || value === null) return value; // absent stays absent
   if (type === "pictures") {
     const before = lines.map((line) => value[question.options.indexOf(line)] ?? "");
     return before.some(Boolean) ? before : [];

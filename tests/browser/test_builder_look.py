@@ -1,0 +1,123 @@
+"""The builder on a narrow screen, a survey's own look, and conditions that are copied."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import NewVisitor
+from .test_builder import DESKTOP, YES_NO, draft, kept, saved
+
+pytestmark = pytest.mark.browser
+
+STICKS_OUT = """() => [...document.querySelectorAll("body *")]
+  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1)
+  .map((one) => `${one.getBoundingClientRect().right}: ${one.outerHTML.slice(0, 150)}`)"""
+
+
+def picture() -> bytes:
+    """Return a white PNG of 30 x 10 pixels."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        checked = name + data
+        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 30, 10, 8, 0, 0, 0, 0))
+    rows = chunk(b"IDAT", zlib.compress((b"\0" + b"\xff" * 30) * 10))
+    return b"\x89PNG\r\n\x1a\n" + head + rows + chunk(b"IEND", b"")
+
+
+def four() -> list[dict[str, Any]]:
+    """Return four questions, of which the second is shown after a yes to the first."""
+    follow = {"show_if": {"question": "q1", "answers": ["Yes"]}, "allow_skip": True}
+    questions = [{**YES_NO, "id": f"q{n}", "text": f"Question {n}?"} for n in range(1, 5)]
+    return [questions[0], {**questions[1], **follow}, *questions[2:]]
+
+
+@pytest.mark.parametrize("page_name", ["edit", "audience", "review", "preview"])
+def test_pages_of_a_draft_fit_a_screen_of_320_pixels(
+    generous: Any, new_visitor: NewVisitor, page_name: str
+) -> None:
+    """Nothing makes a page of a draft wider than a narrow phone, with every fold open."""
+    page = new_visitor(viewport={"width": 320, "height": 568}).page
+    page.goto(generous.owner_link)
+    token = draft(generous, questions=four())
+    answer = page.goto(f"{generous.url}/surveys/{token}/{page_name}")
+    assert answer is not None
+    assert answer.ok
+    page.wait_for_load_state("load")
+    for place in ("-1", "0", "1") if page_name == "edit" else ("",):
+        if place:
+            page.locator(f'[data-place="{place}"]').first.click()
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 320, (place, width, page.evaluate(STICKS_OUT))
+
+
+def test_a_survey_wears_its_own_colour_and_logo(generous: Any, new_visitor: NewVisitor) -> None:
+    """A colour nobody could read is mended by a press, and a logo is kept and taken away again."""
+    owner = new_visitor(viewport=DESKTOP)
+    page, token = owner.page, draft(generous, questions=four())
+    page.goto(generous.owner_link)
+    page.goto(f"{generous.url}/surveys/{token}/edit")
+    page.locator('[data-place="-1"]').click()
+    page.locator("summary", has_text="Colour and logo").click()
+    colour = page.get_by_label("Colour of buttons and links")
+    colour.fill("reddish")
+    saved(page)
+    expect(page.locator('[data-key="/look/colour"] .error')).to_be_visible()
+    colour.fill("#FFFF00")
+    page.get_by_role("button", name="instead").click()
+    expect(page.locator('[data-key="/look/colour"] .error')).to_be_hidden()
+    page.get_by_label("Logo", exact=True).set_input_files(
+        {"name": "no.png", "mimeType": "image/png", "buffer": b"no picture"}
+    )
+    expect(page.get_by_text("This file is no picture")).to_be_visible()
+    page.get_by_label("Logo", exact=True).set_input_files(
+        {"name": "logo.png", "mimeType": "image/png", "buffer": picture()}
+    )
+    page.get_by_label("What the logo says").fill("The house")
+    saved(page)
+    look = kept(generous, token).look
+    assert look.colour not in ("", "#ffff00")
+    assert look.logo_text == "The house"
+    head, _, data = look.logo.partition(",")
+    assert head.startswith("data:image/")
+    assert base64.b64decode(data)
+    page.reload()
+    page.locator('[data-place="-1"]').click()
+    page.locator("summary", has_text="Colour and logo").click()
+    expect(page.get_by_role("img", name="The house")).to_be_visible()
+    page.get_by_role("button", name="Remove the logo").click()
+    saved(page)
+    assert kept(generous, token).look.logo == ""
+    assert owner.complaints == []
+
+
+def test_a_condition_is_copied_to_several_questions_at_once(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """Questions that are ticked have the condition, others have none; Undo takes it back."""
+    owner = new_visitor(viewport=DESKTOP)
+    page, token = owner.page, draft(generous, questions=four())
+    page.goto(generous.owner_link)
+    page.goto(f"{generous.url}/surveys/{token}/edit")
+    page.locator('[data-place="1"]').click()
+    page.locator("summary", has_text="Use it for other questions too").click()
+    page.get_by_label("Question 4?").check()
+    page.get_by_role("button", name="Copy the condition to them").click()
+    saved(page)
+    first, second, third, fourth = kept(generous, token).questions
+    assert fourth["show_if"] == second["show_if"]
+    assert fourth["allow_skip"]
+    assert "show_if" not in first
+    assert "show_if" not in third
+    page.locator("#undo-step").click()
+    saved(page)
+    assert kept(generous, token).questions == four()
+    assert owner.complaints == []
