@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from masquerade.exact import Guarantee
 
@@ -48,7 +49,7 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
     )
 
 
-def guarantee_json(guarantee: Guarantee) -> dict[str, object]:
+def guarantee_json(guarantee: Guarantee) -> dict[str, Any]:
     """Return a release's guarantee as a JSON object.
 
     Examples
