@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -229,7 +229,7 @@ def _surveyor(server: str | None, token_file: Path | None) -> Iterator[Surveyor]
         yield surveyor
 
 
-def _of(found: dict[str, object], *names: str) -> dict[str, object]:
+def _of(found: Mapping[str, object], *names: str) -> dict[str, object]:
     return {name: found.get(name) for name in names}
 
 

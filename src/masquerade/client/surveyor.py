@@ -103,7 +103,7 @@ class Surveyor:
 
     # --- surveys
 
-    def surveys(self) -> Iterator[dict[str, Any]]:
+    def surveys(self) -> Iterator[Mapping[str, Any]]:
         """Yield the team's surveys and drafts, each with at least ``token`` and ``state``."""
         cursor = ""
         while True:
@@ -120,7 +120,7 @@ class Surveyor:
         template: str | None = None,
         copy_of: str | None = None,
         key: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Mapping[str, Any]:
         """Make a draft, and return it with its faults (``errors``) and its forecast.
 
         Parameters
@@ -145,23 +145,23 @@ class Surveyor:
         name = hashlib.sha256(key.encode()).hexdigest()[:32] if key else secrets.token_hex(16)
         return self._ask("POST", "/surveys", named, key=name)
 
-    def survey(self, token: str) -> dict[str, Any]:
+    def survey(self, token: str) -> Mapping[str, Any]:
         """Return a survey or draft: its ``state``, document, link, and how many answered."""
         return self._ask("GET", _at(token))
 
-    def change(self, token: str, changes: Mapping[str, object]) -> dict[str, Any]:
+    def change(self, token: str, changes: Mapping[str, object]) -> Mapping[str, Any]:
         """Change fields of a draft; of an open survey its last day (``closes``) or ``seats``."""
         return self._ask("PATCH", _at(token), changes, version=self._version(token))
 
-    def open(self, token: str) -> dict[str, Any]:
+    def open(self, token: str) -> Mapping[str, Any]:
         """Freeze a draft, and return the survey with the ``link`` at which people answer."""
         return self._ask("POST", f"{_at(token)}/open", {}, version=self._version(token))
 
-    def close(self, token: str, *, grace_days: int = 0) -> dict[str, Any]:
+    def close(self, token: str, *, grace_days: int = 0) -> Mapping[str, Any]:
         """Let nobody begin a survey any more; who has begun can finish for so many days."""
         return self._ask("POST", f"{_at(token)}/close", {"grace_days": grace_days})
 
-    def cancel(self, token: str) -> dict[str, Any]:
+    def cancel(self, token: str) -> Mapping[str, Any]:
         """End a survey without results."""
         return self._ask("POST", f"{_at(token)}/cancel", {})
 
@@ -169,17 +169,17 @@ class Surveyor:
         """Delete a draft."""
         self._ask("DELETE", _at(token), version=self._version(token))
 
-    def publish(self, token: str, *, published: bool = True) -> dict[str, Any]:
+    def publish(self, token: str, *, published: bool = True) -> Mapping[str, Any]:
         """Let everybody see the results, or the team alone again."""
         return self._ask("POST", f"{_at(token)}/{'publish' if published else 'unpublish'}", {})
 
-    def progress(self, token: str) -> dict[str, Any]:
+    def progress(self, token: str) -> Mapping[str, Any]:
         """Return how many answered, by level where that may be told."""
         return self._ask("GET", f"{_at(token)}/progress")
 
     # --- results
 
-    def result(self, token: str) -> dict[str, Any]:
+    def result(self, token: str) -> Mapping[str, Any]:
         """Return the result of a closed survey: the numbers of the results page."""
         return self._ask("GET", f"{_at(token)}/results")
 
@@ -250,10 +250,10 @@ class Surveyor:
         *,
         key: str | None = None,
         version: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> Mapping[str, Any]:
         match = None if version is None else f'"v{version}"'
         content = self._connection.as_program(self._token, method, path, body, key=key, match=match)
-        found: dict[str, Any] = json.loads(content) if content else {}
+        found: Mapping[str, Any] = json.loads(content) if content else {}
         return found
 
 
