@@ -75,7 +75,8 @@ async function start() {
     await device.prefer({ language: code });
     return page.render({ focus: false });
   };
-  const page = await pageOf({ screen, server, device, database, prefer, build, host });
+  const reload = () => globalThis.location.reload();
+  const page = await pageOf({ screen, server, device, database, prefer, build, host, reload });
   const { language } = await device.settings();
   if (language) await speak([language, ...browser]);
   screen.frame(path, prefer);

@@ -39,10 +39,11 @@ function goesOn(record) {
 
 export class SurveyPage {
   constructor(context, token, { mark = "", search = "" } = {}) {
-    const { screen, server, device, database, prefer = null, host = null } = context;
+    const { screen, server, device, database, prefer = null, host = null, reload = null } = context;
     this.screen = screen;
     this.prefer = prefer; // called with the code of the language that somebody chose
     this.language = null; // in which the survey is read, where it says which it has
+    this.reload = reload; // loads the whole page again
     this.host = host; // the second party, where it served this page
     this.server = server;
     this.device = device;
@@ -101,7 +102,7 @@ export class SurveyPage {
     this.rendered = placeOf(record);
     if (this.unloaded) {
       // Some browsers never ask again for a module that failed, as long as the page is open.
-      const retry = () => globalThis.location.reload();
+      const retry = () => this.reload();
       return screen.show("away", views.away(this.failure, { retry }), options);
     }
     const step = record?.step ?? null;
@@ -597,7 +598,7 @@ export class SurveyPage {
   }
 
   async #online() {
-    if (this.unloaded) return globalThis.location.reload();
+    if (this.unloaded) return this.reload();
     if (this.failure && goesOn(await this.participation.read())) await this.#proceed();
   }
 }
