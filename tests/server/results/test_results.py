@@ -178,7 +178,7 @@ def test_results_over_http(closed: tuple[Site, str]) -> None:
     assert answers[0].headers["content-type"] == "application/json"
     assert answers[0].headers["cache-control"] == "no-store"
     table = site.owner.get(f"{address}/results.csv")
-    assert table.text == result_table(SurveyResult.of(answers[0].json()))
+    assert table.text == "\ufeff" + result_table(SurveyResult.of(answers[0].json()))
     assert "attachment" in table.headers["content-disposition"]
 
 
