@@ -188,15 +188,15 @@ def test_computed_choices_follow_what_is_typed(generous: Any, owner: Any) -> Non
     choice = {**YES_NO, "id": "q2", "truth": None}
     page, token = owner.page, draft(generous, questions=[several, choice])
     page.goto(f"{generous.url}/surveys/{token}/edit")
-    page.get_by_label("Options").fill("A\nB\nC\nD\nE\nF\nG")
+    page.get_by_label("Options", exact=True).fill("A\nB\nC\nD\nE\nF\nG")
     most = page.get_by_label("How many can be ticked").locator("option")
     assert most.all_text_contents() == ["all", *(f"at most {n}" for n in range(1, 7))]
     page.locator('[data-place="1"]').click()
     page.locator("summary", has_text="Advanced").click()
-    page.get_by_label("Options").fill("Red\nGreen\nBlue")
+    page.get_by_label("Options", exact=True).fill("Red\nGreen\nBlue")
     truth = page.get_by_label("Right answer").locator("option")
     assert truth.all_text_contents() == ["not known", "Red", "Green", "Blue"]
-    expect(page.get_by_label("Options")).to_be_focused()
+    expect(page.get_by_label("Options", exact=True)).to_be_focused()
 
 
 def bad_values(form: BuilderForm, field: FormField) -> Iterator[str]:
