@@ -42,7 +42,7 @@ NOT_RUN = {
         "install",
         "operations",
     ),
-    *("reproduce", "scale", "surveys", "surveys-from-a-program"),
+    *("reach", "reproduce", "scale", "surveys", "surveys-from-a-program"),
 }
 PAGES = [
     ROOT / "README.md",

@@ -42,6 +42,8 @@ KEPT = (
     "discrete-laplace:low=0,high=1,step=0.1,epsilon=1/3,null=true,fill=uniform",
     "quantised-response:low=-100,high=100,epsilon=2,null=true",
     "quantised-response:low=0,high=1,step=0.1,epsilon=1,levels=4",
+    "subset-selection:options=5,size=2,epsilon=0.5",
+    "masked-order:items=4,size=2,epsilon=1",
 )
 
 

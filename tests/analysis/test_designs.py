@@ -95,7 +95,7 @@ def test_a_difference_in_odds_needs_the_information_that_is_left() -> None:
     plan = odds_sample("randomized-response:options=2,epsilon=1", odds=1.05, share=0.3)
     assert plan.people / plan.clear == pytest.approx(1 / 0.186, rel=0.02)
     assert plan.information == pytest.approx(0.186, abs=0.004)
-    with pytest.raises(ParameterError, match="no difference"):
+    with pytest.raises(ParameterError, match="nothing to find"):
         odds_sample(FORCED, odds=1, share=0.3)
     with pytest.raises(ParameterError, match="3 answers"):
         share_sample("randomized-response:options=3,epsilon=1", share=0.3)

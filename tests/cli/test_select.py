@@ -161,7 +161,7 @@ def test_plan_finds_a_difference_in_odds(run: Run) -> None:
     assert 0.8 <= result["power"] < 0.81
     assert "times as many" in run("plan", spec, *asked).out
     assert "--odds assumes" in run("plan", spec, "--odds", 2, "--population", 500).err
-    assert "no difference" in run("plan", spec, "--odds", 1).err
+    assert "nothing to find" in run("plan", spec, "--odds", 1).err
 
 
 def test_plan_takes_one_question_at_a_time(run: Run) -> None:

@@ -81,7 +81,7 @@ def test_a_report_that_proves_an_answer_is_no_promise() -> None:
         ("warner:p=0.5", "do not depend on answers"),
         ("warner:p=1.2", "expected 0 to 1"),
         ("forced-response:no=0.5,yes=0.5", "nobody says the truth"),
-        ("forced-response:no=0.1", "give no and yes"),
+        ("forced-response:no=0.1", "give the chances of a forced no"),
         ("unrelated-question:p=0,q=0.3", "do not depend on answers"),
         ("kuk:p1=0.2,p2=0.2", "do not depend on answers"),
         ("custom:chances=0.5|0.4;0.1|0.9", "add to 0.9"),
