@@ -34,6 +34,7 @@ def front(request: Request) -> Response:
 
 
 @routes.get("/language")
+@demo_routes.get("/language")
 def language(to: Annotated[str, Query(pattern=r"^[a-z]{2}$")], next: str = "/") -> Response:
     """Keep in which language somebody reads surveyors' pages."""
     here = next.startswith("/") and not next.startswith(("//", "/\\"))
