@@ -14,7 +14,7 @@ from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, Visitor, open_surv
 
 pytestmark = pytest.mark.browser
 
-FIRST_LOAD = 160_000  # bytes, compressed, headers included: a module for each kind of question
+FIRST_LOAD = 180_000  # bytes, headers included
 
 
 def faults(page: Page, *, in_the_dark: bool) -> list[str]:
@@ -246,7 +246,12 @@ def test_the_app_opens_without_a_network(generous: Any, new_visitor: NewVisitor)
 
 
 def test_the_first_load_is_small(generous: Any, new_visitor: NewVisitor) -> None:
-    """All that a first visit loads is at most 160 kB on the wire, and only what is ours."""
+    """All that a first visit loads is at most 180 kB on the wire, and only what is ours.
+
+    These are the files, of which `test_the_app_is_small` allows 125 kB compressed without a kind
+    and 140 kB with all; some 27 kB of headers, as each of sixty answers has its own; 10 kB of
+    invitation, which is not compressed; and 7 kB of page, mostly hashes, which do not compress.
+    """
     visitor = new_visitor(service_workers="block")
     survey = open_survey(generous)
     session = visitor.context.new_cdp_session(visitor.page)

@@ -137,7 +137,8 @@ def test_arabic_is_mirrored(generous: Any, new_visitor: NewVisitor) -> None:
         see(page, "welcome")
         order(page.locator(".brand"), page.locator("#pages"), language)
         order(page.locator(".demo-face.mine"), page.locator(".demo-face.sent"), language)
-        order(page.locator("#further"), page.locator("#languages"), language)
+        for row in ("#further a", "#languages .button"):  # which stand side by side or not
+            order(page.locator(row).nth(0), page.locator(row).nth(1), language)
         page.locator("#begin").click()
         see(page, "home")
         order(page.locator(".battery-case"), page.locator(".battery-text"), language)

@@ -88,7 +88,7 @@ def test_the_builder_makes_one(generous: Any, new_visitor: NewVisitor) -> None:
     page.get_by_role("button", name="Tick several").click()
     fields = page.locator("#properties")
     fields.get_by_label("Question", exact=True).fill("Which languages do you speak?")
-    fields.get_by_label("Options").fill("Arabic\nEnglish\nFrench\nHindi")
+    fields.get_by_label("Options", exact=True).fill("Arabic\nEnglish\nFrench\nHindi")
     fields.get_by_label("How many can be ticked").select_option("at most 2")
     expect(page.locator("#saved")).to_have_text("Saved")
     preview = page.frame_locator("iframe")

@@ -258,7 +258,12 @@ def test_answers_in_clear_need_consent_and_are_sent_as_they_are(
     [response] = generous.services.reports.of_survey(survey.token)
     assert list(response.reports) == list(ANSWERS)
     page.goto(f"{generous.url}/me/ledger")
-    assert f"in clear ({len(QUESTIONS)})" in page.locator(".level-card").inner_text()
+    expect(page.locator("main .warning", has_text="without a mask")).to_contain_text(
+        f"({len(QUESTIONS)})"
+    )
+    expect(page.locator(".timeline .clear .warning")).to_have_text(
+        f"{len(QUESTIONS)} answers in clear"
+    )
 
 
 def test_the_device_forgets_the_answers_once_sent(generous: Any, new_visitor: NewVisitor) -> None:
