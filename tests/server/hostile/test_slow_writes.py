@@ -132,7 +132,9 @@ def test_what_needs_no_turn_writes_nothing(live_server: LiveServers) -> None:
     headers = {"Masquerade-Participant": "w" + secrets.token_hex(16)}
     with (
         closing(sqlite3.connect(file, isolation_level=None)) as holder,
-        httpx.Client(base_url=server.url, headers=headers, trust_env=False, timeout=5) as reader,
+        httpx.Client(
+            base_url=server.url, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS
+        ) as reader,
     ):
         holder.execute("BEGIN IMMEDIATE")
         for path in sorted(quick):

@@ -53,7 +53,26 @@ def write(self, work):
         os.kill(os.getpid(), signal.SIGKILL)
     return done
 
+def springs(item, point):  # steps of participants are made together, and named by their kind
+    if name == type(item).__name__ and when == point:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+together, awaited = Transactions.together, Transactions.awaited
+
+def trapped(self, apply, item):
+    springs(item, "before")
+    done = together(self, apply, item)
+    springs(item, "after")
+    return done
+
+async def trapped_and_awaited(self, apply, item):
+    springs(item, "before")
+    done = await awaited(self, apply, item)
+    springs(item, "after")
+    return done
+
 Transactions.write = write
+Transactions.together, Transactions.awaited = trapped, trapped_and_awaited
 from masquerade.cli import main
 main()
 """

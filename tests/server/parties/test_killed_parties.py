@@ -29,7 +29,7 @@ PEOPLE = 5
 #: closed, frozen, a job stored, its answer and its sum, all sums with noise, the result.
 LEADER = (
     *("Proposals._store", "Proposals._approve", "Drafts._open"),
-    *("Participations._accept", "Participations.withdraw", "Lifecycle._end_with_messages"),
+    *("RespondSplit", "Withdraw", "Lifecycle._end_with_messages"),
     *("LeaderSteps._freeze", "LeaderJobs._keep", "LeaderJobs._store"),
     *("LeaderSteps._total", "LeaderSteps._keep_sums"),
 )
@@ -176,7 +176,7 @@ def test_both_are_killed_in_the_middle_of_a_survey(tmp_path: Path) -> None:
         running(
             tmp_path,
             "leader",
-            ["Proposals._store:before", "Participations._accept:after", "LeaderJobs._store:before"],
+            ["Proposals._store:before", "RespondSplit:after", "LeaderJobs._store:before"],
         ) as leader,
         running(
             tmp_path,
