@@ -12,6 +12,7 @@ import pytest
 from tests.surveys.small_surveys import define
 
 from masquerade.server.http.logs import JsonLines, Lines, configure, fields
+from masquerade.server.participants.steps import Reserve
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -81,7 +82,7 @@ def test_what_is_told_of_an_unexpected_error(
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"{phone.participant} sent {SECRET}")
 
-    monkeypatch.setattr(type(site.services.participations), "_require_patience", fail)
+    monkeypatch.setattr(Reserve, "_require_patience", fail)
     answer = phone.client.post(
         f"/api/v1/participations?{SECRET}=1",
         json={"survey": survey.token, "level": "medium"},
@@ -92,7 +93,7 @@ def test_what_is_told_of_an_unexpected_error(
     ours = [line for line in ours if "httpcore" not in line]
     told = "\n".join(line for line in ours if "RuntimeError" in line)
     assert "/api/v1/participations" in told
-    assert "masquerade/server/participants/participations.py" in told
+    assert "masquerade/server/participants/steps.py" in told
     for private in (SECRET, phone.participant, key, survey.token, "127.0.0.1", "medium"):
         assert private not in told
     for line in ours:

@@ -15,6 +15,7 @@ from tests.surveys.small_surveys import define
 
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.security import LARGEST_BODY
+from masquerade.server.participants.steps import Reserve
 from masquerade.server.surveys.document import changed
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Rating
@@ -112,7 +113,7 @@ def test_an_unexpected_error_tells_nothing(
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"reports are {reports}")
 
-    monkeypatch.setattr(type(site.services.participations), "_require_patience", fail)
+    monkeypatch.setattr(Reserve, "_require_patience", fail)
     with caplog.at_level(logging.DEBUG):
         answer = site.phone().reserve(survey.token, "medium")
     problem_of(answer, 500, "server-error")

@@ -9,15 +9,16 @@ import pytest
 
 from masquerade.errors import MasqueradeError
 from masquerade.server import Settings, create_app
+from masquerade.server.db import tables
 from masquerade.server.http.connections import PATIENCE_SECONDS
 from masquerade.server.http.security import LARGEST_BODY
-from masquerade.server.participants import participations
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/reference/protocol.md").read_text(encoding="utf-8")
 SOURCES = (ROOT / "src" / "masquerade" / "server").rglob("*.py")
 PARTICIPANTS = ("/api/v1/participations", "/api/v1/me", "/api/v1/invitations", "/api/v1/levels")
-INVITATION = "/api/v1/surveys/{token}/invitation"
+# Of a survey, for participants or for anybody.
+OF_A_SURVEY = {f"/api/v1/surveys/{{token}}/{last}" for last in ("invitation", "ticket", "panel")}
 # Problems of surveyors' requests only, which other pages tell of.
 SURVEYORS = {"forbidden", "stale-version", "aggregation-refused"}
 
@@ -38,7 +39,7 @@ def test_every_route_is_on_the_page(document: dict[str, dict[str, dict[str, obje
         f"{method.upper()} {path}"
         for path, operations in document["paths"].items()
         for method in operations
-        if path.startswith(PARTICIPANTS) or path == INVITATION
+        if path.startswith(PARTICIPANTS) or path in OF_A_SURVEY
     }
     told = set(re.findall(r"`((?:GET|POST|PUT|PATCH|DELETE) /api/[^`\s]*)", PAGE))
     assert told - {"GET /api/v1/openapi.json"} == offered
@@ -49,7 +50,7 @@ def test_every_state_is_on_the_page() -> None:
     picture = PAGE.split("```text")[1].split("```")[0]
     names = ["RESERVED", "OPENED", "SEALED", "SUBMITTED", "WITHDRAWN", "EXPIRED", "ABANDONED"]
     for name in names:
-        assert getattr(participations, name) in picture
+        assert getattr(tables, name) in picture
 
 
 def test_every_problem_is_on_the_page() -> None:

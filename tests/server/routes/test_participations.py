@@ -182,7 +182,15 @@ def test_no_budget_is_a_problem_with_numbers(site: Site) -> None:
     assert phone.reserve(survey.token, "high").status_code == 201
 
 
-SURVEYORS = {"surveys", "results", "webhooks", "audit", "completion codes", "two parties"}
+SURVEYORS = {
+    "surveys",
+    "results",
+    "webhooks",
+    "audit",
+    "completion codes",
+    "two parties",
+    "invitations",
+}
 
 """Tags of what is not for participants."""
 

@@ -217,6 +217,7 @@ def over_time(actor: ResultReader, token: str) -> Response:
 
 
 @form(routes, f"{PAGE}/weights", then=_weighted, refused=_weights_refused)
+@audited("weighted a result")
 def weigh(
     actor: ResultReader,
     token: str,

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from masquerade.errors import ParameterError
+from masquerade.errors import ParameterError, WrongState
 from masquerade.server.http.bodies import StrictBody
 from masquerade.surveys.reach import MOST_WAVES
 
@@ -91,11 +91,11 @@ class Ways:
     def read(self, given: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         """Return the name of a person and all parameters that a panel sent.
 
-        Raises `ParameterError`.
+        Raises `WrongState` (the survey has no panel), `ParameterError`.
         """
         names = self.parameters
         if not names:
-            raise ParameterError("no panel sends people to this survey.")
+            raise WrongState("no panel sends people to this survey.")
         if set(given) - set(names) or not given.get(names[0]):
             raise ParameterError(f"give {names[0]}, and of others only {', '.join(names)}.")
         return given[names[0]], dict(given)
