@@ -1,5 +1,6 @@
 // Whom to ask, what it may cost, and what that will tell: worked out by the server as one moves.
 
+import "../app/kinds/every.js";
 import { element } from "../app/dom.js";
 import { ask, Draft, inPage } from "./draft.js";
 import { redraw } from "./redraw.js";
