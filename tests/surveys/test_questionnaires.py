@@ -71,19 +71,55 @@ def workbook(sheets: dict[str, str]) -> bytes:
 FORM = {
     "survey": sheet(
         [
-            ["type", "name", "label::English (en)", "label::Deutsch (de)", "relevant", "required",
-             "constraint", "parameters", "hint::English (en)"],
+            [
+                "type",
+                "name",
+                "label::English (en)",
+                "label::Deutsch (de)",
+                "relevant",
+                "required",
+                "constraint",
+                "parameters",
+                "hint::English (en)",
+            ],
             ["note", "intro", "Welcome", "Willkommen", "", "", "", "", ""],
-            ["select_one yn", "pet", "Do you have a pet?", "Haben Sie ein Tier?", "", "yes", "", "",
-             "Any animal"],
+            [
+                "select_one yn",
+                "pet",
+                "Do you have a pet?",
+                "Haben Sie ein Tier?",
+                "",
+                "yes",
+                "",
+                "",
+                "Any animal",
+            ],
             ["begin_group", "pets", "Your pets", "Ihre Tiere", "${pet} = 'y'", "", "", "", ""],
             ["select_multiple kinds or_other", "which", "Which?", "Welche?", "", "", "", "", ""],
-            ["integer", "many", "How many?", "Wie viele?", "selected(${which}, 'cat')", "",
-             ". &gt;= 1 and . &lt; 20", "", ""],
+            [
+                "integer",
+                "many",
+                "How many?",
+                "Wie viele?",
+                "selected(${which}, 'cat')",
+                "",
+                ". &gt;= 1 and . &lt; 20",
+                "",
+                "",
+            ],
             ["text", "names", "Their names?", "", "", "", "", "", ""],
             ["end_group", "", "", "", "", "", "", "", ""],
-            ["range", "mood", "Mood?", "Laune?", "${many} &gt; 3 or not(${pet} = 'y')", "", "",
-             "start=0 end=10 step=1", ""],
+            [
+                "range",
+                "mood",
+                "Mood?",
+                "Laune?",
+                "${many} &gt; 3 or not(${pet} = 'y')",
+                "",
+                "",
+                "start=0 end=10 step=1",
+                "",
+            ],
             ["calculate", "sum", "", "", "", "", "", "", ""],
             ["acknowledge", "ok", "I agree.", "Ich stimme zu.", "", "yes", "", "", ""],
         ]
@@ -91,12 +127,14 @@ FORM = {
     "choices": sheet(
         [
             ["list_name", "name", "label::English (en)", "label::Deutsch (de)"],
-            ["yn", "y", "Yes", "Ja"], ["yn", "n", "No", "Nein"],
-            ["kinds", "cat", "Cat", "Katze"], ["kinds", "dog", "Dog", "Hund"],
+            ["yn", "y", "Yes", "Ja"],
+            ["yn", "n", "No", "Nein"],
+            ["kinds", "cat", "Cat", "Katze"],
+            ["kinds", "dog", "Dog", "Hund"],
         ]
     ),
     "settings": sheet([["form_title", "default_language"], ["Pets", "English (en)"]]),
-}  # fmt: skip
+}
 
 
 def test_a_form_of_xlsform_becomes_a_survey() -> None:
@@ -135,9 +173,13 @@ def test_a_survey_of_limesurvey_becomes_one_here() -> None:
     assert survey.languages.codes == ("en", "de")
     kinds = {question.id: question.kind for question in survey.questions}
     assert kinds == {
-        "commute": "choice", "modes": "several", "rate": "rating",
-        "agree": "matrix", "agree-2": "matrix", "hours": "number",
-    }  # fmt: skip
+        "commute": "choice",
+        "modes": "several",
+        "rate": "rating",
+        "agree": "matrix",
+        "agree-2": "matrix",
+        "hours": "number",
+    }
     by_id = {question.id: question for question in survey.questions}
     assert by_id["commute"].labels == ("Yes", "No", "Other")
     condition = dict(zip(kinds, survey.conditions, strict=True))
@@ -167,9 +209,13 @@ def test_a_survey_of_qualtrics_becomes_one_here() -> None:
     survey = opened(found)
     kinds = {question.id: question.kind for question in survey.questions}
     assert kinds == {
-        "smoke": "choice", "likely": "nps", "warm": "rating", "fair": "matrix",
-        "fair-2": "matrix", "age": "number",
-    }  # fmt: skip
+        "smoke": "choice",
+        "likely": "nps",
+        "warm": "rating",
+        "fair": "matrix",
+        "fair-2": "matrix",
+        "age": "number",
+    }
     conditions = dict(zip(kinds, survey.conditions, strict=True))
     likely = conditions["likely"]
     assert likely is not None
@@ -279,13 +325,15 @@ values = st.recursive(
 
 @given(
     field=st.sampled_from(
-        [*("QuestionType", "Selector", "Choices", "Answers", "ChoiceOrder", "Configuration"),
-         *("Language", "Validation", "DisplayLogic", "QuestionText", "Randomization", "Labels"),
-         "QuestionID"]
+        [
+            *("QuestionType", "Selector", "Choices", "Answers", "ChoiceOrder", "Configuration"),
+            *("Language", "Validation", "DisplayLogic", "QuestionText", "Randomization", "Labels"),
+            "QuestionID",
+        ]
     ),
     value=values,
     place=st.integers(0, 8),
-)  # fmt: skip
+)
 def test_prop_a_broken_qsf_ends_in_a_report_or_a_message(
     field: str, value: object, place: int
 ) -> None:
@@ -302,9 +350,18 @@ def test_prop_a_broken_qsf_ends_in_a_report_or_a_message(
 
 @pytest.mark.parametrize(
     "text",
-    ["Q1 + 2 > 3", "sum(Q1, Q2) > 3", "Q1 == Q2", "strlen(Q1) > 2", "Q1 ==", "(Q1 == 1", "; drop",
-     "(" * 100 + "Q1" + ")" * 100, "Q1 == 1 " * 5000],
-)  # fmt: skip
+    [
+        "Q1 + 2 > 3",
+        "sum(Q1, Q2) > 3",
+        "Q1 == Q2",
+        "strlen(Q1) > 2",
+        "Q1 ==",
+        "(Q1 == 1",
+        "; drop",
+        "(" * 100 + "Q1" + ")" * 100,
+        "Q1 == 1 " * 5000,
+    ],
+)
 def test_conditions_that_cannot_be_said_are_named(text: str) -> None:
     """Arithmetic, functions and broken expressions raise an error, which the report quotes."""
     with pytest.raises(UnreadableLogic):

@@ -1,4 +1,4 @@
-"""``masquerade surveys``: surveys on a server, for programs and people who run them."""
+"""``masquerade surveys``: making, opening, closing and reading surveys on a server."""
 
 from __future__ import annotations
 

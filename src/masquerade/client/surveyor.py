@@ -158,7 +158,7 @@ class Surveyor:
         return self._ask("POST", f"{_at(token)}/open", {}, version=self._version(token))
 
     def close(self, token: str, *, grace_days: int = 0) -> Mapping[str, Any]:
-        """Let nobody begin a survey any more; who has begun can finish for so many days."""
+        """Close a survey to new people; those under way can finish for so many days."""
         return self._ask("POST", f"{_at(token)}/close", {"grace_days": grace_days})
 
     def cancel(self, token: str) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ _LEAST = 1e-9  # share below which nobody seems to have given an answer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedReports:
-    """Reports to one question of people at one level who count by weights.
+    """Weighted reports to one question, of the people at one level.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class WeightedReports:
 
     @property
     def effective(self) -> float:
-        """Number of people without weights whose mean would be as exact (Kish)."""
+        """Effective number of people (Kish): as many without weights give a mean as exact."""
         weight = self.total
         return float((self.count @ weight) ** 2 / (self.count @ weight**2))
 

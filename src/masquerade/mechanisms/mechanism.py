@@ -106,7 +106,7 @@ class Mechanism(ABC):
 
     @property
     def as_subsets(self) -> SubsetSelection | None:
-        """The mechanism as one whose reports are sets of labels; None where they are not."""
+        """The mechanism by its reports as sets of labels; None for other mechanisms."""
         return None
 
     @property

@@ -90,9 +90,13 @@ _LOST = {
     "default": "the answer that is set beforehand",
     "calculation": "the calculation",
     "trigger": "the trigger",
-    "media::image": "the picture", "media::audio": "the sound", "media::video": "the video",
-    "image": "the picture", "audio": "the sound", "video": "the video",
-}  # fmt: skip
+    "media::image": "the picture",
+    "media::audio": "the sound",
+    "media::video": "the video",
+    "image": "the picture",
+    "audio": "the sound",
+    "video": "the video",
+}
 _EXTRAS = ("media::", "image::", "audio::", "video::")
 
 
