@@ -264,6 +264,17 @@ def see(page: Page, view: str) -> None:
     expect(page.locator(f'main[data-view="{view}"]')).to_be_visible()
 
 
+def kept(page: Page) -> None:
+    """Wait until the device has written down what was answered: a change waits for earlier ones."""
+    page.evaluate(
+        """async () => {
+          const {href} = document.querySelector('link[href$="/database.js"]');
+          const {openDatabase} = await import(href);
+          await (await openDatabase()).change("participations", "", (nothing) => nothing);
+        }"""
+    )
+
+
 def pairs(page: Page) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what is shown as kept and as sent."""
     expect(page.locator(".pair").first).to_be_visible()

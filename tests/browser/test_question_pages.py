@@ -16,7 +16,7 @@ from masquerade.surveys import Choice, Combined, Layout, Page, Rating, SeveralOf
 from masquerade.surveys.blocks import ConsentBlock, ImageBlock, TextBlock
 from masquerade.surveys.drawn_blocks import NOT_DRAWN
 
-from .conftest import NewVisitor, Visitor, open_survey, see
+from .conftest import NewVisitor, Visitor, kept, open_survey, see
 
 pytestmark = pytest.mark.browser
 
@@ -129,6 +129,7 @@ def test_a_course_evaluation_is_answered_on_three_pages(
     tab.locator("#back").click()
     see(tab, "question")
     tab.get_by_label("I agree").check()
+    kept(tab)
     tab.reload()
     expect(tab.get_by_label("I agree")).to_be_checked()
     tab.locator("#next").click()

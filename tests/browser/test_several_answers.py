@@ -10,21 +10,13 @@ from playwright.sync_api import Page, expect
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.surveys import SeveralOf
 
-from .conftest import NewVisitor, Person, open_survey, see
+from .conftest import NewVisitor, Person, kept, open_survey, see
 
 pytestmark = pytest.mark.browser
 
 QUESTION = SeveralOf(
     "s", "How do you come to work?", ("By bus", "By bicycle", "On foot"), most=2, allow_skip=True
 )
-
-KEPT = """async ([token, code]) => {
-  const {openDatabase} = await import(document.querySelector('link[href$="/database.js"]').href);
-  const database = await openDatabase();
-  const {answers} = await database.read("participations", token);
-  return answers.s === code;
-}"""
-"""Whether the device has written an answer down; it does so after the box has changed."""
 
 
 def box(page: Page, name: str) -> Any:
@@ -63,7 +55,7 @@ def test_boxes_are_ticked_within_the_limit(generous: Any, new_visitor: NewVisito
     box(page, "Prefer not to say").check()
     expect(box(page, "By bus")).not_to_be_checked()
     box(page, "By bicycle").check()
-    page.wait_for_function(KEPT, arg=[survey.token, 2])
+    kept(page)
     page.reload()
     expect(box(page, "By bicycle")).to_be_checked()
     box(page, "By bicycle").press("Enter")

@@ -211,7 +211,7 @@ export class SurveyPage {
     const answering = {
       ...this.#on("back", "next"),
       choose: (asked, code) => this.#keep(asked, code),
-      agree: (text, on) => this.participation.keepDraft({ agreed: { [text]: on } }),
+      agree: (text, on) => this.#write({ agreed: { [text]: on } }),
     };
     if (nextPage(pages, questions, answers, at, -1) < 0) answering.back = null;
     return this.screen.show("question", pageView(pages[at], known, answering), options);
@@ -476,9 +476,12 @@ export class SurveyPage {
     if (code === null) this.wrong.add(asked.id);
     else this.wrong.delete(asked.id);
     this.screen.announce("");
-    if (code === null) return;
+    if (code !== null) await this.#write({ answers: { [asked.id]: code } });
+  }
+
+  async #write(changes) {
     try {
-      await this.participation.keepDraft({ answers: { [asked.id]: code } });
+      await this.participation.keepDraft(changes);
     } catch {
       this.screen.announce(words().cannot.write);
     }
