@@ -51,7 +51,7 @@ def _kind(one: type) -> tuple[str, ...]:
         "a number on a scale" if kind.summable else "",
         "" if kind.parts_of_whole else "options that go together",
         "an item of labelling tasks" if kind.labelling else "",
-        "decides over other questions" if kind.decides else "",
+        "" if kind.cannot_decide else "decides over other questions",
     ]
     files = f"{_code(_file(kind))}, {_code(f'static/app/kinds/{kind.kind}.js')}"
     return _code(kind.kind), files, "; ".join(filter(None, declares))

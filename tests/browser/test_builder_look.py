@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from masquerade.surveys import DateQuestion, PairVote, PromoterScore, Ranking
+
 from .conftest import NewVisitor
 from .test_builder import DESKTOP, YES_NO, draft, kept, saved
 
@@ -120,4 +122,41 @@ def test_a_condition_is_copied_to_several_questions_at_once(
     page.locator("#undo-step").click()
     saved(page)
     assert kept(generous, token).questions == four()
+    assert owner.complaints == []
+
+
+def test_conditions_are_on_dates_recommendations_and_places_of_rankings(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """Each kind offers its own fields; a vote on a pair of a list says why it decides nothing."""
+    questions = [
+        DateQuestion("d", "Since?", first="2025-01", last="2025-12", bins=4).to_json(),
+        PromoterScore("s", "Recommend?").to_json(),
+        Ranking("r", "Topics?", ("Pay", "Time", "Food")).to_json(),
+        PairVote("v", "Which?", ("A", "B", "C"), votes=1).to_json(),
+        {**YES_NO, "id": "last", "text": "Why?", "allow_skip": True},
+    ]
+    owner = new_visitor(viewport=DESKTOP)
+    page, token = owner.page, draft(generous, questions=questions)
+    page.goto(generous.owner_link)
+    page.goto(f"{generous.url}/surveys/{token}/edit")
+    page.locator('[data-place="4"]').click()
+    expect(page.get_by_text("which two are shown is drawn for each person")).to_be_visible()
+    page.get_by_label("Shown", exact=True).select_option("any")
+    page.get_by_label("Time", exact=True).check()
+    page.get_by_label("Pay", exact=True).uncheck()
+    page.get_by_label("Among the first … places").fill("2")
+    page.get_by_role("button", name="Add a condition").click()
+    page.get_by_label("The answer to").nth(1).select_option("s")
+    page.get_by_role("button", name="Add a condition").click()
+    page.get_by_label("The answer to").nth(2).select_option("d")
+    page.get_by_label("To", exact=True).nth(1).fill("2025-03")
+    saved(page)
+    assert kept(generous, token).questions[-1]["show_if"] == {
+        "any": [
+            {"question": "r", "answers": ["Time"], "first": 2},
+            {"question": "s", "from": 0, "to": 6},
+            {"question": "d", "from": "2025-01", "to": "2025-03"},
+        ]
+    }
     assert owner.complaints == []

@@ -11,7 +11,22 @@ import pytest
 
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating, ShowIf, visibility
+from masquerade.surveys import (
+    Choice,
+    Comparison,
+    DateQuestion,
+    Number,
+    PairVote,
+    Placed,
+    PromoterScore,
+    Question,
+    Ranking,
+    Rating,
+    ShowIf,
+    Within,
+    visibility,
+)
+from masquerade.surveys.condition_tree import Condition
 from masquerade.surveys.conditions import check_conditions, questions_from_json
 from masquerade.surveys.linked_questions import linked
 from masquerade.surveys.offered_levels import OfferedLevel
@@ -64,13 +79,88 @@ def test_conditions_survive_json() -> None:
         (SECOND, ShowIf("a", ("Perhaps",)), "'Perhaps'"),
         (SECOND, ShowIf("a", ()), "at least one"),
         (SECOND, ShowIf("a", ("Yes", "No")), "not all"),
+        (SECOND, ShowIf("p", ("the first",)), "drawn for each person"),
+        (SECOND, ShowIf("d", ("2025-01",)), "give a range"),
+        (SECOND, Within("d", "2025-01", "2025-13"), "a month from 2025-01 to 2025-06"),
+        (SECOND, Within("d", 1, 2), "a month from 2025-01"),
+        (SECOND, Within("d", "2025-01", "2025-06"), "leave some out"),
+        (SECOND, Within("n", "1", "2"), "takes 0 to 9"),
+        (SECOND, Within("s", 0, 11), "takes 0 to 10"),
+        (SECOND, Within("s", 0, 6.5), "takes 0 to 10"),
+        (SECOND, Within("s", 0, 10), "leave some out"),
+        (SECOND, ShowIf("r", ("x",)), "say too among how many"),
+        (SECOND, Placed("r", ("w",), 1), "item 'w'"),
+        (SECOND, Placed("r", (), 1), "at least one"),
+        (SECOND, Placed("r", ("x",), 0), "which ranks 3"),
+        (SECOND, Placed("r", ("x",), 4), "which ranks 3"),
+        (SECOND, Placed("r", ("x", "y"), 2), "every ranking has"),
+        (SECOND, Placed("a", ("Yes",), 1), "places of 'a'"),
+        (SECOND, Within("a", 1, 2), "a range of 'a'"),
+        (PairVote("v", "?", ("x", "y"), votes=1), ShowIf("a", ("Yes",)), "no allow_skip"),
     ],
 )
-def test_conditions_that_cannot_be_masked(question: Question, condition: ShowIf, says: str) -> None:
-    """A condition needs an earlier question with labels, and a masked "no answer"."""
-    before = (FIRST, Number("n", "?", 0, 9, "h"))
+def test_conditions_that_cannot_be_masked(
+    question: Question, condition: Condition, says: str
+) -> None:
+    """A condition is on answers that an earlier question has, and has a masked "no answer"."""
+    before = (
+        FIRST,
+        Number("n", "?", 0, 9, "h"),
+        PairVote("p", "?", ("x", "y"), votes=1),
+        DateQuestion("d", "?", first="2025-01", last="2025-06"),
+        PromoterScore("s", "?"),
+        Ranking("r", "?", ("x", "y", "z")),
+    )
     with pytest.raises(ParameterError, match=says):
-        check_conditions((*before, question), (None, None, condition))
+        check_conditions((*before, question), (*[None] * len(before), condition))
+
+
+@pytest.mark.parametrize(
+    ("question", "condition", "given"),
+    [
+        (
+            DateQuestion("q", "?", first="2025-01", last="2025-12", bins=2, allow_skip=True),
+            Within("q", "2025-02", "2025-03"),
+            {"2025-01": False, "2025-02": True, "2025-03": True, "2025-04": False},
+        ),
+        (
+            DateQuestion("q", "?", ("2026-05-17", "2026-06-01"), allow_skip=True),
+            ShowIf("q", ("2026-06-01",)),
+            {"2026-05-17": False, "2026-06-01": True},
+        ),
+        (PromoterScore("q", "?", allow_skip=True), Within("q", 0, 4), {4: True, 5: False}),
+        (PromoterScore("q", "?", allow_skip=True), ShowIf("q", ("0–6",)), {5: True, 7: False}),
+        (
+            Number("q", "?", 0, 80, "h", allow_skip=True),
+            Within("q", 40, 80),
+            {39: False, 40: True, 80: True},
+        ),
+        (
+            Ranking("q", "?", ("x", "y", "z"), 2, allow_skip=True),
+            Placed("q", ("x",), 1),
+            {("x", "y"): True, ("y", "x"): False, ("y", "z"): False},
+        ),
+        (
+            Ranking("q", "?", ("x", "y", "z"), allow_skip=True),
+            Placed("q", ("x", "y"), 2),
+            {("z", "x", "y"): True},
+        ),
+    ],
+)
+def test_conditions_on_every_kind(
+    question: Question, condition: Condition, given: dict[Any, bool]
+) -> None:
+    """An answer decides exactly where it is named, no answer decides nothing; JSON keeps it."""
+    asked = (question, THIRD)
+    conditions = (None, condition)
+    check_conditions(asked, conditions)
+    for answer, expected in given.items():
+        code = question.code(answer)
+        assert visibility(asked, conditions, [code, None]) == [True, expected]
+    assert visibility(asked, conditions, [question.no_answer_code, None]) == [True, False]
+    [data, other] = [one.to_json() for one in asked]
+    again = questions_from_json([data, other | {"show_if": condition.to_json()}])
+    assert again == (asked, conditions)
 
 
 @pytest.mark.parametrize("data", [5, {}, {"question": "a"}, {"question": "a", "answers": "Yes"}])

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { visibility } from "../../src/masquerade/server/web/static/app/conditions.js";
 import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { hangTogether, linkedOf } from "../../src/masquerade/server/web/static/app/linked_questions.js";
 import { formOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
@@ -17,6 +18,16 @@ test("groups are those of the library, all and one of each cost", () => {
     assert.deepEqual(linkedOf(read, own), { groups, atMost: false });
     assert.deepEqual(linkedOf(read, alike).groups, fewer);
     assert.deepEqual(hangTogether(read), blocks);
+  }
+});
+
+test("who is shown what is the same as in the library, whatever kind decides", () => {
+  for (const { questions, worlds } of CASES) {
+    const read = questions.map((question) => formOf(question, null));
+    for (const { codes, shown } of worlds) {
+      const answers = Object.fromEntries(read.map(({ id }, place) => [id, codes[place]]));
+      assert.deepEqual(visibility(read, answers), shown);
+    }
   }
 });
 

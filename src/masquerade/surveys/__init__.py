@@ -14,7 +14,7 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.surveys.codebook import Codebook
-    from masquerade.surveys.condition_tree import Combined, ShowIf, Within
+    from masquerade.surveys.condition_tree import Combined, Placed, ShowIf, Within
     from masquerade.surveys.conditions import questions_from_json, visibility
     from masquerade.surveys.kinds import question_from_json
     from masquerade.surveys.kinds.choice import Choice
@@ -45,6 +45,7 @@ __all__ = [
     "Number",
     "Page",
     "PairVote",
+    "Placed",
     "PromoterScore",
     "Question",
     "Ranking",

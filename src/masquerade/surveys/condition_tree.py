@@ -65,24 +65,26 @@ class ShowIf:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The condition that the answer to an earlier question is a number in a public interval.
+    """The condition that the answer to an earlier question is in a public interval.
 
     Attributes
     ----------
     question : str
-        Id of an earlier question that is answered with a number.
-    low, high : int or float
-        First and last number that meet the condition, both on the question's scale.
+        Id of an earlier question that is answered with a number or a date.
+    low, high : int, float or str
+        First and last answer that meet the condition, both on the question's scale; dates as texts.
 
     Examples
     --------
     >>> Within("hours", 40, 60).to_json()
     {'question': 'hours', 'from': 40, 'to': 60}
+    >>> Within("since", "2025-01", "2025-06").to_json()
+    {'question': 'since', 'from': '2025-01', 'to': '2025-06'}
     """
 
     question: str
-    low: int | float
-    high: int | float
+    low: int | float | str
+    high: int | float | str
 
     def leaves(self) -> tuple[Leaf, ...]:
         """Return the conditions on single questions: this one."""
@@ -104,6 +106,53 @@ class Within:
     def in_words(self, text_of: Callable[[str], str]) -> str:
         """Return the condition in words; `text_of` gives the text of a question by its id."""
         return f"{self.low} to {self.high} to “{text_of(self.question)}”"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The condition that one of some items stands among the first of an earlier ranking.
+
+    Attributes
+    ----------
+    question : str
+        Id of an earlier ranking.
+    answers : tuple of str
+        Items of that ranking; any of them meets the condition.
+    first : int
+        Among how many of the first places; 1 for the first place alone.
+
+    Examples
+    --------
+    >>> Placed("topics", ("Pay",), 3).to_json()
+    {'question': 'topics', 'answers': ['Pay'], 'first': 3}
+    """
+
+    question: str
+    answers: tuple[str, ...]
+    first: int
+
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Return the conditions on single questions: this one."""
+        return (self,)
+
+    @property
+    def depth(self) -> int:
+        """Levels of the tree."""
+        return 1
+
+    def holds(self, met: Callable[[Leaf], Truth]) -> Truth:
+        """Return whether it is met, from whether each leaf is."""
+        return met(self)
+
+    def to_json(self) -> dict[str, str | int | list[str]]:
+        """Return the condition as a JSON object."""
+        return {"question": self.question, "answers": list(self.answers), "first": self.first}
+
+    def in_words(self, text_of: Callable[[str], str]) -> str:
+        """Return the condition in words; `text_of` gives the text of a question by its id."""
+        items = " or ".join(f"“{one}”" for one in self.answers)
+        places = "in the first place" if self.first == 1 else f"among the first {self.first}"
+        return f"{items} {places} of “{text_of(self.question)}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +206,7 @@ class Combined:
         return (" and " if self.rule == ALL else " or ").join(words)
 
 
-Leaf = ShowIf | Within
+Leaf = ShowIf | Within | Placed
 Condition = Leaf | Combined
 Conditions = tuple[Condition | None, ...]
 
@@ -210,11 +259,14 @@ def condition_from_json(data: Any, *, of: str) -> Condition:
 def _read(data: Any, of: str, depth: int) -> Condition:
     keys = set(data) if isinstance(data, dict) else set()
     named = keys and isinstance(data.get("question"), str)
-    answers = data["answers"] if named and keys == {"question", "answers"} else None
+    answers = data.get("answers") if named else None
     if isinstance(answers, list) and all(isinstance(one, str) for one in answers):
-        return ShowIf(data["question"], tuple(answers))
+        if keys == {"question", "answers"}:
+            return ShowIf(data["question"], tuple(answers))
+        if keys == {"question", "answers", "first"} and type(data["first"]) is int:
+            return Placed(data["question"], tuple(answers), data["first"])
     ends = [data["from"], data["to"]] if named and keys == {"question", "from", "to"} else []
-    if ends and all(type(end) in (int, float) for end in ends):
+    if ends and all(type(end) in (int, float, str) for end in ends):
         return Within(data["question"], *ends)
     [rule] = keys if len(keys) == 1 else ("",)
     if rule in RULES and isinstance(data[rule], list) and data[rule]:
@@ -224,8 +276,9 @@ def _read(data: Any, of: str, depth: int) -> Condition:
     raise condition_error(
         of,
         f': show_if is {data!r}, expected {{"question": an earlier id, "answers": [its labels]}}, '
-        '{"question": an earlier id, "from": a number, "to": a number}, or {"all": [...]}, '
-        '{"any": [...]} or {"none": [...]} of such.',
+        '{"question": an earlier id, "from": a number or date, "to": a number or date}, '
+        '{"question": an earlier ranking, "answers": [its items], "first": among how many places}, '
+        'or {"all": [...]}, {"any": [...]} or {"none": [...]} of such.',
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +36,8 @@ class Linked:
     Attributes
     ----------
     groups : tuple of tuple of int
-        Places of questions: the largest sets of reports that one changed answer changes, first the
-        question that it is to. Sets that cost no more than another one may be left out.
+        Places of questions: the largest sets of reports that one changed answer changes. Sets that
+        cost no more than another one may be left out.
     at_most : bool
         Whether some of them are upper bounds, because there were too many combinations.
     """
@@ -183,16 +183,24 @@ def _changes(
     # Axis 0 is the answer that changes; a row says which further questions each answer shows.
     table = np.stack(further, axis=-1)[:, shown[0]]
     patterns = np.unique(table.transpose(1, 0, 2).reshape(table.shape[1], -1), axis=0)
-    bits = [1 << at for at in range(len(further))]
+    bits = [1 << at for at in range(1, len(below))]
     found: set[int] = set()
     for pattern in patterns.reshape(len(patterns), len(table), -1):
-        rows = {sum(bit for bit, flag in zip(bits, row, strict=True) if flag) for row in pattern}
-        found |= {one ^ other for one, other in itertools.combinations(rows, 2)}
+        rows: dict[int, set[int]] = {}
+        for row, masked in zip(pattern, worlds.masked[place], strict=True):
+            shows = sum(bit for bit, flag in zip(bits, row, strict=True) if flag)
+            rows.setdefault(shows, set()).update(masked)
+        for one, other in itertools.combinations(rows, 2):
+            # Answers that the mask takes for the same one, such as dates of one range, do not
+            # change their own report.
+            own = len(rows[one] | rows[other]) > 1
+            found.add((one ^ other) | own)
         if len(found) > MOST_SETS:
             return None
     largest = [one for one in found if not any(one & other == one != other for other in found)]
+    flags = [1, *bits]
     return {
-        (place, *(other for bit, other in zip(bits, below[1:], strict=True) if one & bit))
+        tuple(other for bit, other in zip(flags, below, strict=True) if one & bit)
         for one in largest
     }
 
@@ -205,6 +213,7 @@ class _Worlds:
     conditions: Conditions
     axes: Mapping[int, tuple[int, ...]]  # place of a question: codes that stand for its answers
     shares: Mapping[int, tuple[float, ...]]
+    masked: Mapping[int, tuple[set[int], ...]]  # what masks take for the answers of each class
     cache: dict[int, Flags]
 
     @classmethod
@@ -241,20 +250,26 @@ class _Worlds:
             for leaf in getattr(conditions[place], "leaves", tuple)():
                 leaves.setdefault(places[leaf.question], []).append(leaf)
         order = sorted(leaves, key=lambda one: (one != changed, one))
-        classes = {one: _classes(questions[one], leaves[one]) for one in order}
+        classes = {}
+        for one in order:
+            found = _classes(questions[one], leaves[one])
+            if found is None:
+                return None
+            classes[one] = found
         states = 1
         for place, found in classes.items():
             count = len(found)
             states *= max(1, count * (count - 1) // 2) if place == changed else count
         if states > MOST_STATES:
             return None
-        axes = {place: tuple(found) for place, found in classes.items()}
-        total = {place: sum(found.values()) for place, found in classes.items()}
+        axes = {place: tuple(one.code for one in found) for place, found in classes.items()}
+        total = {place: sum(one.share for one in found) for place, found in classes.items()}
         shares = {
-            place: tuple(one / total[place] for one in found.values())
+            place: tuple(one.share / total[place] for one in found)
             for place, found in classes.items()
         }
-        return cls(questions, conditions, axes, shares, {})
+        masked = {place: tuple(one.masked for one in found) for place, found in classes.items()}
+        return cls(questions, conditions, axes, shares, masked, {})
 
     def visible(self, place: int) -> Flags:
         """Return in which worlds a question is shown."""
@@ -291,21 +306,29 @@ class _Worlds:
         return flat
 
 
-def _classes(question: Question, leaves: Sequence[Leaf]) -> dict[int, float]:
-    """Return one code, with its share, for the answers that the leaves do not tell apart.
+@dataclass(slots=True)
+class _Class:
+    """The answers to a question that conditions do not tell apart.
 
-    The code -1 stands for no answer, which meets nothing.
+    `code`: one of them; -1 for no answer, which meets nothing.
+    `share`: how many they are.
+    `masked`: what the mask takes for them.
     """
-    found: dict[tuple[bool, ...], int] = {}
-    shares: dict[int, float] = {}
-    for code, share in _deciding(question, leaves):
+
+    code: int
+    share: float
+    masked: set[int]
+
+
+def _classes(question: Question, leaves: Sequence[Leaf]) -> list[_Class] | None:
+    """Return the answers by which leaves they meet; None where there are too many to go through."""
+    deciding = question.deciding_codes(leaves)
+    if deciding is None:
+        return None
+    found: dict[tuple[bool, ...], _Class] = {}
+    for code, share in (*deciding, *([(-1, 0.0)] if question.allow_skip else [])):
         row = tuple(code >= 0 and question.meets(code, leaf) for leaf in leaves)
-        stands = found.setdefault(row, code)
-        shares[stands] = shares.get(stands, 0.0) + share
-    return shares
-
-
-def _deciding(question: Question, leaves: Sequence[Leaf]) -> Iterator[tuple[int, float]]:
-    yield from question.deciding_codes(leaves)
-    if question.allow_skip:
-        yield -1, 0.0
+        one = found.setdefault(row, _Class(code, 0.0, set()))
+        one.share += share
+        one.masked.add(question.masked_code(code) if code >= 0 else -1)
+    return list(found.values())

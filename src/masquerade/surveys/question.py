@@ -5,6 +5,7 @@ Free text is no kind: it has no finite domain, so no mechanism can mask it.
 
 from __future__ import annotations
 
+import itertools
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Labels
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm
-from masquerade.surveys.condition_tree import Leaf, ShowIf
+from masquerade.surveys.condition_tree import Leaf, Placed, ShowIf, Within
 from masquerade.surveys.question_encoding import Counts, QuestionEncoding
 
 MOST_OPTIONS = 100
@@ -70,8 +71,8 @@ class Question(ABC):
     secret: ClassVar[tuple[str, ...]] = ()
     #: Fields that a definition leaves out where they are as they would be by default.
     optional: ClassVar[tuple[str, ...]] = ()
-    #: Whether the answer can decide which other questions are shown.
-    decides: ClassVar[bool] = True
+    #: Why the answer cannot decide which other questions are shown; empty where it can.
+    cannot_decide: ClassVar[str] = ""
     #: Whether the labels are parts of a whole, so that their shares add to one.
     parts_of_whole: ClassVar[bool] = True
     #: Whether two parties can add up the answers as one sum.
@@ -258,16 +259,19 @@ class Question(ABC):
 
     def fault_of(self, leaf: Leaf) -> str | None:
         """Return why a condition cannot be on answers to this question; None where it can."""
-        return f"{self.id!r}, {self.called}, which cannot decide what is shown."
+        return (
+            f"{self.id!r}, {self.called}, which cannot decide what is shown: {self.cannot_decide}."
+        )
 
     def meets(self, code: int, leaf: Leaf) -> bool:
         """Return whether the answer of a code meets a condition; "no answer" meets none."""
         return False
 
-    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
-        """Return codes of answers, between them all that these conditions tell apart.
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]] | None:
+        """Return codes of answers, between them all that these conditions or masks tell apart.
 
-        With each its weight: how many answers it stands for.
+        With each its weight: how many answers it stands for. None where there are too many to go
+        through.
         """
         return ()
 
@@ -395,7 +399,7 @@ class LabelQuestion(Question):
 
     def fault_of(self, leaf: Leaf) -> str | None:
         """Return why a condition names no answers of it; all only where it can be skipped."""
-        if not self.decides:
+        if self.cannot_decide:
             return Question.fault_of(self, leaf)
         return fault_of_labels(self, leaf, most=len(self.labels) - 1 + self.allow_skip)
 
@@ -446,6 +450,8 @@ class LabelQuestion(Question):
 def fault_of_labels(question: Question, leaf: Leaf, *, most: int) -> str | None:
     """Return why a condition does not name some labels of a question, at most so many."""
     labels = question.labels
+    if isinstance(leaf, Placed):
+        return f"places of {question.id!r}, {question.called}; only a ranking has them."
     if not isinstance(leaf, ShowIf):
         return f"a range of {question.id!r}, {question.called}; name some of its answers."
     unknown = next((one for one in leaf.answers if one not in labels), None)
@@ -455,6 +461,49 @@ def fault_of_labels(question: Question, leaf: Leaf, *, most: int) -> str | None:
         rest = "" if most == len(labels) else ", and not all"
         return f"{len(leaf.answers)} answers of {question.id!r}; name at least one{rest}."
     return None
+
+
+def fault_of_range(question: Question, leaf: Within, end: type = int) -> str | None:
+    """Return why a condition is no interval of a question's answers, or one that all are in.
+
+    `end`: the type of its ends; floats are whole numbers' kin.
+    """
+    ends = range_of(question, leaf)
+    texts = [isinstance(one, str) for one in (leaf.low, leaf.high)]
+    if texts != [end is str] * 2 or ends is None or ends[0] > ends[1]:
+        return f"{leaf.low} to {leaf.high} of {question.id!r}, which takes {question.choices}."
+    if ends == (0, question.answer_count - 1) and not question.allow_skip:
+        return f"all answers of {question.id!r}; leave some out."
+    return None
+
+
+def range_of(question: Question, leaf: Leaf) -> tuple[int, int] | None:
+    """Return the codes of the ends of an interval; None where one is no answer."""
+    if not isinstance(leaf, Within):
+        return None
+    low, high = (question.code_of(end) for end in (leaf.low, leaf.high))
+    return None if low is None or high is None else (low, high)
+
+
+def is_in_range(question: Question, code: int, leaf: Leaf) -> bool:
+    """Return whether an answer is in an interval; "no answer" is in none."""
+    ends = range_of(question, leaf)
+    return ends is not None and ends[0] <= code <= ends[1] and code != question.no_answer_code
+
+
+def stretches(
+    question: Question, leaves: Sequence[Leaf], starts: Iterable[int] = (0,)
+) -> Iterator[tuple[int, float]]:
+    """Yield the first answer of each stretch between ends of intervals, with its length.
+
+    `starts`: where further stretches begin.
+    """
+    ends = [found for leaf in leaves if (found := range_of(question, leaf)) is not None]
+    cuts = {*starts, *(first for first, _ in ends), *(last + 1 for _, last in ends)}
+    points = question.answer_count
+    order = sorted(start for start in cuts if start < points)
+    for first, after in itertools.pairwise([*order, points]):
+        yield first, float(after - first)
 
 
 def clear_response(answers: int, *, null: bool) -> RandomizedResponse:

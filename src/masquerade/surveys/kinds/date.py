@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -11,6 +12,7 @@ import numpy as np
 
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.condition_tree import Leaf, Within
 from masquerade.surveys.question import (
     MOST_OPTIONS,
     NOT_SAID,
@@ -18,6 +20,9 @@ from masquerade.surveys.question import (
     Canonical,
     LabelQuestion,
     check_options,
+    fault_of_range,
+    is_in_range,
+    stretches,
 )
 from masquerade.surveys.question_encoding import Counts, QuestionEncoding
 
@@ -67,7 +72,6 @@ class DateQuestion(LabelQuestion):
     allow_skip: bool = False
     kind: ClassVar[str] = "date"
     called: ClassVar[str] = "a date"
-    decides: ClassVar[bool] = False
     optional: ClassVar[tuple[str, ...]] = ("dates", "bins")
     mean_name: ClassVar[str] = "mean"
     builder: ClassVar[BuilderForm] = BuilderForm(
@@ -183,6 +187,26 @@ class DateQuestion(LabelQuestion):
             return code
         bins, points = len(self.labels), self.answer_count
         return bins if code == points else ((code + 1) * bins - 1) // points
+
+    def fault_of(self, leaf: Leaf) -> str | None:
+        """Return why a condition names no days of a list, or is no interval of a range."""
+        if self.dates:
+            return LabelQuestion.fault_of(self, leaf)
+        if not isinstance(leaf, Within):
+            return f"answers of {self.id!r}, {self.called}; give a range, from and to."
+        return fault_of_range(self, leaf, str)
+
+    def meets(self, code: int, leaf: Leaf) -> bool:
+        """Return whether a date is named, or in the interval."""
+        if self.dates:
+            return LabelQuestion.meets(self, code, leaf)
+        return is_in_range(self, code, leaf)
+
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
+        """Return the first date of each stretch that intervals and masked ranges cut."""
+        if self.dates:
+            return LabelQuestion.deciding_codes(self, leaves)
+        return stretches(self, leaves, [low for low, _ in _ends(self.answer_count, self.bins)])
 
     def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
         """Return one count for each range, or for each day of a list."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from masquerade.mechanisms import Lattice
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.condition_tree import Leaf, Within
 from masquerade.surveys.question import (
     NOT_SAID,
     Answer,
     Canonical,
     LabelQuestion,
     check_text,
+    fault_of_range,
+    is_in_range,
     point_of,
+    stretches,
 )
 from masquerade.surveys.question_encoding import Counts, QuestionEncoding
 
@@ -125,6 +130,20 @@ class PromoterScore(LabelQuestion):
         if self.each:
             return code
         return len(CLASSES) if code == self.no_answer_code else _class_of(code)
+
+    def fault_of(self, leaf: Leaf) -> str | None:
+        """Return why a condition names no classes, and is no interval of 0 to 10."""
+        if isinstance(leaf, Within):
+            return fault_of_range(self, leaf)
+        return LabelQuestion.fault_of(self, leaf)
+
+    def meets(self, code: int, leaf: Leaf) -> bool:
+        """Return whether the class of an answer is named, or the answer is in the interval."""
+        return is_in_range(self, code, leaf) or LabelQuestion.meets(self, code, leaf)
+
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
+        """Return the first answer of each stretch that intervals and classes cut."""
+        return stretches(self, leaves, range(len(_POINTS)) if self.each else _FIRST)
 
     def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> QuestionEncoding:
         """Return one count for each of the eleven answers: between two parties these cost alike."""

@@ -21,9 +21,12 @@ from masquerade.surveys.question import (
     Question,
     check_text,
     clear_response,
+    fault_of_range,
     gaussian_noise,
+    is_in_range,
     point_of,
     point_text,
+    stretches,
 )
 from masquerade.surveys.question_encoding import QuestionEncoding, Total, binned
 
@@ -147,30 +150,15 @@ class Number(Question):
         """Return why a condition is no interval of the scale, or covers a required question."""
         if not isinstance(leaf, Within):
             return f"answers of {self.id!r}, {self.called}; give a range, from and to."
-        ends = self._ends(leaf)
-        if ends is None or ends[0] > ends[1]:
-            return f"{leaf.low} to {leaf.high} of {self.id!r}, which takes {self.choices}."
-        if ends == (0, self.lattice.points - 1) and not self.allow_skip:
-            return f"all numbers of {self.id!r}; leave some out."
-        return None
+        return fault_of_range(self, leaf)
 
     def meets(self, code: int, leaf: Leaf) -> bool:
         """Return whether a number is in the interval."""
-        ends = self._ends(leaf) if isinstance(leaf, Within) else None
-        return ends is not None and ends[0] <= code <= ends[1]
+        return is_in_range(self, code, leaf)
 
     def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]]:
         """Return the first number of each stretch that the intervals cut the scale into."""
-        points = self.lattice.points
-        intervals = [self._ends(leaf) or (0, 0) for leaf in leaves if isinstance(leaf, Within)]
-        starts = {0, *(first for first, _ in intervals), *(last + 1 for _, last in intervals)}
-        cuts = sorted(start for start in starts if start < points)
-        return ((a, float(b - a)) for a, b in zip(cuts, [*cuts[1:], points], strict=True))
-
-    def _ends(self, leaf: Within) -> tuple[int, int] | None:
-        """Return the codes of the ends of an interval; None where one is not on the scale."""
-        low, high = (point_of(end, self.lattice) for end in (leaf.low, leaf.high))
-        return None if low is None or high is None else (low, high)
+        return stretches(self, leaves)
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the numbers, "no answer" counted; in clear, each as a label."""

@@ -51,7 +51,10 @@ class PairVote(LabelQuestion):
     kind: ClassVar[str] = "pair"
     called: ClassVar[str] = "a vote on a pair of a list"
     translatable: ClassVar[tuple[str, ...]] = ("text", "items", "tie")
-    decides: ClassVar[bool] = False
+    cannot_decide: ClassVar[str] = (
+        "which two are shown is drawn for each person, so that the same answer says different "
+        "things; ask for a comparison of two, or for a ranking"
+    )
     takes_pair: ClassVar[bool] = True
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Pairs of a list",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Orde
 from masquerade.mechanisms.masked_order import MOST_ITEMS, ranking_code, ranking_of
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.condition_tree import Leaf, Placed
 from masquerade.surveys.question import (
     NOT_SAID,
     Answer,
@@ -21,6 +23,9 @@ from masquerade.surveys.question import (
     check_options,
 )
 from masquerade.surveys.question_encoding import QuestionEncoding, Ranked
+
+#: Beginnings of rankings that conditions tell apart, on servers and devices alike.
+MOST_ROWS = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,6 @@ class Ranking(Question):
     allow_skip: bool = False
     kind: ClassVar[str] = "ranking"
     called: ClassVar[str] = "a ranking"
-    decides: ClassVar[bool] = False
     parts_of_whole: ClassVar[bool] = False
     mean_name: ClassVar[str] = "mean rank"
     translatable: ClassVar[tuple[str, ...]] = ("text", "items")
@@ -135,6 +139,68 @@ class Ranking(Question):
         if code == self.no_answer_code:
             return None
         return tuple(self.items[at] for at in ranking_of(code, len(self.items), self.ranked))
+
+    def fault_of(self, leaf: Leaf) -> str | None:
+        """Return why a condition names no items and places, or is met by every ranking."""
+        if not isinstance(leaf, Placed):
+            return f"answers of {self.id!r}, {self.called}; say too among how many first places."
+        unknown = next((one for one in leaf.answers if one not in self.items), None)
+        if unknown is not None:
+            return f"the item {unknown!r}, and {self.id!r} has {list(self.items)}."
+        if not 1 <= leaf.first <= self.ranked:
+            return f"the first {leaf.first} of {self.id!r}, which ranks {self.ranked}."
+        named = len(set(leaf.answers))
+        if not named:
+            return f"no item of {self.id!r}; name at least one."
+        if named + leaf.first > len(self.items) and not self.allow_skip:
+            return (
+                f"{named} items among the first {leaf.first} of {self.id!r}, which every ranking "
+                "has; name fewer."
+            )
+        return None
+
+    def meets(self, code: int, leaf: Leaf) -> bool:
+        """Return whether one of the items named is among the first."""
+        if not isinstance(leaf, Placed) or not 0 <= code < self.answer_count:
+            return False
+        order = ranking_of(code, len(self.items), self.ranked)
+        return any(self.items[item] in leaf.answers for item in order[: leaf.first])
+
+    def deciding_codes(self, leaves: Sequence[Leaf]) -> Iterable[tuple[int, float]] | None:
+        """Return a ranking for each combination of conditions that can be met at once.
+
+        Items that the same conditions name stand for each other. Rankings grow by a place at a
+        time, and of those that hold the same items and meet the same conditions one is kept.
+        """
+        named = [
+            (set(leaf.answers), leaf.first) if isinstance(leaf, Placed) else (set(), 0)
+            for leaf in leaves
+        ]
+        alike = [tuple(item in names for names, _ in named) for item in self.items]
+        found: dict[tuple[tuple[int, ...], tuple[bool, ...]], tuple[list[int], float]]
+        found = {((), (False,) * len(named)): ([], 1.0)}
+        for place in range(self.ranked):
+            further: dict[tuple[tuple[int, ...], tuple[bool, ...]], tuple[list[int], float]] = {}
+            for (_, met), (order, weight) in found.items():
+                left = [item for item in range(len(self.items)) if item not in order]
+                for row in dict.fromkeys(alike[item] for item in left):
+                    same = [item for item in left if alike[item] == row]
+                    flags = tuple(
+                        flag or (is_named and place < first)
+                        for flag, is_named, (_, first) in zip(met, row, named, strict=True)
+                    )
+                    longer = [*order, same[0]]
+                    key = (tuple(sorted(longer)), flags)
+                    kept, count = further.get(key, (longer, 0.0))
+                    further[key] = (kept, count + weight * len(same))
+            if len(further) > MOST_ROWS:
+                return None
+            found = further
+        rows: dict[tuple[bool, ...], tuple[int, float]] = {}
+        for (_, met), (order, weight) in found.items():
+            code, count = rows.get(met, (ranking_code(order, len(self.items)), 0.0))
+            rows[met] = (code, count + weight)
+        return rows.values()
 
     def domains(self, *, clear: bool) -> tuple[Domain, ...]:
         """Return the rankings."""

@@ -99,7 +99,7 @@ function metBy(questions, answers, flags) {
   return (leaf) => {
     const code = answerTo(answers, leaf.question);
     const before = known.get(leaf.question);
-    return Boolean(flags.get(leaf.question)) && code !== undefined && kindOf(before).meets(before, maskedCode(before, code), leaf);
+    return Boolean(flags.get(leaf.question)) && code !== undefined && kindOf(before).meets(before, code, leaf);
   };
 }
 

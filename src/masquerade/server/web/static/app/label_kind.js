@@ -6,9 +6,15 @@
 //   texts      fields of a definition that people read, besides text: texts, or lists of texts
 //   optional   fields that a definition leaves out where they are at the value given here
 //   decides    whether the answer can decide which other questions are shown
+//   cannotDecide  why it cannot, for whoever writes a survey; absent where it can
+//   leaves(definition)           what conditions on it name: "labels", "interval" or "places"; the
+//              first is usual
+//   leafWords  words between a question and the labels that a condition names
+//   ends(definition)             ends of a first interval
 //   checkLeaf(question, leaf)    throws where a condition is none on answers to the question
 //   meets(question, code, leaf)  whether an answer meets a condition; "no answer" meets none
-//   decidingCodes(question, leaves)  codes, between them all that these conditions tell apart
+//   decidingCodes(question, leaves)  codes, between them all that these conditions or masks tell
+//              apart; null where there are too many to go through
 //   shuffled(definition)  how many options, from the first on, may stand in any order; absent: none.
 //              `asked.order` has the codes of all in the order in which they stand
 //   crossable  whether two parties can count it in a cross table
@@ -82,17 +88,55 @@ export function checkNames({ labels }, leaf, most) {
   requireThat(count >= 1 && count <= most, "a condition");
 }
 
+/**
+ * Return the conditions of a kind whose answers stand in an order: intervals from one to another.
+ *
+ * @param {(question: object, end: unknown) => number|null} codeOf code of an end of an interval
+ * @param {(question: object) => number} pointsOf number of answers
+ * @param {(question: object) => number[]} startsOf answers at which the mask begins a new one
+ */
+export function intervals(codeOf, pointsOf, startsOf = () => [0]) {
+  const endsOf = (question, { from, to }) => [from, to].map((end) => codeOf(question, end));
+  return {
+    leaves: () => ["interval"],
+
+    checkLeaf(question, leaf) {
+      const [first, last] = endsOf(question, leaf);
+      const named = Object.keys(leaf).length === 3 && first !== null && last !== null && first <= last;
+      requireThat(named, "a condition");
+      const whole = first === 0 && last === pointsOf(question) - 1;
+      requireThat(!whole || question.allow_skip, "a condition");
+    },
+
+    meets(question, code, leaf) {
+      const [first, last] = endsOf(question, leaf);
+      return first !== null && last !== null && first <= code && code <= last && code < pointsOf(question);
+    },
+
+    /** The first answer of each stretch that the intervals cut. */
+    decidingCodes(question, leaves) {
+      const ends = leaves.map((leaf) => endsOf(question, leaf)).filter((pair) => !pair.includes(null));
+      const starts = ends.flatMap(([first, last]) => [first, last + 1]);
+      const codes = [...new Set([...startsOf(question), ...starts])];
+      return codes.filter((code) => code < pointsOf(question)).sort((a, b) => a - b);
+    },
+  };
+}
+
 /** Return the codes of a question's labels in the order in which they stand. */
 export const inOrder = ({ labels, order }) => order ?? labels.map((_, code) => code);
 
 export const labelKind = {
   decides: true,
 
+  leaves: () => ["labels"],
+
   // All labels may be named where "no answer" is left to hide the question.
   checkLeaf: (question, leaf) =>
     checkNames(question, leaf, question.labels.length - 1 + Number(question.allow_skip)),
 
-  meets: ({ labels }, code, { answers }) => code < labels.length && answers.includes(labels[code]),
+  meets: ({ labels }, code, { answers }) =>
+    Array.isArray(answers) && code < labels.length && answers.includes(labels[code]),
 
   decidingCodes: ({ labels }) => labels.map((_, code) => code),
   crossable: true,

@@ -1,7 +1,7 @@
 // Questions whose reports can change together with one answer, by enumeration of all worlds: the
 // device's half of surveys/linked_questions.py, with the same limits.
 
-import { leavesOf, ruleOf } from "./conditions.js";
+import { leavesOf, maskedCode, ruleOf } from "./conditions.js";
 import { kindOf } from "./kinds/kinds.js";
 
 const MOST_STATES = 65536;
@@ -96,6 +96,7 @@ function changesOf(questions, above, place, below) {
     if (relevant.has(other)) for (const one of above[other]) relevant.add(one);
   }
   const axes = axesOf(questions, relevant);
+  if (axes === null) return null;
   let states = 1;
   for (const [other, { count }] of axes) {
     states *= other === place ? Math.max(1, (count * (count - 1)) / 2) : count;
@@ -110,23 +111,31 @@ function changesOf(questions, above, place, below) {
   const further = below.slice(1);
   const [found, seen] = [new Set(), new Set()];
   do {
-    const rows = new Set();
+    const rows = new Map();
     for (at[place] = 0; at[place] < axes.get(place).count; at[place]++) {
       for (const [one, test] of tests) shown[one] = test();
       let row = 0n;
       further.forEach((other, bit) => {
-        if (shown[other]) row |= 1n << BigInt(bit);
+        if (shown[other]) row |= 2n << BigInt(bit);
       });
-      rows.add(row);
+      const masked = axes.get(place).masked[at[place]];
+      rows.set(row, new Set([...(rows.get(row) ?? []), ...masked]));
     }
-    const pattern = [...rows].join();
+    const pattern = [...rows].map(([row, masked]) => `${row}:${[...masked].sort()}`).join();
     if (!shown[place] || seen.has(pattern)) continue;
     seen.add(pattern);
-    for (const one of rows) for (const other of rows) if (one !== other) found.add(one ^ other);
+    for (const [one, masked] of rows) {
+      for (const [other, further] of rows) {
+        // Answers that the mask takes for the same one, such as dates of one range, do not change
+        // their own report.
+        const own = new Set([...masked, ...further]).size > 1 ? 1n : 0n;
+        if (one !== other) found.add((one ^ other) | own);
+      }
+    }
     if (found.size > MOST_SETS) return null;
   } while (moveOn(others, axes, at));
   const largest = [...found].filter((one) => ![...found].some((other) => one !== other && (one & other) === one));
-  return largest.map((one) => [place, ...further.filter((_, bit) => one & (1n << BigInt(bit)))]);
+  return largest.map((one) => below.filter((_, bit) => one & (1n << BigInt(bit))));
 }
 
 /** Return a function that says whether a condition is met in the world `at`. */
@@ -151,7 +160,10 @@ function moveOn(others, axes, at) {
   return false;
 }
 
-/** Return by place the answers that conditions tell apart, each by which leaves it meets. */
+/**
+ * Return by place the answers that conditions tell apart, each by which leaves it meets; null where
+ * there are too many to go through.
+ */
 function axesOf(questions, relevant) {
   const places = new Map(questions.map(({ id }, place) => [id, place]));
   const leaves = new Map();
@@ -166,16 +178,19 @@ function axesOf(questions, relevant) {
   for (const [before, named] of leaves) {
     const question = questions[before];
     const kind = kindOf(question);
-    const codes = [...kind.decidingCodes(question, named), ...(question.allow_skip ? [NO_ANSWER] : [])];
+    const deciding = kind.decidingCodes(question, named);
+    if (deciding === null) return null;
     const rows = new Map();
-    for (const code of codes) {
+    for (const code of [...deciding, ...(question.allow_skip ? [NO_ANSWER] : [])]) {
       const row = named.map((leaf) => code !== NO_ANSWER && kind.meets(question, code, leaf));
-      rows.set(row.map(Number).join(""), row);
+      const key = row.map(Number).join("");
+      if (!rows.has(key)) rows.set(key, { row, masked: new Set() });
+      rows.get(key).masked.add(code === NO_ANSWER ? code : maskedCode(question, code));
     }
     const classes = [...rows.values()];
-    axes.set(before, { count: classes.length });
+    axes.set(before, { count: classes.length, masked: classes.map(({ masked }) => masked) });
     named.forEach((leaf, number) => {
-      axes.leaves.set(leaf, { before, flags: classes.map((row) => row[number]) });
+      axes.leaves.set(leaf, { before, flags: classes.map(({ row }) => row[number]) });
     });
   }
   return axes;

@@ -4,21 +4,26 @@ import { leavesOf, ruleOf } from "../app/conditions.js";
 import { element } from "../app/dom.js";
 import { kindOf } from "../app/kinds/kinds.js";
 import { linkedOf } from "../app/linked_questions.js";
-import { button, check, fold, group, numberField, selectField } from "./fields.js";
+import { button, check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { labelsOf, participantForm, partsOf } from "./questions.js";
 
 const MOST_LEAVES = 8;
 const MOST_DEPTH = 3;
 const RULES = [["all", "all of these hold"], ["any", "any of these holds"], ["none", "none of these holds"]];
 
-/** Return a first condition on a question: its first answer, or the lower half of its scale. */
+/** Return a first condition on a question: its first answer, a part of its scale, or the first place. */
 export function firstLeaf(question) {
-  const labels = labelsOf(question);
-  if (labels?.length) return { question: question.id, answers: [labels[0]] };
-  const { low, high, step = 1 } = question;
-  const steps = Math.max(1, Math.floor((high - low) / step / 2));
-  return { question: question.id, from: low, to: Number((low + steps * step).toFixed(6)) };
+  const kind = kindOf(question);
+  const [shape] = kind.leaves(question);
+  if (shape === "interval") {
+    const [from, to] = kind.ends(question);
+    return { question: question.id, from, to };
+  }
+  const answers = (labelsOf(question) ?? []).slice(0, 1);
+  return { question: question.id, answers, ...(shape === "places" && { first: 1 }) };
 }
+
+const shapeOf = ({ answers, first }) => (!answers ? "interval" : first === undefined ? "labels" : "places");
 
 /** Return a tree in its shortest form; undefined where nothing of it is left. */
 export function tidied(tree) {
@@ -35,7 +40,8 @@ export function withoutBroken(tree, earlier) {
   if (rule) return tidied({ [rule]: tree[rule].map((part) => withoutBroken(part, earlier)).filter(Boolean) });
   const before = tree && earlier.get(tree.question);
   if (!before || !kindOf(before).decides) return undefined;
-  if (!tree.answers) return labelsOf(before)?.length ? undefined : tree;
+  if (!kindOf(before).leaves(before).includes(shapeOf(tree))) return undefined;
+  if (!tree.answers) return tree;
   const labels = labelsOf(before) ?? [];
   const answers = tree.answers.filter((label) => labels.includes(label));
   return answers.length ? { ...tree, answers } : undefined;
@@ -121,7 +127,6 @@ const nameOf = ({ id, text, rows, of }) => (of ? `${text} – ${rows[0]}` : text
 function leafOf(leaf, { earlier, change, key }) {
   const before = earlier.find(({ id }) => id === leaf.question);
   const labels = (before && labelsOf(before)) ?? [];
-  const several = before?.kind === "several";
   return element(
     "div",
     { className: "condition-leaf" },
@@ -132,21 +137,39 @@ function leafOf(leaf, { earlier, change, key }) {
       (id) => change(firstLeaf(earlier.find((one) => one.id === id))),
       { key: `${key}/question` },
     ),
-    labels.length > 0 && element("p", { className: "hint" }, several ? "is ticked for any of" : "is any of"),
-    labels.map((label) =>
+    leaf.answers && before && element("p", { className: "hint" }, kindOf(before).leafWords ?? "is any of"),
+    leaf.answers && labels.map((label) =>
       check(label, leaf.answers?.includes(label) ?? false, (on) => {
         const answers = labels.filter((one) => (one === label ? on : leaf.answers.includes(one)));
         change(answers.length ? { ...leaf, answers } : leaf);
       }),
     ),
-    before && !labels.length &&
-      element(
-        "div",
-        { className: "row" },
-        numberField("From", leaf.from, (from) => change({ ...leaf, from }), { key: `${key}/from` }),
-        numberField("To", leaf.to, (to) => change({ ...leaf, to }), { key: `${key}/to` }),
-      ),
+    shapeOf(leaf) === "places" &&
+      numberField("Among the first … places", leaf.first, (first) => change({ ...leaf, first }), {
+        whole: true, min: 1, max: before?.top ?? labels.length, key: `${key}/first`,
+        hint: "1: in the first place.",
+      }),
+    before && shapeOf(leaf) === "interval" &&
+      element("div", { className: "row" }, endField("From", "from", leaf, change, key), endField("To", "to", leaf, change, key)),
     button("Remove", () => change(null), { kind: "quiet", label: "Remove this condition" }),
+  );
+}
+
+/** An end of an interval: a number, or a date as a text. */
+function endField(label, name, leaf, change, key) {
+  const set = (end) => change({ ...leaf, [name]: end });
+  const more = { key: `${key}/${name}` };
+  return typeof leaf[name] === "string" ? textField(label, leaf[name], set, more) : numberField(label, leaf[name], set, more);
+}
+
+/** Return why earlier questions of some kinds can decide nothing; null where all can. */
+export function undecidedHint(earlier) {
+  const without = earlier.filter((question) => kindOf(question).cannotDecide);
+  if (!without.length) return null;
+  return element(
+    "p",
+    { className: "hint" },
+    without.map((one) => `No condition can be on “${one.text || one.id}”: ${kindOf(one).cannotDecide}. `),
   );
 }
 

@@ -1,7 +1,7 @@
 // What can be set of the chosen question, or of the survey itself.
 
 import { element } from "../app/dom.js";
-import { conditionFields, copyFields, linkedInWords } from "./condition_fields.js";
+import { conditionFields, copyFields, linkedInWords, undecidedHint } from "./condition_fields.js";
 import { check, fold, numberField, selectField, textField } from "./fields.js";
 import { lookFields } from "./look_fields.js";
 import { drawField, endFields } from "./page_fields.js";
@@ -232,7 +232,8 @@ function kept({ name, type }, question, lines) {
 function condition(questions, place, skippable, at, { set, copy }) {
   const question = questions[place];
   const earlier = questions.slice(0, place).filter(decides).flatMap(partsOf);
-  if (!earlier.length) return null;
+  const undecided = undecidedHint(questions.slice(0, place));
+  if (!earlier.length) return undecided;
   if (!skippable) {
     return element(
       "p",
@@ -246,6 +247,7 @@ function condition(questions, place, skippable, at, { set, copy }) {
   const others = questions.slice(place + 1).filter((one) => Object.hasOwn(one, "allow_skip"));
   return [
     conditionFields(said, now, earlier, choose, at.faults),
+    undecided,
     copyFields(now, others, (ids) => copy(ids, now)),
     now && element("p", { className: "hint linked" }, linkedInWords(questions)),
   ];

@@ -50,7 +50,9 @@ function weave(old, fresh, path) {
   [...old.childNodes].forEach((node, place) => {
     const other = others[place];
     if (node !== step) {
-      if (node.isEqualNode(other) && ["P", "LABEL", "LEGEND"].includes(node.tagName)) return;
+      // A box to tick holds what it does from when it was drawn: it is drawn anew.
+      const still = ["P", "LABEL", "LEGEND"].includes(node.tagName) && !node.querySelector("input");
+      if (still && node.isEqualNode(other)) return;
       node.replaceWith(other);
     } else if (rest.length) {
       weave(node, other, rest);

@@ -3,7 +3,7 @@
 
 import { userText } from "../components.js";
 import { element } from "../dom.js";
-import { labelKind, option, skipOption } from "../label_kind.js";
+import { intervals, labelKind, option, skipOption } from "../label_kind.js";
 import { isText, requireThat } from "../promise.js";
 import { words } from "../../words/language.js";
 
@@ -49,13 +49,32 @@ function stretches(range, bins) {
 
 const count = ({ dates, ...range }) => (dates.length ? dates.length : pointsOf(range));
 
+/** Return the code of a date of a range; null where it is none of it. */
+function codeOfDate(question, text) {
+  const [low, number] = [numberOf(question.first, question.step), numberOf(text, question.step)];
+  return number === null || number < low || number - low >= pointsOf(question) ? null : number - low;
+}
+
+/** Return the first date of each stretch that is masked as one. */
+function startsOf(question) {
+  const points = pointsOf(question);
+  return question.labels.map((_, n) => Math.floor((n * points) / question.labels.length));
+}
+
+const within = intervals(codeOfDate, pointsOf, startsOf);
+
 /** Return a date as people read it: a day of a list in their language, others as digits. */
 const shown = (text) => (text.length === LENGTHS.day ? words().day(text) : text);
 
 export const kind = {
   ...labelKind,
   name: "date",
-  decides: false,
+  /** The ends of a first interval: the earlier half. */
+  ends({ first, last, step }) {
+    const [low, high] = [numberOf(first, step), numberOf(last, step)];
+    return low === null || high === null ? [first, last] : [first, textOf(Math.floor((low + high) / 2), step)];
+  },
+
   fields: ["first", "last", "step", "allow_skip"],
   optional: { dates: [], bins: 12 },
 
@@ -86,6 +105,16 @@ export const kind = {
     const [bins, points] = [question.labels.length, count(question)];
     return code === points ? bins : Math.floor(((code + 1) * bins - 1) / points);
   },
+
+  // A condition names days of a list, or an interval of a range.
+  leaves: ({ dates = [] }) => (dates.length ? ["labels"] : ["interval"]),
+
+  ...Object.fromEntries(
+    ["checkLeaf", "meets", "decidingCodes"].map((name) => [
+      name,
+      (question, ...more) => (question.dates.length ? labelKind : within)[name](question, ...more),
+    ]),
+  ),
 
   draw(place, answering) {
     const { asked, chosen } = place;

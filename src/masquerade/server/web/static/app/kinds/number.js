@@ -2,19 +2,20 @@
 
 import { userText } from "../components.js";
 import { element } from "../dom.js";
-import { skipOption } from "../label_kind.js";
+import { intervals, skipOption } from "../label_kind.js";
 import { codeOfNumber, latticeOf, numberText, pointsOf } from "../numbers.js";
 import { isText, requireThat } from "../promise.js";
 import { words } from "../../words/language.js";
 
 const MOST_POINTS = 2 ** 32;
 
-/** Return the codes of the ends of a condition's interval; null where one is not on the scale. */
-const endsOf = (question, { from, to }) =>
-  [from, to].map((end) => (Number.isFinite(end) ? codeOfNumber(question, String(end)) : null));
-
 export const kind = {
   name: "number",
+  /** The ends of a first interval: the lower half. */
+  ends({ low, high, step = 1 }) {
+    const steps = Math.max(1, Math.floor((high - low) / step / 2));
+    return [low, Number((low + steps * step).toFixed(6))];
+  },
   texts: ["unit"],
   fields: ["low", "high", "step", "unit"],
   optional: { allow_skip: false },
@@ -30,28 +31,7 @@ export const kind = {
     requireThat(Math.abs(steps - Math.round(steps)) < 1e-6 * steps, "a scale");
   },
 
-  checkLeaf(question, leaf) {
-    const [first, last] = endsOf(question, leaf);
-    const named = Object.keys(leaf).length === 3 && first !== null && last !== null && first <= last;
-    requireThat(named, "a condition");
-    const whole = first === 0 && last === pointsOf(question) - 1;
-    requireThat(!whole || question.allow_skip, "a condition");
-  },
-
-  meets(question, code, leaf) {
-    const [first, last] = endsOf(question, leaf);
-    return first <= code && code <= last;
-  },
-
-  /** The first number of each stretch that the intervals cut the scale into. */
-  decidingCodes(question, leaves) {
-    const starts = leaves.flatMap((leaf) => {
-      const [first, last] = endsOf(question, leaf);
-      return [first, last + 1];
-    });
-    const points = pointsOf(question);
-    return [...new Set([0, ...starts])].filter((code) => code < points).sort((a, b) => a - b);
-  },
+  ...intervals((question, end) => (Number.isFinite(end) ? codeOfNumber(question, String(end)) : null), pointsOf),
 
   answers: (question) => pointsOf(question) + (question.allow_skip ? 1 : 0),
 

@@ -12,6 +12,9 @@ export const kind = {
   name: "pair",
   texts: ["items", "tie"],
   decides: false,
+  cannotDecide:
+    "which two are shown is drawn for each person, so that the same answer says different things; ask " +
+    "for a comparison of two, or for a ranking",
   crossable: false,
   takesPair: true,
   fields: ["items", "votes", "tie"],

@@ -8,6 +8,7 @@ import { itemsOf, rankingCode, rankingOf, rankingsOf } from "../../mechanisms/se
 import { words } from "../../words/language.js";
 
 const MOST_ITEMS = 12;
+const MOST_ROWS = 8192; // beginnings of rankings that conditions tell apart
 
 const rankedOf = ({ labels, top }) => top ?? labels.length;
 
@@ -17,7 +18,9 @@ export const kind = {
   name: "ranking",
   texts: ["items"],
   fields: ["items", "top", "allow_skip"],
-  decides: false,
+  decides: true,
+  leaves: () => ["places"],
+  leafWords: "has any of",
   crossable: false,
 
   form: ({ items, top }) => ({ labels: items ?? [], top }),
@@ -28,6 +31,49 @@ export const kind = {
     requireThat(new Set(items).size === items.length, "an item");
     const limit = Number.isInteger(top) && top >= 1 && top <= items.length;
     requireThat(top === null || limit, "how many items are ranked");
+  },
+
+  checkLeaf(question, leaf) {
+    const { answers, first } = leaf;
+    const { labels, allow_skip: skip } = question;
+    requireThat(Object.keys(leaf).length === 3 && Array.isArray(answers), "a condition");
+    requireThat(answers.length && answers.every((item) => labels.includes(item)), "a condition");
+    requireThat(Number.isInteger(first) && first >= 1 && first <= rankedOf(question), "a condition");
+    requireThat(skip || new Set(answers).size + first <= labels.length, "a condition");
+  },
+
+  meets(question, code, { answers, first }) {
+    if (code >= rankings(question) || !Array.isArray(answers)) return false;
+    const order = rankingOf(code, question.labels.length, rankedOf(question));
+    return order.slice(0, first).some((item) => answers.includes(question.labels[item]));
+  },
+
+  /**
+   * A ranking for each combination of conditions that can be met at once. Items that the same
+   * conditions name stand for each other; rankings grow by a place at a time, and of those that hold
+   * the same items and meet the same conditions one is kept.
+   */
+  decidingCodes(question, leaves) {
+    const { labels } = question;
+    const named = labels.map((label) => leaves.map(({ answers }) => answers.includes(label)));
+    const alike = named.map((row) => row.map(Number).join(""));
+    let found = [{ order: [], met: leaves.map(() => false) }];
+    for (let place = 0; place < rankedOf(question); place++) {
+      const further = new Map();
+      for (const { order, met } of found) {
+        const left = [...labels.keys()].filter((item) => !order.includes(item));
+        for (const item of left.filter((one) => left.find((other) => alike[other] === alike[one]) === one)) {
+          const flags = met.map((flag, at) => flag || (named[item][at] && place < leaves[at].first));
+          const longer = [...order, item];
+          const key = `${[...longer].sort((a, b) => a - b)}/${flags.map(Number)}`;
+          if (!further.has(key)) further.set(key, { order: longer, met: flags });
+        }
+      }
+      if (further.size > MOST_ROWS) return null;
+      found = [...further.values()];
+    }
+    const rows = new Map(found.map(({ order, met }) => [met.join(), rankingCode(order, labels.length)]));
+    return [...rows.values()];
   },
 
   answers: (question) => rankings(question) + (question.allow_skip ? 1 : 0),

@@ -23,6 +23,8 @@ export const kind = {
   texts: ["options", "other"],
   fields: ["options", "most", "allow_skip"],
   decides: true,
+  leaves: () => ["labels"],
+  leafWords: "is ticked for any of",
   shuffled: ({ options }) => options.length,
   crossable: false,
 
