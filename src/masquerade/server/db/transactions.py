@@ -24,6 +24,7 @@ from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
+from masquerade.server.db.partition_copy import lock_for_reading
 from masquerade.server.db.postgresql_order import PostgresqlOrder
 from masquerade.server.db.sqlite_order import SqliteOrder
 from masquerade.server.db.writer import Job, Outcome, Together, Writer, alone, in_savepoints, kinds
@@ -75,6 +76,7 @@ class Transactions:
 
     def _read(self, work: Work[T]) -> T:
         with self._reading.connect() as connection, connection.begin():
+            lock_for_reading(connection)
             return work(connection)
 
     def write(self, work: Work[T]) -> T:

@@ -2,7 +2,7 @@
 
 ::
 
-    {"masquerade_backup": 1, "revision": "0002", "day": "2026-03-14", "tables": {...}}
+    {"masquerade_backup": 1, "revision": "0003", "day": "2026-03-14", "tables": {...}}
     ["survey", "3f...", "Work", ...]
     ...
     {"rows": {"survey": 1, ...}, "sha256": "..."}

@@ -32,6 +32,7 @@ from masquerade import __version__
 from masquerade.answers import Progress
 from masquerade.errors import NotEmpty, OperationError, WrongSchema
 from masquerade.server.db.engine import VERSION_TABLE, require_known, revision
+from masquerade.server.db.partition_copy import lock_any_for_reading
 from masquerade.server.db.seals import require_same_key
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.archive import ArchiveWriter, Header, kind_of
@@ -62,6 +63,8 @@ def backup(
     vouch for it anybody can change it unseen, and `restore` refuses it unless it is told not to.
     """
     with _of_one_moment(engine) as reading, reading.connect() as connection, connection.begin():
+        if engine.dialect.name == "postgresql":
+            lock_any_for_reading(connection)
         found = revision(connection)
         require_known(found)
         if found is None:

@@ -16,6 +16,7 @@ from masquerade.answers import Progress
 from masquerade.errors import BrokenChain, MasqueradeError
 from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
+from masquerade.server.db.partition_copy import lock_for_reading
 from masquerade.server.db.party_tables import (
     APPROVED,
     BOUND,
@@ -165,6 +166,7 @@ def integrity_of(engine: Engine) -> Mapping[str, object]:
     }
     found = {}
     with reading.connect() as connection:
+        lock_for_reading(connection)
         for name, check in checks.items():
             results = list(check(connection))
             # Counts alone: which person's chain it is, only whoever runs the server is told.

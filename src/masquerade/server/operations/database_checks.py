@@ -15,8 +15,8 @@ from sqlalchemy import Connection, func, select, text, union_all
 
 from masquerade.server.db.conversion import CONVERTED
 from masquerade.server.db.engine import VERSION_TABLE, revision, revisions
-from masquerade.server.db.partitions import parts_of, postgresql_metadata
-from masquerade.server.db.postgresql_order import REWRITTEN, TABLES, tells_order
+from masquerade.server.db.partitions import postgresql_metadata
+from masquerade.server.db.postgresql_order import REWRITTEN, tables_tell_order
 from masquerade.server.db.sqlite_order import LARGE, OVERDUE_SECONDS
 from masquerade.server.db.tables import ENTRY, METADATA, PARTICIPATION, SURVEY
 
@@ -290,11 +290,7 @@ def _rows(connection: Connection, now: datetime) -> Iterator[CheckResult]:
     if day is not None and day >= (now.date() - timedelta(days=1)).isoformat():
         return
     # Where each part was written by one transaction at most and lies by key, no order can be told.
-    if not any(
-        tells_order(connection, part, METADATA.tables[name])
-        for name in TABLES
-        for part in parts_of(connection, name, None)
-    ):
+    if not tables_tell_order(connection):
         return
     yield problem(
         CHECK,

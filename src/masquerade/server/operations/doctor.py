@@ -17,6 +17,7 @@ import masquerade.server.app  # noqa: F401
 from masquerade.answers import Progress
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
+from masquerade.server.db.partition_copy import lock_any_for_reading
 from masquerade.server.db.seals import plain_texts, require_same_key
 from masquerade.server.operations.content_checks import (
     audit_findings,
@@ -216,6 +217,8 @@ def _database(
         reading = engine.execution_options(isolation_level="REPEATABLE READ")
     # No transaction around all: a long reading would let SQLite's log grow.
     with reading.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            lock_any_for_reading(connection)
         yield ok("database", f"{engine.dialect.name} answers.")
         schema = schema_finding(connection)
         yield schema
