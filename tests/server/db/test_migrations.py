@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy import Connection, Engine, inspect, select
 from tests.server.devices import Device
 
 from masquerade.errors import WrongSchema
 from masquerade.server import Services, Settings
 from masquerade.server.db import conversion
 from masquerade.server.db.engine import connect, migrate, newest_revision, revision, revisions
-from masquerade.server.db.partitions import postgresql_metadata
+from masquerade.server.db.partitions import PARTITIONED, postgresql_metadata
 from masquerade.server.db.tables import METADATA
 from masquerade.server.operations.doctor import examine
 from masquerade.server.surveys.rewards import Reward
@@ -26,6 +26,8 @@ pytestmark = pytest.mark.both_databases
 
 BEFORE = Path(__file__).with_name("schema_0013.sql")
 """A database of the schema before the first, with rows; it has no line break within a statement."""
+FIRST = BEFORE.with_name("schema_0001.sql")
+"""The same of the first schema, which has fewer tables and columns than there are today."""
 
 
 def secret(number: int) -> str:
@@ -33,11 +35,11 @@ def secret(number: int) -> str:
     return hashlib.sha256(f"person {number}".encode()).hexdigest()[:32]
 
 
-def database_of_before(url: str) -> Engine:
-    """Return an empty database, filled with the schema before the first."""
+def database_of_before(url: str, kept: Path = BEFORE) -> Engine:
+    """Return an empty database, filled with the schema before the first or another one kept."""
     engine = connect(url)
     with engine.execution_options(write=True).begin() as connection:
-        for statement in BEFORE.read_text(encoding="utf-8").splitlines()[1:]:
+        for statement in kept.read_text(encoding="utf-8").splitlines()[1:]:
             if engine.dialect.name == "postgresql":
                 statement = statement.replace("WITHOUT ROWID", "")
             connection.exec_driver_sql(statement.replace("%", "%%"))
@@ -86,6 +88,77 @@ def test_the_schema_of_before_opens(empty_database_url: str) -> None:
     checks = ("schema", "tables", "ledger")
     wrong = [one for one in examine(Settings(empty_database_url)) if one.check in checks]
     assert [one.detail for one in wrong if one.status != "ok"] == []
+
+
+def rows_by_column(engine: Engine, columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return what columns of tables hold, in no order that tells where it lies."""
+    found = {}
+    with engine.connect() as connection:
+        for table, names in columns.items():
+            rows = connection.execute(select(*(METADATA.tables[table].c[one] for one in names)))
+            found[table] = sorted(str(tuple(row)) for row in rows)
+    return found
+
+
+def test_the_first_schema_opens_with_all_that_it_lacks(empty_database_url: str) -> None:
+    """A database of the first schema gets each table and column of today, and keeps each row."""
+    engine = database_of_before(empty_database_url, FIRST)
+    there = inspect(engine)
+    # Alembic's own, and the keys of the server, of which a start adds some.
+    known = set(there.get_table_names()) - {"alembic_version", "setting"}
+    columns = {
+        name: [one["name"] for one in there.get_columns(name)]
+        for name in sorted(known & METADATA.tables.keys())
+    }
+    assert set(METADATA.tables) - known > {"ticket", "spent_ticket"}
+    assert "pairs" not in columns["participation"]
+    before = rows_by_column(engine, columns)
+    assert sum(map(len, before.values())) > 100
+    migrate(engine)
+    assert rows_by_column(engine, columns) == before
+    after = inspect(engine)
+    for table in METADATA.sorted_tables:
+        names = {one["name"] for one in after.get_columns(table.name)}
+        assert names == set(table.columns.keys())
+    engine.dispose()
+    services = Services.open(empty_database_url, today=lambda: "2026-03-22")
+    record = services.surveys.record(tokens(services)["Codes"])
+    assert (record.responses, services.ledger.verify()) == (3, 61)
+    Device(secret(12)).send(services, record, [0, 1])
+    assert services.surveys.record(record.token).responses == 4
+    assert services.ledger.verify() > 61
+    services.close()
+    checks = ("schema", "tables", "ledger")
+    wrong = [one for one in examine(Settings(empty_database_url)) if one.check in checks]
+    assert [one.detail for one in wrong if one.status != "ok"] == []
+
+
+@pytest.mark.postgres
+def test_partitions_by_hashes_become_ranges(empty_database_url: str) -> None:
+    """A database of the second schema, whose partitions were chosen by hashes, keeps its rows."""
+    engine = database_of_before(empty_database_url, FIRST)
+    if engine.dialect.name != "postgresql":
+        pytest.skip("SQLite has no partitions")
+    migrate(engine, to="0002")
+    with engine.begin() as connection:
+        # As an earlier version made them.
+        connection.exec_driver_sql(
+            "CREATE TABLE before AS TABLE completion_code; DROP TABLE completion_code CASCADE; "
+            "CREATE TABLE completion_code (LIKE before) PARTITION BY HASH (survey); "
+            "CREATE TABLE one_part PARTITION OF completion_code "
+            "FOR VALUES WITH (modulus 1, remainder 0); "
+            "INSERT INTO completion_code TABLE before; DROP TABLE before"
+        )
+    columns = {name: list(METADATA.tables[name].columns.keys()) for name in PARTITIONED}
+    before = rows_by_column(engine, columns)
+    assert len(before["completion_code"]) > 3
+    migrate(engine)
+    assert rows_by_column(engine, columns) == before
+    with engine.connect() as connection:
+        kinds = connection.exec_driver_sql("SELECT partstrat::text FROM pg_partitioned_table")
+        assert list(kinds.scalars()) == ["r"] * len(PARTITIONED)
+        assert "one_part" not in inspect(connection).get_table_names()
+    engine.dispose()
 
 
 def test_a_failed_conversion_leaves_everything(

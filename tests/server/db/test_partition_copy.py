@@ -39,8 +39,9 @@ def services(
 
 def left_over(services: Services) -> list[str]:
     """Return the tables, functions and triggers that a rewriting made and did not take away."""
-    query = """SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '_(copy|changes)$'
-    UNION ALL SELECT proname FROM pg_proc WHERE proname ~ '_changes$'
+    query = """SELECT relname FROM pg_class WHERE relkind = 'r'
+    AND relname ~ '[0-9]_(copy|changes)$'
+    UNION ALL SELECT proname FROM pg_proc WHERE proname ~ '[0-9]_changes$'
     UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"""
     with services.engine.connect() as connection:
         return list(connection.scalars(text(query)))
