@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import socket
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email import message_from_bytes
-from email.policy import default
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from tests.server.devices import everything
+from tests.server.mail.mail_box import MailBox, free_port
 from tests.server.surveys.test_tickets import Holder, document, rows_of
 
 from masquerade.errors import OperationError, ParameterError, WrongState
@@ -37,40 +35,6 @@ smtp = pytest.importorskip("aiosmtpd.smtp")
 
 LINK = "https://surveys.example/s/"
 LETTER = Letter("Invitation", "Please come:\n{link}\nThank you")
-
-
-class MailBox:
-    """What a mail server takes, by address; some it refuses, for good or for now."""
-
-    def __init__(self) -> None:
-        self.taken: dict[str, list[Any]] = {}
-        self.gone: set[str] = set()
-        self.busy: dict[str, int] = {}  # how often it is to be refused for now
-        self.closed = 0  # how many messages it refuses for reasons of its own
-
-    async def handle_RCPT(  # noqa: N802 - the name that the library calls
-        self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any
-    ) -> str:
-        """Take or refuse an address."""
-        if address in self.gone:
-            return "550 5.1.1 nobody of this name\there"
-        if self.busy.get(address, 0) > 0:
-            self.busy[address] -= 1
-            return "451 4.2.1 come again"
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    async def handle_DATA(  # noqa: N802
-        self, _server: Any, _session: Any, envelope: Any
-    ) -> str:
-        """Take a message."""
-        if self.closed > 0:
-            self.closed -= 1
-            return "554 5.7.1 not today"
-        message = message_from_bytes(envelope.content, policy=default)
-        assert len(envelope.rcpt_tos) == 1
-        self.taken.setdefault(envelope.rcpt_tos[0], []).append(message)
-        return "250 taken"
 
 
 @pytest.fixture
@@ -113,9 +77,7 @@ def mail_server(box: MailBox, certificate: Path) -> Iterator[MailServer]:
         right = (given.login, given.password) == (b"surveys", b"secret")
         return smtp.AuthResult(success=right)
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     controller = controllers.Controller(
         box,
         hostname="127.0.0.1",
