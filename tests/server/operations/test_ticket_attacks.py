@@ -5,18 +5,19 @@ from __future__ import annotations
 import base64
 import secrets
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
 from scipy.optimize import linear_sum_assignment
 from sqlalchemy import select, text
 from tests.patience import PATIENCE_SECONDS
 from tests.server.operations.crowds import Crowd
 from tests.server.operations.page_layout import arrival, chance, joined
+from tests.server.operations.ticket_thief import Forger, Thief, signed_message, ticket_key
 from tests.surveys.small_surveys import define
 
 from masquerade.errors import ParameterError
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
     from masquerade.server.surveys.survey_records import SurveyRecord
 
 PEOPLE, DATABASES = 50, 5
-
-
-def _key() -> PrivateKey:
-    numbers = rsa.generate_private_key(EXPONENT, 2048).private_numbers()
-    return PrivateKey(numbers.p, numbers.q)
 
 
 @dataclass
@@ -70,7 +66,7 @@ def exchanges(key: PrivateKey, survey: SurveyRecord) -> list[Exchange]:
 
 def prepared(crowd: Crowd, url: str) -> tuple[SurveyRecord, list[Exchange]]:
     """Make a survey and its tickets in an empty database; say what their holders will do."""
-    key = _key()
+    key = ticket_key()
     crowd.draws.turn("the server")
     services = crowd.open(url)
     reach = Reach(invitations=TicketTerms(key.public.hex()))
@@ -220,7 +216,7 @@ def test_exact_every_signature_fits_every_code() -> None:
     own arithmetic comes out with it. So what was sent says nothing of who is who, whatever the
     server computes.
     """
-    key = _key()
+    key = ticket_key()
     modulus = key.public.modulus
     terms = TicketTerms(key.public.hex())
     seen = []
@@ -264,56 +260,32 @@ def test_a_server_that_looks_at_the_clock_is_at_chance_in_two_phases() -> None:
 
 
 @pytest.mark.parametrize(
-    "count",
-    [
-        2_000,
-        pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.exhaustive]),
-    ],
+    "count", [2_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.exhaustive])]
 )
 def test_no_forged_ticket_is_taken(count: int) -> None:
     """Of forged tickets of ten kinds, made with 20 true ones at hand, none is taken."""
-    key = _key()
-    modulus, size = key.public.modulus, key.public.size
-    terms, survey = TicketTerms(key.public.hex()), "abc"
-    rng = np.random.default_rng(20261129)
-    true = []
-    for _ in range(20):
-        message = terms.message(survey, secrets.token_bytes(PREFIX_BYTES))
-        blinded, inverse = key.public.blind(message)
-        true.append(
-            (
-                message[:PREFIX_BYTES],
-                key.public.finalize(message, key.sign_blinded(blinded), inverse),
-            )
-        )
-    known = {prefix for prefix, _ in true}
-
-    def forged(number: int) -> bytes:
-        (prefix, signature), (other, second) = (
-            true[int(place)] for place in rng.choice(20, 2, replace=False)
-        )
-        fresh, value = secrets.token_bytes(PREFIX_BYTES), int.from_bytes(signature, "big")
-        product = value * int.from_bytes(second, "big") % modulus
-        kinds = (
-            fresh + secrets.token_bytes(size),
-            fresh + signature,
-            other + signature,
-            fresh + product.to_bytes(size, "big"),
-            prefix + product.to_bytes(size, "big"),
-            prefix + (modulus - value).to_bytes(size, "big"),
-            fresh + (number % 3).to_bytes(size, "big"),
-            prefix + ((value + modulus) % 2 ** (8 * size)).to_bytes(size, "big"),
-            prefix[:-1] + bytes([prefix[-1] ^ 1 << number % 8]) + signature,
-            prefix + signature[:-1] + bytes([signature[-1] ^ 1 << number % 8]),
-        )
-        return kinds[number % len(kinds)]
-
-    taken = 0
+    key = ticket_key()
+    terms, taken = TicketTerms(key.public.hex()), 0
+    forger = Forger(key, [signed_message(key, terms, "abc") for _ in range(20)], seed=20261129)
     for number in range(count):
         try:
-            terms.read(survey, base64.b64encode(forged(number)).decode())
+            terms.read("abc", forger.forged(number))
             taken += 1
         except ParameterError:
             pass
     assert taken == 0
-    assert len(known) == 20
+
+
+def test_nobody_begins_twice_or_with_what_is_no_ticket(tmp_path: Path) -> None:
+    """Of 1,500 attempts with used, replayed, foreign and forged tickets none takes a place.
+
+    Each goes through the step that begins a survey; `benchmarks/tickets.py` makes 100,000.
+    """
+    services = Services.open(f"sqlite:///{tmp_path / 'tickets.sqlite3'}", rewrites=False)
+    thief = Thief.of(services, holders=20, seed=20261201)
+    assert thief.begun() == 20
+    outcomes = Counter(thief.attempt(number) for number in range(1_500))
+    assert thief.begun() == 20
+    assert set(outcomes) == {"TicketUsed", "TicketRefused", "the same"}
+    assert min(outcomes.values()) > 100
+    services.close()
