@@ -160,3 +160,24 @@ def test_conditions_are_on_dates_recommendations_and_places_of_rankings(
         ]
     }
     assert owner.complaints == []
+
+
+def test_questions_are_asked_of_the_same_people(generous: Any, new_visitor: NewVisitor) -> None:
+    """Those that are ticked are one block; a question that goes is left out of it."""
+    owner = new_visitor(viewport=DESKTOP)
+    page, token = owner.page, draft(generous, questions=four(), asked=1)
+    page.goto(generous.owner_link)
+    page.goto(f"{generous.url}/surveys/{token}/edit")
+    page.locator('[data-place="-1"]').click()
+    page.locator("summary", has_text="Asked of the same people").click()
+    for name in ("Question 1?", "Question 3?", "Question 4?"):
+        page.get_by_label(name, exact=True).check()
+    page.get_by_role("button", name="Ask them together").click()
+    expect(page.get_by_text("Question 1? + Question 3? + Question 4?")).to_be_visible()
+    saved(page)
+    assert kept(generous, token).together == [["q1", "q3", "q4"]]
+    page.locator('[data-place="3"]').click()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    saved(page)
+    assert kept(generous, token).together == [["q1", "q3"]]
+    assert owner.complaints == []

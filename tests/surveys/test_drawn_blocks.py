@@ -14,10 +14,11 @@ import pytest
 from scipy.stats import chi2
 
 from masquerade.accounting import compose
+from masquerade.analysis import survey_correlation, survey_relation
 from masquerade.errors import BrokenPromise, InvalidReport, ParameterError
 from masquerade.exact.coins import SimulatedCoins
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.results import Codebook, SurveyReports, cross_table
+from masquerade.results import Codebook, SurveyReports, cross_table, group_comparisons
 from masquerade.results.forecasts import forecast
 from masquerade.surveys import Choice, Number, PairVote, Question, Rating, ShowIf
 from masquerade.surveys.drawn_blocks import NOT_DRAWN, Draw
@@ -160,9 +161,66 @@ def test_results_and_forecasts_count_those_who_were_asked() -> None:
     assert [reports.sent("low", place).n for place in range(3)] == [100] * 3
     with pytest.raises(ParameterError, match="some of the questions"):
         cross_table(reports, "a", "b")
+    with pytest.raises(ParameterError, match="some of the questions"):
+        survey_relation(reports, "a", ["b"])
+    with pytest.raises(ParameterError, match="crossed with 'a'"):
+        group_comparisons(reports, by="a")
     whole = survey(yes_no("a"), yes_no("b"), yes_no("c"), asked=None, level="low")
     expected = forecast(whole, 0, {"low": 100}).margin
     assert forecast(made, 0, {"low": 300}).margin == pytest.approx(expected)
+
+
+def test_questions_asked_together_are_one_block_and_have_their_table() -> None:
+    """Those who drew the block are the table's people, as if only they had been asked."""
+    two = (Rating("a", "?", 1, 2), Rating("b", "?", 1, 2))
+    questions = (*two, yes_no("c"), yes_no("d", skip=True))
+    shown = (None, None, None, ShowIf("c", ("Yes",)))
+    made = survey(*questions, asked=1, level="low", together=(("a", "b"),), conditions=shown)
+    assert made.draw == Draw(1, ((0, 1), (2, 3)))
+    assert Survey.from_text(made.text()) == made
+    assert made.asked_together("a", "b")
+    assert made.asked_together("c", "d")
+    assert not made.asked_together("a", "c")
+    book = Codebook("0123456789abcdef", made, made.content_hash())
+    none = NOT_DRAWN
+    rows = [[n % 2, n // 2 % 2, none, none] for n in range(200)] + [
+        [none, none, n % 2, n // 2 % 2] for n in range(100)
+    ]
+    people = [f"p{n}" for n in range(300)]
+    reports = SurveyReports.from_rows(book, people, ["low"] * 300, rows)
+    alone = survey(*questions[:2], asked=None, level="low")
+    whole = SurveyReports.from_rows(
+        Codebook("0123456789abcdef", alone, alone.content_hash()),
+        people[:200],
+        ["low"] * 200,
+        [row[:2] for row in rows[:200]],
+    )
+    assert cross_table(reports, "a", "b").to_json() == cross_table(whole, "a", "b").to_json()
+    assert cross_table(reports, "c", "d").n == 100
+    found, expected = (survey_relation(one, "a", ["b"]) for one in (reports, whole))
+    assert found.terms == expected.terms
+    assert survey_correlation(reports, "a", "b") == survey_correlation(whole, "a", "b")
+    groups = group_comparisons(reports, by="a")
+    assert {one.question for one in groups} == {"b"}
+    assert groups == group_comparisons(whole, by="a")
+
+
+@pytest.mark.parametrize(
+    ("together", "asked", "says"),
+    [
+        ((("a", "b"),), None, "everybody is asked all"),
+        ((("a", "z"),), 1, "'z' is no question"),
+        ((("a",),), 1, "two questions or more"),
+        ((("a", "a"),), 1, "two questions or more"),
+        ((("a", "b"), ("b", "c")), 1, "1 blocks of questions"),
+    ],
+)
+def test_what_cannot_be_asked_together(
+    together: tuple[tuple[str, ...], ...], asked: int | None, says: str
+) -> None:
+    """Each fault is said; where everything hangs together nothing is left to draw."""
+    with pytest.raises(ParameterError, match=says):
+        survey(yes_no("a"), yes_no("b"), yes_no("c"), asked=asked, together=together)
 
 
 def vectors() -> list[dict[str, Any]]:

@@ -304,6 +304,11 @@ def vectors() -> list[dict[str, Any]]:
                 "groups": [list(one) for one in linked(questions, conditions).groups],
                 "fewer": [list(one) for one in linked(questions, conditions, alike).groups],
                 "blocks": [list(one) for one in hang_together(questions, conditions)],
+                "joined": [
+                    list(one) for one in hang_together(questions, conditions, [["q0", "q2"]])
+                ]
+                if len(questions) > 2 and questions[0].id == "q0"
+                else None,
             }
         )
     return found

@@ -12,12 +12,13 @@ import { formOf } from "../../src/masquerade/server/web/static/app/survey_text.j
 const CASES = JSON.parse(readFileSync(new URL("../vectors/linked-questions.json", import.meta.url)));
 
 test("groups are those of the library, all and one of each cost", () => {
-  for (const { questions, alike, groups, fewer, blocks } of CASES) {
+  for (const { questions, alike, groups, fewer, blocks, joined } of CASES) {
     const read = questions.map((question) => formOf(question, null));
     const own = read.map((_, place) => String(place));
     assert.deepEqual(linkedOf(read, own), { groups, atMost: false });
     assert.deepEqual(linkedOf(read, alike).groups, fewer);
     assert.deepEqual(hangTogether(read), blocks);
+    if (joined) assert.deepEqual(hangTogether(read, [["q0", "q2"]]), joined);
   }
 });
 

@@ -50,12 +50,7 @@ def survey_variable(reports: SurveyReports, name: str) -> Variable:
             f"the survey has no question {name!r}; it has {ids}.{suggestion(name, ids)}",
             field="formula",
         )
-    if codebook.survey.asked is not None:
-        raise ParameterError(
-            "each person was asked some of the questions alone, so that too few answered two of "
-            "them; relate questions of a survey that asks everybody all.",
-            field="formula",
-        )
+    reports = reports.asked_of(name)
     place = ids.index(name)
     question = codebook.questions[place]
     rows = np.repeat(np.arange(len(reports.level)), reports.people)  # a row for each person
@@ -169,6 +164,11 @@ def survey_relation(
     """
     if not len(reports):
         raise EmptyTable("nobody has answered, so that there is nothing to relate.")
+    for name in (outcome, *predictors):
+        survey_variable(reports, name)  # refuses what is no question that can be related
+    reports = reports.asked_of(outcome, *predictors)
+    if not len(reports):
+        raise EmptyTable("nobody was asked these questions, so that there is nothing to relate.")
     variables = [survey_variable(reports, name) for name in predictors]
     clear = [_columns(one) for one in variables if not one.masked]
     clear.append(_levels(reports))
@@ -203,7 +203,9 @@ def survey_correlation(
     >>> round(survey_correlation(found, "stress", "sleep").value, 3)
     -1.0
     """
-    pair = [survey_variable(reports, name) for name in (first, second)]
+    for name in (first, second):
+        survey_variable(reports, name)
+    pair = [survey_variable(reports.asked_of(first, second), name) for name in (first, second)]
     return correlate(pair[0], pair[1], confidence=confidence)
 
 

@@ -163,6 +163,7 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
             raise ParameterError(f"question {name!r} is none of the survey's: {', '.join(place)}.")
     if first == second:
         raise ParameterError(f"question {first!r} is crossed with itself; name two.")
+    reports = reports.asked_of(first, second)
     if not len(reports):
         raise EmptyTable("there are no reports; a table needs at least one.")
     a, b = place[first], place[second]
@@ -185,11 +186,8 @@ def table_crowd(reports: SurveyReports, first: int, second: int) -> Crowd:
 
     Raises `ParameterError` where answers are not masked one by one.
     """
-    if reports.codebook.survey.asked is not None:
-        raise ParameterError(
-            "each person was asked some of the questions alone, so that too few answered two of "
-            "them; a table needs a survey that asks everybody all."
-        )
+    ids = [one.id for one in reports.codebook.questions]
+    reports = reports.asked_of(ids[first], ids[second])
     codebook, counts = reports.codebook, reports.counts()
     names = [name for name, n in counts.items() if n]
     groups = []

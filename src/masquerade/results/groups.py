@@ -151,13 +151,11 @@ def group_comparisons(
     if not len(reports):
         raise EmptyTable("there are no reports; a comparison needs some.")
     codebook = reports.codebook
-    if codebook.survey.asked is not None:
-        raise ParameterError(
-            "each person was asked some of the questions alone, so that too few answered two of "
-            "them; groups need a survey that asks everybody all."
-        )
     places = {asked.id: place for place, asked in enumerate(codebook.questions)}
     require_question(by, places)
+    reports = reports.asked_of(by)
+    if not len(reports):
+        raise EmptyTable(f"nobody was asked {by!r}; a comparison needs some.")
     found = []
     for question in codebook.questions:
         if question.id == by:
@@ -165,7 +163,8 @@ def group_comparisons(
         try:
             found.append(Crossed.of(reports, question.id, by))
         except ParameterError:
-            continue  # numbers, and several answers, cannot be crossed
+            # numbers and several answers cannot be crossed, nor what was drawn without the other
+            continue
     labels = codebook.questions[places[by]].labels
     sent = [
         reports.people[reports.report[:, places[by]] == code].sum() for code in range(len(labels))

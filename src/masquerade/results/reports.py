@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.errors import InvalidReport, SchemaError
+from masquerade.errors import InvalidReport, ParameterError, SchemaError
 from masquerade.exact.arrays import Integers
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.codebook import Codebook
@@ -152,6 +152,34 @@ class SurveyReports:
         """Return the responses at one level, shape (n_distinct, n_questions), and their people."""
         here = self.level == list(self.codebook.levels).index(name)
         return self.report[here].astype(np.int64), self.people[here]
+
+    def asked_of(self, *names: str) -> SurveyReports:
+        """Return the reports of the people who were asked all of these questions.
+
+        Raises `ParameterError`: each person was asked some of the questions alone, and these were
+        drawn one without the other.
+        """
+        draw = self.codebook.survey.draw
+        if draw is None:
+            return self
+        ids = [one.id for one in self.codebook.questions]
+        places = [ids.index(name) for name in names]
+        block = next(one for one in draw.blocks if places[0] in one)
+        apart = next((ids[place] for place in places if place not in block), None)
+        if apart is not None:
+            raise ParameterError(
+                f"each person was asked some of the questions alone, so that too few answered both "
+                f"{names[0]!r} and {apart!r}. Ask everybody all, or say before the survey opens "
+                "that the two are asked together."
+            )
+        here = self.report[:, places[0]] != NOT_DRAWN
+        return replace(
+            self,
+            level=self.level[here],
+            report=self.report[here],
+            people=self.people[here],
+            pairs=None if self.pairs is None else self.pairs[here],
+        )
 
     @property
     def kept(self) -> Integers:

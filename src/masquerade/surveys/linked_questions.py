@@ -125,9 +125,13 @@ def shown_share(questions: Sequence[Question], conditions: Conditions, place: in
 
 
 def hang_together(
-    questions: Sequence[Question], conditions: Conditions
+    questions: Sequence[Question],
+    conditions: Conditions,
+    together: Sequence[Sequence[str]] = (),
 ) -> tuple[tuple[int, ...], ...]:
     """Return the places of questions in blocks: each with all that depend on it, however far.
+
+    `together`: groups of ids of questions that are in one block besides.
 
     Examples
     --------
@@ -137,10 +141,14 @@ def hang_together(
     ((0, 2), (1,))
     """
     block = list(range(len(questions)))
-    for place, names in enumerate(_named(questions, conditions)):
-        for other in names:
-            old, new = block[other], block[place]
-            block = [new if one == old else one for one in block]
+    places = {question.id: place for place, question in enumerate(questions)}
+    joined = [
+        (place, one) for place, names in enumerate(_named(questions, conditions)) for one in names
+    ]
+    joined += [(places[ids[0]], places[one]) for ids in together for one in ids[1:]]
+    for place, other in joined:
+        old, new = block[other], block[place]
+        block = [new if one == old else one for one in block]
     groups: dict[int, list[int]] = {}
     for place, one in enumerate(block):
         groups.setdefault(one, []).append(place)

@@ -81,6 +81,8 @@ class Survey:
     reach: Reach = OPEN_TO_ALL  # who asks, for what consent, and who may answer
     # How many blocks of questions that hang together each person is asked; None for all.
     asked: int | None = None
+    # Groups of ids of questions that are drawn in one block, so that tables of them can be made.
+    together: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         self._check()
@@ -109,6 +111,7 @@ class Survey:
                 "votes on pairs of a list are asked of everybody; ask all questions.",
                 field="asked",
             )
+        self._check_together()
         # Before levels are checked: linked questions are part of what a level guarantees.
         check_conditions(self.questions, self.conditions)
         require_possible(self.questions, self.conditions)
@@ -179,12 +182,42 @@ class Survey:
         texts = self.languages.of(code)
         return Survey.from_json(translated(json.loads(json.dumps(self.to_json())), texts))
 
+    def _check_together(self) -> None:
+        """Raise unless each group of questions that are drawn together names at least two."""
+        if self.together and self.asked is None:
+            raise ParameterError(
+                "everybody is asked all questions, so that all are asked together; name none.",
+                field="together",
+            )
+        known = {question.id for question in self.questions}
+        for ids in self.together:
+            strange = next((one for one in ids if one not in known), None)
+            if strange is not None:
+                raise ParameterError(
+                    f"{strange!r} is no question that could be asked together with others.",
+                    field="together",
+                )
+            if len(set(ids)) < max(2, len(ids)):
+                raise ParameterError(
+                    f"{list(ids)} are to be asked together; name two questions or more, each once.",
+                    field="together",
+                )
+
     @property
     def draw(self) -> Draw | None:
         """The blocks of which each person is asked some; None where all are asked."""
         if self.asked is None:
             return None
-        return Draw(self.asked, hang_together(self.questions, self.conditions))
+        return Draw(self.asked, hang_together(self.questions, self.conditions, self.together))
+
+    def asked_together(self, *names: str) -> bool:
+        """Return whether whoever is asked one of some questions is asked all of them."""
+        if self.asked is None:
+            return True
+        ids = [question.id for question in self.questions]
+        places = {ids.index(name) for name in names}
+        blocks = hang_together(self.questions, self.conditions, self.together)
+        return any(places <= set(block) for block in blocks)
 
     @property
     def trust(self) -> str:
@@ -245,13 +278,14 @@ class Survey:
         look: Look | None = None,
         layout: Layout | None = None,
         asked: int | None = None,
+        together: tuple[tuple[str, ...], ...] = (),
         languages: Languages | None = None,
         reach: Reach = OPEN_TO_ALL,
     ) -> Survey:
         """Return a survey with the mechanisms of its levels.
 
         `title`, `description`, `template`, `questions`, `topic`, `conditions`, `estimator`, `look`,
-        `layout`, `languages`, `reach`: as in `Survey`.
+        `layout`, `asked`, `together`, `languages`, `reach`: as in `Survey`.
         `levels`: names of levels, or ``"none"``.
         `masking`: ``"per-answer"`` (randomized response) or ``"per-person"`` (two-layer, whose
         one-report loss is the level's).
@@ -285,6 +319,7 @@ class Survey:
             look=look or PLAIN,
             layout=layout,
             asked=asked,
+            together=together,
             languages=languages,
             reach=reach,
         )
@@ -320,6 +355,7 @@ class Survey:
             look=Look.from_json(data.get("look", {})),
             layout=Layout.from_json(data),
             asked=data.get("asked"),
+            together=tuple(tuple(ids) for ids in data.get("together", [])),
             languages=None if spoken is None else Languages.from_json(spoken),
             reach=Reach.from_json(data),
         )
@@ -370,6 +406,8 @@ class Survey:
             data["languages"] = self.languages.to_json()
         if self.asked is not None:
             data["asked"] = self.asked
+        if self.together:
+            data["together"] = [list(ids) for ids in self.together]
         return data | self.layout.to_json() | self.reach.to_json()
 
     def questions_json(self) -> list[dict[str, Any]]:

@@ -275,7 +275,9 @@ def _uncounted_codebook(record: SurveyRecord) -> Codebook:
 def _crossable(survey: Survey) -> list[tuple[str, str]]:
     """Return pairs of questions of one answer each, the first `MOST_TABLES`."""
     asked = [one.id for one in survey.questions if one.parts_of_whole and one.labels]
-    return list(itertools.combinations(asked, 2))[:MOST_TABLES]
+    pairs = itertools.combinations(asked, 2)
+    same = (pair for pair in pairs if survey.asked_together(*pair))
+    return list(itertools.islice(same, MOST_TABLES))
 
 
 def _require_reports(record: SurveyRecord) -> None:

@@ -28,7 +28,13 @@ def comparable(survey: Survey) -> list[Question]:
     """Return the questions whose answers can make groups: one of 2 to 12 labels."""
     if survey.two_parties is None:
         asked = [one for one in survey.questions if one.parts_of_whole and one.scores is None]
-        return [one for one in asked if 2 <= len(one.labels) <= _MOST_GROUPS]
+        few = [one for one in asked if 2 <= len(one.labels) <= _MOST_GROUPS]
+        ids = [one.id for one in survey.questions]
+        return [
+            one
+            for one in few
+            if any(survey.asked_together(one.id, other) for other in ids if other != one.id)
+        ]
     crossed = {name for pair in survey.encoding.cross for name in pair}
     return [one for one in survey.questions if one.id in crossed and len(one.labels) >= 2]
 

@@ -162,10 +162,17 @@ def relatable(survey: Survey) -> list[Question]:
         return [
             one
             for one, mask in zip(survey.questions, masks, strict=True)
-            if mask.separate_response is not None or mask.as_numbers is not None
+            if (mask.separate_response is not None or mask.as_numbers is not None)
+            and _has_company(survey, one.id)
         ]
     named = {name for table in survey.encoding.cross for name in table}
     return [one for one in survey.questions if one.id in named]
+
+
+def _has_company(survey: Survey, name: str) -> bool:
+    """Return whether another question is asked of the same people."""
+    others = (one.id for one in survey.questions if one.id != name)
+    return any(survey.asked_together(name, other) for other in others)
 
 
 def relation_table(found: Mapping[str, Any]) -> str:
@@ -221,6 +228,7 @@ def _require_little(reports: SurveyReports, outcome: str, predictors: Sequence[s
     """Refuse a relation that would take long, before it is begun."""
     from masquerade.analysis import survey_variable
 
+    reports = reports.asked_of(outcome, *predictors)
     _require_few_answers(outcome, len(survey_variable(reports, outcome).options))
     masked = [one for one in (survey_variable(reports, p) for p in predictors) if one.masked]
     cells = math.prod(len(one.options) for one in masked)

@@ -163,6 +163,11 @@ class Document(StrictBody):
     thanks: Annotated[str, Field(max_length=5000)] = ""
     # How many blocks of questions that hang together each person is asked; none for all.
     asked: Annotated[int, Field(ge=1, le=MOST_QUESTIONS)] | None = None
+    # Which questions are drawn in one block, so that tables of them can be made.
+    together: Annotated[
+        list[Annotated[list[str], Field(min_length=2, max_length=MOST_QUESTIONS)]],
+        Field(max_length=MOST_QUESTIONS),
+    ] = Field(default_factory=list)
     return_address: Annotated[str, Field(max_length=500)] = ""
     plan: Plan = Field(default_factory=Plan)
     look: LookFields = Field(default_factory=LookFields)
@@ -291,6 +296,7 @@ def _survey(document: Document, questions: tuple[Question, ...], conditions: Con
         "look": Look.from_json(document.look.model_dump()),
         "layout": layout,
         "asked": document.asked,
+        "together": tuple(map(tuple, document.together)) if document.asked else (),
         "languages": spoken,
         "reach": _reach(document),
     }
@@ -391,6 +397,7 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
         "look": data.get("look", {}),
         **survey.layout.to_json(),
         **({} if survey.asked is None else {"asked": survey.asked}),
+        "together": [list(ids) for ids in survey.together],
         **({"languages": data["languages"]} if survey.languages is not None else {}),
         "asked_by": survey.reach.asked_by,
         "contact": survey.reach.contact,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from masquerade.accounting import Caps
 from masquerade.aggregate.noise import TWO_PARTIES
+from masquerade.errors import ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.surveys.document import Document
 from masquerade.server.surveys.forecast import Forecast, Margin, forecast, share_of_cap
+from masquerade.surveys import question_from_json
+from masquerade.surveys.linked_questions import hang_together
 from masquerade.surveys.offered_levels import ALL_LEVELS
 from masquerade.surveys.survey import DEVICE, Survey
 
@@ -40,7 +43,7 @@ class Remedy:
 class WeakQuestion:
     """A question whose interval covers more than half of its range."""
 
-    place: int
+    place: int  # in the document: of a row that of its matrix
     text: str
     margin: Margin
     remedies: tuple[Remedy, ...]
@@ -53,11 +56,14 @@ def weak_questions(
     weak = [place for place, one in enumerate(figures["questions"]) if one["tells"] != "enough"]
     if not weak:
         return []
+    texts = {one.id: one.whole_text for one in survey.questions}
+    ids = list(texts)
+    owners = {name: number for number, one in enumerate(document.questions) for name in _ids(one)}
     changes = _changes(document, survey, figures, caps=caps, opened=opened)
     return [
         WeakQuestion(
-            place,
-            document.questions[place].get("text", ""),
+            owners[figures["questions"][place]["id"]],
+            texts[figures["questions"][place]["id"]],
             figures["questions"][place],
             (
                 *(
@@ -66,7 +72,13 @@ def weak_questions(
                     if _helps(found[place], figures["questions"][place], also == SHORTER)
                 ),
                 *_more_people(survey, figures, place),
-                _dropped(document, survey, place, caps=caps, opened=opened),
+                _dropped(
+                    document,
+                    survey,
+                    ids.index(figures["questions"][place]["id"]),
+                    caps=caps,
+                    opened=opened,
+                ),
             ),
         )
         for place in weak
@@ -92,7 +104,7 @@ def _changes(
             found.append(("Two parties add up the answers", other[1]["questions"], ""))
     else:
         return found
-    now = max(share_of_cap(level, caps) for level in survey.levels)
+    now = _cost(survey, caps)
     offered = [level.name for level in survey.levels]
     for name in ALL_LEVELS:
         if offered == [name] or CLEAR in offered or not isinstance(document.levels, list):
@@ -100,34 +112,38 @@ def _changes(
         other = _planned(_at_level(document, name), caps=caps, opened=opened)
         if other is None:
             continue
-        cost = share_of_cap(other[0].levels[0], caps)
+        cost = _cost(other[0], caps)
         if cost <= 1:
             also = f"{_percent(cost)} % of a lifetime’s privacy, instead of {_percent(now)} %"
             found.append((f"Level {name} for everybody", other[1]["questions"], also))
-        found += _some_of_them(document, other, now / cost, name)
+        found += _some_of_them(document, other[0], min(now, 1.0), name, caps=caps)
     return found
 
 
 def _some_of_them(
-    document: Document, other: tuple[Survey, Forecast], ratio: float, level: str
+    document: Document, survey: Survey, most: float, level: str, *, caps: Caps
 ) -> list[tuple[str, Sequence[Margin], str]]:
-    """Return m of M questions at a level that hides less, at no more than today's price."""
-    from masquerade.results.forecasts import forecast as expected
-    from masquerade.server.surveys.forecast import margin_of
+    """Return m of M blocks of questions at a level, as many as cost no more than `most`.
 
-    survey, figures = other
-    count = len(document.questions)
-    some = math.floor(count * min(ratio, 1) + 1e-9)
-    # Votes on a list, linked questions: what is drawn are blocks, which are no single questions.
-    if not 1 <= some < count or len(survey.questions) != count or survey.conditions:
+    Their margins are those of the survey that would be opened.
+    """
+    count = len(hang_together(survey.questions, survey.conditions, survey.together))
+    try:
+        some = [replace(survey, asked=asked) for asked in range(1, count)]
+    except ParameterError:  # votes on a list, and masks that answers share, are asked of everybody
         return []
-    people = {one["name"]: max(1, one["asked"] * some // count) for one in figures["levels"]}
-    margins = [
-        margin_of(question, expected(survey, place, people))
-        for place, question in enumerate(survey.questions)
-    ]
-    what = f"Ask each person {some} of {count} questions, at level {level}"
-    return [(what, margins, SHORTER)]
+    some = [one for one in some if _cost(one, caps) <= most]
+    if not some or some[-1].asked == survey.asked:
+        return []
+    chosen = some[-1]
+    blocks = "questions" if count == len(survey.questions) else "groups of questions"
+    what = f"Ask each person {chosen.asked} of {count} {blocks}, at level {level}"
+    return [(what, forecast(document, chosen, caps=caps)["questions"], SHORTER)]
+
+
+def _cost(survey: Survey, caps: Caps) -> float:
+    """Return the largest share of a fresh account that a response takes."""
+    return max(share_of_cap(level, caps) for level in survey.levels)
 
 
 def _more_people(survey: Survey, figures: Forecast, place: int) -> list[Remedy]:
@@ -163,15 +179,34 @@ def _more_people(survey: Survey, figures: Forecast, place: int) -> list[Remedy]:
     return [Remedy(f"{rounded:,} people instead of {total:,}", found)]
 
 
+def _ids(question: Mapping[str, Any]) -> list[str]:
+    """Return the ids under which a question of a document is asked: of a matrix, its rows'."""
+    fields = {key: value for key, value in question.items() if key != "show_if"}
+    return [part.id for part in question_from_json(fields).parts()]
+
+
+def _without(document: Document, name: str) -> list[dict[str, Any]]:
+    """Return the questions of a document without one, or without a row of a matrix."""
+    kept: list[dict[str, Any]] = []
+    for one in document.questions:
+        ids, rows = _ids(one), one.get("rows", [])
+        if name in ids and len(rows) == len(ids) > 2:
+            pairs = zip(rows, ids, strict=True)
+            kept.append({**one, "rows": [row for row, id_ in pairs if id_ != name]})
+        elif name not in ids:
+            kept.append(one)
+    return kept
+
+
 def _dropped(
     document: Document, survey: Survey, place: int, *, caps: Caps, opened: Opened
 ) -> Remedy:
     """Return the gain of leaving a question out."""
-    questions = [one for other, one in enumerate(document.questions) if other != place]
+    questions = _without(document, survey.questions[place].id)
     less = opened(document.model_copy(update={"questions": questions})) if questions else None
     if less is None:  # others hang on it, or it is the only one
         return Remedy("Leave it out", None)
-    now, then = (max(share_of_cap(one, caps) for one in each.levels) for each in (survey, less))
+    now, then = (_cost(each, caps) for each in (survey, less))
     return Remedy(
         "Leave it out",
         None,
@@ -189,7 +224,8 @@ _PLAIN: Mapping[str, object] = {"prices": {}, "shares": {}, "budget": None, "rew
 
 
 def _two_parties(document: Document) -> Document:
-    return under(TWO_PARTIES, document)
+    # Two parties add up the answers of everybody to all questions.
+    return under(TWO_PARTIES, document).model_copy(update={"asked": None})
 
 
 def under(trust: str, document: Document) -> Document:

@@ -43,15 +43,21 @@ export function linkedAtMost(questions) {
   return groups.filter(({ length }) => length > 1);
 }
 
-/** Return the places of questions in blocks: each with all that depend on it, however far. */
-export function hangTogether(questions) {
+/**
+ * Return the places of questions in blocks: each with all that depend on it, however far.
+ *
+ * @param {object[]} questions
+ * @param {string[][]} together ids of questions that are in one block besides
+ */
+export function hangTogether(questions, together = []) {
   let block = [...questions.keys()];
-  namedBy(questions).forEach((names, place) => {
-    for (const other of names) {
-      const [old, now] = [block[other], block[place]];
-      block = block.map((one) => (one === old ? now : one));
-    }
-  });
+  const places = new Map(questions.map(({ id }, place) => [id, place]));
+  const named = namedBy(questions).flatMap((names, place) => [...names].map((other) => [place, other]));
+  const wanted = together.flatMap(([first, ...rest]) => rest.map((id) => [places.get(first), places.get(id)]));
+  for (const [place, other] of [...named, ...wanted]) {
+    const [old, now] = [block[other], block[place]];
+    block = block.map((one) => (one === old ? now : one));
+  }
   const groups = new Map();
   block.forEach((one, place) => groups.set(one, [...(groups.get(one) ?? []), place]));
   return [...groups.values()];

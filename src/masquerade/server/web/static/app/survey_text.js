@@ -55,7 +55,7 @@ export function questionsOf(text, promise, level, pairs = null) {
   }
   requireThat(isRecord(survey), "the survey");
   const { questions, levels, estimator = USUAL_ESTIMATOR, look = null } = survey;
-  const optional = ["estimator", "look", "asked", ...LAYOUT_FIELDS].filter((name) => Object.hasOwn(survey, name));
+  const optional = ["estimator", "look", "asked", "together", ...LAYOUT_FIELDS].filter((name) => Object.hasOwn(survey, name));
   const names = [...ABOUT, "questions", "levels", ...optional];
   if (promise.parties) names.push("trust", "two_parties");
   if (promise.languages) names.push("languages");
@@ -115,9 +115,13 @@ export function questionsIn({ text, promise, level, pairs = null, questions }, c
 }
 
 /** Throw unless as many blocks of questions that hang together are asked as was promised. */
-function checkDraw({ asked }, questions, draw) {
+function checkDraw({ asked, together = [] }, questions, draw) {
   requireThat(asked === draw?.asked, "how many questions are drawn");
-  requireThat(!draw || same(draw.blocks, hangTogether(questions)), "which questions are drawn");
+  const known = (ids) =>
+    Array.isArray(ids) && ids.length > 1 && ids.every((id) => questions.some((one) => one.id === id));
+  requireThat(Array.isArray(together) && together.every(known), "which questions are drawn");
+  requireThat(draw || !together.length, "which questions are drawn");
+  requireThat(!draw || same(draw.blocks, hangTogether(questions, together)), "which questions are drawn");
 }
 
 /** Return how a survey's text lays out its questions, in one of its languages; see `readLayout`. */

@@ -11,7 +11,7 @@ import { BLOCKS, blockFields, pageFields } from "./page_fields.js";
 import { Phone } from "./phone.js";
 import { redraw } from "./redraw.js";
 import { questionFields, surveyFields } from "./properties.js";
-import { marginShown, newQuestion, withoutBrokenConditions } from "./questions.js";
+import { marginShown, newQuestion, partsOf, withoutBrokenConditions } from "./questions.js";
 
 const at = (id) => document.getElementById(id);
 const draft = new Draft(inPage("known"), () => draw(), replaced);
@@ -103,6 +103,10 @@ function change(changes) {
     keepPages(paging.pagesRenamed(pages(), old.id, changes.id));
     const order = draft.document.order ?? [];
     if (order.includes(old.id)) keepField("order", order.map((id) => (id === old.id ? changes.id : id)));
+    const together = draft.document.together ?? [];
+    if (together.flat().includes(old.id)) {
+      keepField("together", together.map((ids) => ids.map((id) => (id === old.id ? changes.id : id))));
+    }
   }
   keep(list);
   draw();
@@ -121,11 +125,20 @@ function keep(list) {
   const order = draft.document.order ?? [];
   const known = order.filter((id) => list.some((one) => one.id === id));
   if (known.length < order.length) keepField("order", known);
+  keepTogether(list);
 }
 
 function keepField(name, value) {
   draft.document[name] = value;
   draft.touch(name);
+}
+
+/** Leave questions that are gone out of those that are asked together. */
+function keepTogether(list) {
+  const { together = [] } = draft.document;
+  const ids = new Set(list.flatMap(partsOf).map(({ id }) => id));
+  const left = together.map((group) => group.filter((id) => ids.has(id))).filter(({ length }) => length > 1);
+  if (JSON.stringify(left) !== JSON.stringify(together)) keepField("together", left);
 }
 
 function keepPages(list) {

@@ -3,7 +3,7 @@
 import { element } from "../app/dom.js";
 import { conditionFields } from "./condition_fields.js";
 import { isQuestion } from "./draft_pages.js";
-import { button, check, numberField, textField } from "./fields.js";
+import { button, check, fold, numberField, textField } from "./fields.js";
 import { decides, partsOf } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
 
@@ -128,9 +128,33 @@ export function drawField(document, faults, set) {
     asked !== null &&
       numberField("How many", asked, (count) => set("asked", count), {
         whole: true, min: 1, max: 200, key: "/asked", faults: faults("/asked"),
-        hint: "Each device draws them. Questions that depend on each other, and nothing else, are drawn together. The survey is shorter and costs each person less; it is not more exact: each question has fewer answers. Tables of two questions are not made.",
+        hint: "Each device draws them. Questions that depend on each other, and nothing else, are drawn together. The survey is shorter and costs each person less; it is not more exact: each question has fewer answers. Tables and comparisons are made of questions that are drawn together alone.",
       }),
+    asked !== null && togetherFields(document, faults, set),
   ];
+}
+
+/** Return the questions that are drawn in one block, so that tables of them can be made. */
+function togetherFields(document, faults, set) {
+  const { questions, together = [] } = document;
+  const parts = questions.flatMap(partsOf);
+  const named = (id) => {
+    const found = parts.find((one) => one.id === id);
+    return (found?.of ? found.rows[0] : found?.text) || id;
+  };
+  const chosen = new Set();
+  const made = fold(
+    `Asked of the same people (${together.length})`,
+    element("p", { className: "hint" }, "Whoever is asked one of these questions is asked all of them: then tables of them can be made, and groups compared. They cost together."),
+    ...faults("/together").map((fault) => element("p", { className: "error" }, fault)),
+    element("ul", {}, together.map((ids, place) =>
+      element("li", {}, ids.map(named).join(" + "), " ",
+        button("Remove", () => set("together", together.filter((_, other) => other !== place)), { label: `Do not ask ${ids.map(named).join(" and ")} together` })))),
+    ...parts.map(({ id }) => check(named(id), false, (on) => (on ? chosen.add(id) : chosen.delete(id)))),
+    button("Ask them together", () => chosen.size > 1 && set("together", [...together, [...chosen]])),
+  );
+  if (together.length) made.open = true;
+  return made;
 }
 
 /** Return the fields of how a survey ends. */
