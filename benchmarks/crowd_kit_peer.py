@@ -26,8 +26,6 @@ METHODS = {
     "DawidSkene": lambda: peer.DawidSkene(),
     "GLAD": lambda: peer.GLAD(),
     "MACE": lambda: peer.MACE(random_state=0),
-    "OneCoinDawidSkene10": lambda: peer.OneCoinDawidSkene(n_iter=10, tol=0),
-    "DawidSkene10": lambda: peer.DawidSkene(n_iter=10, tol=0),
 }
 
 

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 #: Modules that benchmarks share, and programs that they call; none measures by itself.
 NO_BENCHMARKS = {
     *("card", "everything", "page", "release_crowds"),
-    *("crowd_kit_peer", "vdaf_reference_peer"),
+    *("crowd_kit_peer", "peers_of_python", "vdaf_reference_peer"),
 }
 
 

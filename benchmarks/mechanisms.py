@@ -1,18 +1,15 @@
-"""The cost of masks: nanoseconds a report, and how many times that of other libraries.
+"""The cost of masks: nanoseconds a report, and the time to state a guarantee.
 
-Run with ``python benchmarks/mechanisms.py``. OpenDP and pure-ldp are measured where they are
-installed (``pip install opendp pure-ldp statsmodels scikit-learn``). Each figure is processor
-time, the best of a few runs.
+Run with ``python benchmarks/mechanisms.py``; `peers` compares with other libraries. Each figure is
+processor time, the best of a few runs.
 """
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +21,6 @@ from masquerade.mechanisms import DiscreteGaussian, RandomizedResponse, TwoLayer
 CARDS = Cards(__file__)
 RESPONSES = sized(1_000_000, 10_000_000)
 NUMBERS = sized(100_000, 1_000_000)
-PEER_CALLS = sized(1_000, 5_000)
 RUNS = 3
 SCALES = ("0.5", "4", "1000", "1000000")
 SIGMAS = ("0.5", "3", "12.3456", "1000", "1000000")
@@ -32,10 +28,11 @@ SIGMAS = ("0.5", "3", "12.3456", "1000", "1000000")
 
 def main() -> None:
     """Measure and print."""
-    opendp, pure_ldp = peer("opendp.prelude"), peer("pure_ldp.frequency_oracles.direct_encoding")
-    if opendp is not None:
-        opendp.enable_features("contrib")
-    responses(opendp, pure_ldp)
+    mechanism = RandomizedResponse(4, epsilon=1)
+    answers = np.random.default_rng(1).integers(0, 4, RESPONSES, dtype=np.int32)
+    persons = np.zeros(RESPONSES, dtype=np.int32)
+    each = best(lambda: mechanism.mask(answers, persons, Coins()), RESPONSES)
+    CARDS.add(f"randomized response, of {RESPONSES:,} answers", each, "ns")
     for name, draw, squared, parameters in (
         ("discrete Laplace, scale", discrete_laplace, 1, SCALES),
         ("discrete Gaussian, sigma", discrete_gaussian, 2, SIGMAS),
@@ -43,49 +40,8 @@ def main() -> None:
         for text in parameters:
             parameter = Fraction(text) ** squared
             ours = best(partial(draw, Coins(), parameter, NUMBERS), NUMBERS)
-            CARDS.add(
-                f"{name} {text}, of {NUMBERS:,} numbers",
-                ours,
-                "ns",
-                peer="OpenDP's vector form",
-                peer_value=opendp_noise(opendp, squared, float(text)),
-                libraries=("opendp",),
-            )
+            CARDS.add(f"{name} {text}, of {NUMBERS:,} numbers", ours, "ns")
     promises()
-
-
-def responses(opendp: Any, pure_ldp: Any) -> None:
-    """Print the time of one masked category."""
-    mechanism = RandomizedResponse(4, epsilon=1)
-    answers = np.random.default_rng(1).integers(0, 4, RESPONSES, dtype=np.int32)
-    persons = np.zeros(RESPONSES, dtype=np.int32)
-    ours = best(lambda: mechanism.mask(answers, persons, Coins()), RESPONSES)
-    what, theirs = f"randomized response, of {RESPONSES:,} answers", None
-    if pure_ldp is not None:
-        client = pure_ldp.DEClient(epsilon=1, d=4)
-        given = (answers[:PEER_CALLS] + 1).tolist()
-        theirs = best(lambda: [client.privatise(a) for a in given], PEER_CALLS)
-    CARDS.add(what, ours, "ns", peer="pure-ldp", peer_value=theirs, libraries=("pure-ldp",))
-    theirs = None
-    if opendp is not None:
-        keep = float(mechanism.keep_probability)
-        measure = opendp.m.make_randomized_response([0, 1, 2, 3], keep)
-        few = answers[: PEER_CALLS // 5].tolist()
-        theirs = best(lambda: [measure(a) for a in few], len(few))
-    CARDS.add(what, ours, "ns", peer="OpenDP per call", peer_value=theirs, libraries=("opendp",))
-
-
-def opendp_noise(opendp: Any, squared: int, scale: float) -> float | None:
-    """Return OpenDP's nanoseconds for one number of a vector."""
-    if opendp is None:
-        return None
-    atoms = opendp.vector_domain(opendp.atom_domain(T="i64"))
-    if squared == 1:
-        measure = opendp.m.make_laplace(atoms, opendp.l1_distance(T="i64"), scale)
-    else:
-        measure = opendp.m.make_gaussian(atoms, opendp.l2_distance(T="i64"), scale)
-    zeros = [0] * PEER_CALLS
-    return best(lambda: measure(zeros), PEER_CALLS)
 
 
 def promises() -> None:
@@ -108,15 +64,6 @@ def fresh(points: int) -> object:
     epsilon_of_one_report.cache_clear()
     sigma = Fraction(3 * (points - 1), 4)
     return DiscreteGaussian(1, points, sigma=sigma).guarantee(answers=20)
-
-
-def peer(name: str) -> Any:
-    """Return another library, or None with a line that it is absent."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        print(f"{name.partition('.')[0]} is not measured: {error}")
-        return None
 
 
 def best(work: Callable[[], object], size: int) -> float:

@@ -16,7 +16,10 @@ from masquerade.plots import COLOURS, new_figure
 HERE = Path(__file__).parent
 CARDS = HERE / "cards"
 OUT = HERE.parent / "docs" / "benchmarks.inc"
-PEERS = ("crowd-kit", "OpenDP", "pure-ldp", "choix", "statsmodels", "the draft")
+PEERS = (
+    *("crowd-kit", "peerannot", "arena-rank", "choix", "statsmodels", "opendp", "pure-ldp"),
+    *("RRreg", "rr", "survey", "svy", "samplics", "the draft"),
+)
 HEAD = ("| what | ours | compared with | theirs | ratio | target |", "|---|---:|---|---:|---:|---|")
 FIGURE = "![Ratios of times against other libraries, as bars; the table has them](benchmarks.png)"
 VERDICTS = {True: "met", False: "**missed**", None: ""}
@@ -38,12 +41,14 @@ def write_page(folder: Path = CARDS, out: Path = OUT) -> Path:
     """Write the tables, draw the ratios beside them, and return the path of the tables."""
     cards = read_cards(folder)
     out.write_text(tables(cards), encoding="utf-8")
+    beside = "\n".join([*HEAD, *map(row, cards.get("peers", ())), ""])
+    out.with_name("peers.inc").write_text(beside, encoding="utf-8")
     draw_ratios([card for each in cards.values() for card in each], out.with_suffix(".png"))
     return out
 
 
 def draw_ratios(cards: list[Card], out: Path) -> None:
-    """Draw how many times quicker than each other library we are, like for like."""
+    """Draw how many times as long as we each other library takes for the same."""
     alike = [
         card
         for card in cards
@@ -56,14 +61,13 @@ def draw_ratios(cards: list[Card], out: Path) -> None:
         return
     alike.sort(key=lambda card: float(card["ratio"]))
     figure, (axes,) = new_figure(size=(9, 1.2 + 0.28 * len(alike)))
-    peers = [next(peer for peer in PEERS if card["peer"].startswith(peer)) for card in alike]
-    for place, (card, peer) in enumerate(zip(alike, peers, strict=True)):
-        axes.barh(place, card["ratio"], color=COLOURS[PEERS.index(peer)], height=0.7)
+    for place, card in enumerate(alike):
+        axes.barh(place, card["ratio"] - 1, left=1, color=COLOURS[0], height=0.7)
         axes.annotate(f" {card['ratio']:.3g}", (card["ratio"], place), va="center", fontsize=8)
-    names = [f"{card['what']}: {peer}" for card, peer in zip(alike, peers, strict=True)]
+    names = [f"{card['what']}: {card['peer']}" for card in alike]
     axes.set_yticks(range(len(alike)), names, fontsize=8)
     axes.set_xscale("log")
-    axes.set_xlim(min(1.0, alike[0]["ratio"]), 2 * alike[-1]["ratio"])
+    axes.set_xlim(min(1.0, alike[0]["ratio"] / 2), 2 * alike[-1]["ratio"])
     axes.xaxis.set_major_formatter("{x:g}")
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel("their time / ours (to the right of 1 ours is quicker)", fontsize=9)
@@ -119,10 +123,16 @@ def row(card: Card) -> str:
         f"{card['value']:,g} {card['unit']}".strip(),
         card["peer"] or "",
         theirs,
-        "" if card["ratio"] is None else f"{card['ratio']:,g}",
+        ratio_in_words(card),
         ", ".join(filter(None, (card["target"], verdict))),
     )
     return "| " + " | ".join(escaped(cells)) + " |"
+
+
+def ratio_in_words(card: Card) -> str:
+    """Return the ratio to another library, or one that has a target; a mere baseline has none."""
+    rival = (card["peer"] or "").startswith(PEERS) or card["target"]
+    return f"{card['ratio']:,g}" if rival and card["ratio"] is not None else ""
 
 
 def escaped(cells: Iterable[str]) -> Iterable[str]:

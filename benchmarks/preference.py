@@ -1,17 +1,15 @@
-"""Speed and memory of learning a preference, next to statsmodels and choix in the same run.
+"""Speed and memory of learning a preference.
 
-Run with ``python benchmarks/preference.py [--voters 10000]``. statsmodels and choix are compared
-with where they are installed.
+Run with ``python benchmarks/preference.py [--voters 10000]``; `peers` compares with other
+libraries.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import time
 import tracemalloc
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -25,7 +23,6 @@ from masquerade.preference.thurstone import fit_voters
 
 CARDS = Cards(__file__)
 RECORDS, FEATURES = 50, 10
-PEER_VOTERS = sized(100, 300)
 RUNS = 3
 
 
@@ -38,7 +35,7 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, best of {RUNS} runs")
     comparisons = crowd(arguments.voters)
     bounded_fits(comparisons)
-    against_statsmodels(comparisons)
+    CARDS.add("fit of a voter", per_voter(comparisons), "microseconds")
     memory(arguments.voters)
     one_pass(arguments.records)
     items()
@@ -71,43 +68,6 @@ def bounded_fits(comparisons: Comparisons) -> None:
             note=f"largest certified gap a record {fits.gap.max() / RECORDS:.1e}, "
             f"{fits.iterations} Newton steps",
         )
-
-
-def against_statsmodels(comparisons: Comparisons) -> None:
-    try:
-        api = importlib.import_module("statsmodels.api")
-    except ImportError:
-        CARDS.add(
-            "fit of a voter", per_voter(comparisons), "microseconds", peer="statsmodels' Probit"
-        )
-        return
-    few = comparisons.of_voters(np.arange(min(PEER_VOTERS, comparisons.n_voters)))
-    side = np.random.default_rng(2).integers(0, 2, len(few))
-    turned = few.difference * (2 * side - 1)[:, None]
-
-    def peer() -> int:
-        failed = 0
-        for voter in range(few.n_voters):
-            rows = slice(few.offsets[voter], few.offsets[voter + 1])
-            try:
-                api.Probit(side[rows], turned[rows]).fit(disp=0)
-            except Exception:  # no maximum for separable voters, or a singular matrix
-                failed += 1
-        return failed
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        failed = peer()
-        theirs = best(peer) / few.n_voters
-    CARDS.add(
-        "fit of a voter",
-        per_voter(comparisons),
-        "microseconds",
-        peer="statsmodels' Probit",
-        peer_value=theirs * 1e6,
-        libraries=("statsmodels",),
-        note=f"statsmodels has no result for {failed} of {few.n_voters} voters",
-    )
 
 
 def per_voter(comparisons: Comparisons) -> float:
@@ -160,24 +120,7 @@ def items() -> None:
         }
     )
     ours = best(lambda: Leaderboard.fit(comparisons))
-    what, peer = f"Bradley-Terry, {count} items, {len(won):,} comparisons", "choix (ilsr_pairwise)"
-    try:
-        choix = importlib.import_module("choix")
-    except ImportError:
-        CARDS.add(what, ours, "s", peer=peer)
-        return
-    data = [tuple(pair) for pair in won.tolist()]
-    theirs = best(lambda: choix.ilsr_pairwise(count, data))
-    off = choix.ilsr_pairwise(count, data) - Leaderboard.fit(comparisons).strengths
-    CARDS.add(
-        what,
-        ours,
-        "s",
-        peer=peer,
-        peer_value=theirs,
-        libraries=("choix",),
-        note=f"largest difference {np.abs(off - off.mean()).max():.1e}",
-    )
+    CARDS.add(f"Bradley-Terry, {count} items, {len(won):,} comparisons", ours, "s")
 
 
 if __name__ == "__main__":

@@ -39,11 +39,6 @@ EARLIER = {
     "count_people, 200 x 20": (14.04, 10.69, 7.41, 5.28, 3.86, 3.02),
     "count_vehicles, 200 x 20": (15.02, 9.71, 5.35, 3.62, 2.59, 1.72),
 }
-#: The same for few claims, which are no part of the eleven.
-FEW_EARLIER = {
-    "ratings, 60 x 5": (23.59, 24.98, 18.93, 13.87, 9.67, 6),
-    "lognormal, 60 x 5": (23.99, 15.38, 14.21, 10.47, 7.39, 4.74),
-}
 
 
 def laplace_error(case: Case, epsilon: float, rng: np.random.Generator) -> float:
@@ -83,13 +78,10 @@ def measure(case: Case, epsilon: float) -> float:
     seconds = (time.perf_counter() - started) / SEEDS
     whole, direct = (np.mean(each, axis=0) for each in found.values())
     laplace = [laplace_error(case, epsilon, np.random.default_rng([s, 9])) for s in range(SEEDS)]
-    earlier = {**EARLIER, **FEW_EARLIER}.get(case.name)
     CARDS.add(
         f"distance of the rows, {case.name}, epsilon {epsilon}",
         float(whole[0]),
         "",
-        peer="the engine before",
-        peer_value=None if earlier is None else earlier[EPSILONS.index(epsilon)],
         note=f"for means {direct[0]:.3g}; {seconds:.1f} s",
     )
     CARDS.add(

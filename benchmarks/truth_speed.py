@@ -1,20 +1,15 @@
-"""Speed and memory of the methods for categories, against crowd-kit on the same claims.
+"""Speed and memory of the methods for categories.
 
-    python benchmarks/truth_speed.py [--claims 1e6] [--peer PYTHON]
+    python benchmarks/truth_speed.py [--claims 1e6]
 
-PYTHON is an interpreter that has crowd-kit, ``BENCH_PEER`` where it is not given. Ratios count:
-both are measured in one run, on integer-coded claims that are already in memory (ours: `Claims`;
-crowd-kit's: a data frame of integers). "From a frame" adds what it takes to read such a frame with
-all its checks. Times are processor time, the least of a few runs; only from Parquet it is the time
-on the clock.
+`peers` compares with other libraries. Claims are integer-coded and already in memory. Times are
+processor time, the least of a few runs; only from Parquet it is the time on the clock.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
-import subprocess
 import tempfile
 import time
 import tracemalloc
@@ -26,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from card import PEER, Cards, sized
+from card import Cards, sized
 from masquerade.answers import Claims
 from masquerade.simulate import crowd
 from masquerade.truth import (
@@ -48,7 +43,6 @@ def main() -> None:
     """Print one line a measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--claims", type=float, default=sized(1e5, 1e6))
-    parser.add_argument("--peer", default=PEER, help="an interpreter that has crowd-kit")
     parser.add_argument("--skip-auto", action="store_true")
     given = parser.parse_args()
     n = int(given.claims)
@@ -66,13 +60,14 @@ def main() -> None:
     before = peak()
     stream = timed(lambda: int(claims.task.sum()) + int(claims.worker.sum()), repeat=5)
     print(f"streaming task and worker codes once: {stream:.4f} s")
-    ours: dict[str, float] = {}
+    ten: dict[str, Any] = {"max_iterations": 10, "tolerance": 0}
     for name, method, repeat in (
-        ("MajorityVote", MajorityVote(), 50),
-        ("OneCoinDawidSkene10", OneCoinDawidSkene(max_iterations=10, tolerance=0), 5),
-        ("DawidSkene10", DawidSkene(max_iterations=10, tolerance=0), 5),
+        ("majority vote", MajorityVote(), 50),
+        ("one-coin Dawid-Skene, 10 iterations", OneCoinDawidSkene(**ten), 5),
+        ("Dawid-Skene, 10 iterations", DawidSkene(**ten), 5),
     ):
-        ours[name] = timed(partial(labels, method, claims), repeat=repeat)
+        seconds = timed(partial(labels, method, claims), repeat=repeat)
+        CARDS.add(f"{name}, {n:,} claims", seconds, "s")
     more = {
         "truth discovery": lambda k: TruthDiscovery(max_iterations=k),
         "one-coin": lambda k: OneCoin(max_iterations=k, tolerance=1e-300),
@@ -96,9 +91,9 @@ def main() -> None:
     frame = {"task": claims.task, "worker": claims.worker, "label": claims.value}
     table = pa.table(frame)
     whole = timed(lambda: MajorityVote().fit(table).truths_, repeat=5)
+    CARDS.add(f"majority vote of a table of {n:,} claims, checks and all", whole, "s")
     from_parquet(claims)
     many_labels()
-    against(given.peer, claims, ours, whole)
 
 
 def labels(method: CategoricalEstimator, claims: Claims) -> Any:
@@ -161,33 +156,6 @@ def from_parquet(claims: Claims) -> None:
         seconds = time.perf_counter() - started
         size = path.stat().st_size / 1e6
         CARDS.add(f"a Parquet file of {size:.0f} MB to majority votes", seconds, "s")
-
-
-def against(python: str | None, claims: Claims, ours: dict[str, float], whole: float) -> None:
-    """Compare with crowd-kit, where there is an interpreter that has it."""
-    found = {} if python is None else crowd_kit(python, claims, ours)
-    for name, seconds in ours.items():
-        compare(f"{name}, {len(claims):,} claims", found.get(name), seconds)
-    compare("MajorityVote from a frame, checks and all", found.get("MajorityVote"), whole)
-
-
-def crowd_kit(python: str, claims: Claims, ours: dict[str, float]) -> dict[str, Any]:
-    """Return the seconds of crowd-kit for the same methods."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/claims.npz"
-        np.savez(file, task=claims.task, worker=claims.worker, value=claims.value)
-        script = Path(__file__).with_name("crowd_kit_peer.py")
-        done = subprocess.run(
-            [python, str(script), ",".join(ours), file], check=True, stdout=subprocess.PIPE
-        )
-    found: dict[str, Any] = json.loads(done.stdout)[file]
-    return found
-
-
-def compare(name: str, theirs: dict[str, Any] | None, ours: float) -> None:
-    """Keep a comparison."""
-    seconds = None if theirs is None else theirs["seconds"]
-    CARDS.add(name, ours, "s", peer="crowd-kit", peer_value=seconds, libraries=("crowd-kit",))
 
 
 if __name__ == "__main__":
