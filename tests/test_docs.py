@@ -40,7 +40,8 @@ def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
 @pytest.mark.parametrize("kind", sorted(kinds()))
 def test_every_question_kind_is_documented(kind: str) -> None:
     """The page on surveys names each kind of question, as documents write it."""
-    row = next(line for line in DOCS["how-to/surveys.md"].splitlines() if "with `kind`" in line)
+    page = DOCS["how-to/survey-interface.md"]
+    row = next(line for line in page.splitlines() if "with `kind`" in line)
     assert f"`{kind}`" in row
 
 
@@ -140,7 +141,9 @@ def require_tests(named: list[tuple[str, str]]) -> None:
 def test_every_promise_of_the_threat_model_names_the_test_that_attacks_it() -> None:
     """Each row that says kept or proven names tests, which exist; so does each row of checks."""
     attacked = 0
-    for line in DOCS["explanation/threat-model.md"].splitlines():
+    pages = ("explanation/threat-model.md", "explanation/threats-of-participants.md")
+    text = "\n".join(DOCS[page] for page in pages)
+    for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if not line.startswith("|") or len(cells) != 3:
             continue
@@ -148,12 +151,13 @@ def test_every_promise_of_the_threat_model_names_the_test_that_attacks_it() -> N
             assert named_tests(cells[1]), f"no test is named in: {line}"
             attacked += 1
     assert attacked > 20
-    require_tests(named_tests(DOCS["explanation/threat-model.md"]))
+    require_tests(named_tests(text))
 
 
 def public_rows() -> list[str]:
     """Return the rows of the tables of what is public, without their heads."""
-    lines = DOCS["reference/what-is-public.md"].splitlines()
+    pages = ("what-is-public", "public-in-a-survey", "public-on-a-server")
+    lines = [line for page in pages for line in DOCS[f"reference/{page}.md"].splitlines()]
     heads = ("| what | why", "|---")
     return [line for line in lines if line.startswith("|") and not line.startswith(heads)]
 

@@ -56,6 +56,32 @@ def test_every_page_is_in_one_table_of_contents() -> None:
     assert set(listed) == pages - {"index"} | {GENERATED}
 
 
+def test_no_page_is_longer_than_a_task() -> None:
+    """No page has more than 3,000 words: a longer one is split by what its reader wants to do."""
+    long = {
+        name: len(text.split())
+        for name, text in PAGES.items()
+        if name not in ("CHANGELOG.md", "docs/index.md") and len(text.split()) > 3000
+    }
+    assert long == {}
+
+
+def test_every_page_is_linked_from_another() -> None:
+    """A reader finds each page from another one, and not from the table of contents alone."""
+    alone = {
+        f"docs/{name}.md"
+        for name in ("changelog", "reference/versioning", "reference/release-checklist")
+    }
+    linked = {
+        (ROOT / name).parent.joinpath(target.partition("#")[0]).resolve()
+        for name, text in PAGES.items()
+        for target in LINK.findall(without_code(text))
+        if "://" not in target
+    }
+    pages = {name for name in PAGES if name.startswith("docs/")} - alone - {"docs/index.md"}
+    assert {name for name in pages if (ROOT / name).resolve() not in linked} == set()
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     """Every relative link names a file that is there."""
     for name, text in PAGES.items():

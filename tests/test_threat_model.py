@@ -7,13 +7,16 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/explanation/threat-model.md", "docs/reference/what-is-public.md")
+THREATS = ("docs/explanation/threat-model.md", "docs/explanation/threats-of-participants.md")
+PUBLIC = ("what-is-public", "public-in-a-survey", "public-on-a-server")
+PAGES = (*THREATS, *(f"docs/reference/{name}.md" for name in PUBLIC))
 _NAMED = re.compile(r"`(tests/[\w/.-]+\.(?:py|mjs|json)|benchmarks/\w+\.py)(?:::(\w+))?`|`::(\w+)`")
 
 
 def rows() -> list[list[str]]:
     """Return the cells of each attack in the threat model."""
-    lines = (ROOT / PAGES[0]).read_text(encoding="utf-8").splitlines()
+    texts = [(ROOT / page).read_text(encoding="utf-8") for page in THREATS]
+    lines = [line for text in texts for line in text.splitlines()]
     cells = [
         [cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if "|" in line
     ]

@@ -260,8 +260,10 @@ class Coin:
 
 
 def test_the_class_in_the_documentation_is_audited() -> None:
-    """The example on the page of mechanisms runs, is exact, and is not refuted."""
-    page = (Path(__file__).parents[2] / "docs/reference/mechanisms.md").read_text(encoding="utf-8")
+    """The example on the page of checked guarantees runs, is exact, and is not refuted."""
+    page = (Path(__file__).parents[2] / "docs/reference/checked-guarantees.md").read_text(
+        encoding="utf-8"
+    )
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)

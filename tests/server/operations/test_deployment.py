@@ -167,9 +167,11 @@ def test_the_services_name_what_is_declared() -> None:
     assert re.findall(r"POSTGRES_PASSWORD: (?!\$\{)", text) == []
 
 
-def test_the_page_of_operations_shows_commands_that_exist() -> None:
-    """Every command line on the page, and every variable, is one of ours."""
-    text = (ROOT / "docs/how-to/operations.md").read_text(encoding="utf-8")
+def test_the_pages_of_operations_show_commands_that_exist() -> None:
+    """Every command line on the pages, and every variable, is one of ours."""
+    pages = ("operations", "back-up-a-server", "watch-a-server")
+    folder = ROOT / "docs/how-to"
+    text = "\n".join((folder / f"{page}.md").read_text(encoding="utf-8") for page in pages)
     found = commands_in(text)
     assert {words[1] for words in found} >= {"serve", "backup", "restore", "migrate", "doctor"}
     for words in found:

@@ -14,7 +14,10 @@ from masquerade.server.http.connections import PATIENCE_SECONDS
 from masquerade.server.http.security import LARGEST_BODY
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/reference/protocol.md").read_text(encoding="utf-8")
+PAGE = "\n".join(
+    (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
+    for name in ("protocol.md", "protocol-errors.md")
+)
 SOURCES = (ROOT / "src" / "masquerade" / "server").rglob("*.py")
 PARTICIPANTS = ("/api/v1/participations", "/api/v1/me", "/api/v1/invitations", "/api/v1/levels")
 # Of a survey, for participants or for anybody.
