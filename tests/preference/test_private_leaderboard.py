@@ -15,20 +15,19 @@ from masquerade.answers import Battles
 from masquerade.answers.battles import EVEN, FIRST, SECOND
 from masquerade.errors import InsecureRandomness, ParameterError
 from masquerade.exact import Micro, SimulatedCoins
-from masquerade.preference import private_leaderboard
-from masquerade.preference.private_leaderboard import (
+from masquerade.preference import score_sums
+from masquerade.preference.private_leaderboard import PrivateLeaderboard
+from masquerade.preference.score_fit import fit_sums
+from masquerade.preference.score_sums import (
     STEPS,
     BattleUnit,
-    MaskedVote,
-    PrivateLeaderboard,
     Sums,
     exact_scores,
-    exp_below,
-    fit_sums,
     masked_sums,
     pair_counts,
 )
 from masquerade.preference.tie_models import DAVIDSON
+from masquerade.preference.vote_mask import MaskedVote, exp_below
 
 #: The battles of the specification of arenas, 6, as a private mechanism takes them.
 TINY = {
@@ -210,7 +209,7 @@ def test_noise_is_asked_for_at_the_scale_of_the_largest_change(
         scales.append(scale)
         return np.zeros(count, dtype=np.int64)
 
-    monkeypatch.setattr(private_leaderboard, "discrete_laplace", none)
+    monkeypatch.setattr(score_sums, "discrete_laplace", none)
     votes = [(a, b, 0) for a, b in itertools.combinations(range(items), 2)]
     table = table_of(votes, [0] * len(votes), items)
     source = SimulatedCoins(np.random.default_rng(0))

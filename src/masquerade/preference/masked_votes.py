@@ -13,7 +13,8 @@ from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Codes, Floats
 from masquerade.preference.battle_counts import BattleCounts
 from masquerade.preference.leaderboard import FEW_VOTERS, Leaderboard
-from masquerade.preference.private_leaderboard import ALIKE, Sums, fit_sums
+from masquerade.preference.score_fit import ALIKE, fit_sums
+from masquerade.preference.score_sums import Sums
 from masquerade.preference.strength_fit import FEWEST_VOTERS, StrengthFit
 from masquerade.preference.tie_models import DAVIDSON
 

@@ -1,0 +1,109 @@
+"""Sums that private leaderboards publish: scores of items and the number of ties, with noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from masquerade.answers.battles import EVEN, Battles
+from masquerade.exact.arrays import Floats, Integers
+from masquerade.exact.coins import WordSource
+from masquerade.exact.noise import discrete_laplace, laplace_variance, scale_rounded_up
+from masquerade.preference.battle_counts import BattleCounts
+
+BattleUnit = Literal["choice", "record", "voter"]
+
+#: Steps of a voter's shares of wins and ties.
+STEPS = 4096
+
+
+class Sums(NamedTuple):
+    """Scores and ties as they may be published, and the variance of their noise."""
+
+    scores: Floats  # wins and half the ties of each item, shape (n_items,); they sum to `votes`
+    ties: float
+    votes: float
+    variance: float  # of the noise in a score, on average over items
+    noise: Floats  # covariance of the noise in the scores and, last, in the ties
+
+
+def exact_scores(table: Battles, unit: BattleUnit) -> tuple[Integers, int]:
+    """Return exact scores, a whole number an item, and the number of ties.
+
+    Of the unit choice twice the wins and the ties; of records net wins; of voters net wins divided
+    by the voter's number of votes, in steps of 1 / `STEPS`, and the ties likewise.
+    """
+    m = len(table.items)
+    first, second, outcome = table.first, table.second, table.outcome
+    if unit == "choice":
+        points = np.array([2, 1, 0], dtype=np.int64)
+        scores = np.zeros(m, dtype=np.int64)
+        np.add.at(scores, first, points[outcome])
+        np.add.at(scores, second, 2 - points[outcome])
+        return scores, int(np.count_nonzero(outcome == EVEN))
+    sign = 1 - outcome.astype(np.int64)  # 1, 0, -1
+    if unit == "record":
+        scores = np.zeros(m, dtype=np.int64)
+        np.add.at(scores, first, sign)
+        np.add.at(scores, second, -sign)
+        return scores, int(np.count_nonzero(outcome == EVEN))
+    assert table.voter is not None
+    net = np.zeros((table.voters, m), dtype=np.int64)
+    np.add.at(net, (table.voter, first), sign)
+    np.add.at(net, (table.voter, second), -sign)
+    count = np.maximum(np.bincount(table.voter, minlength=table.voters), 1)
+    ties = np.bincount(table.voter[outcome == EVEN], minlength=table.voters)
+    # Towards 0: the sizes of a voter's steps add to at most 2 `STEPS`, with the ties twice.
+    parts = np.sign(net) * (np.abs(net) * STEPS // count[:, None])
+    return parts.sum(axis=0), int((ties * STEPS // count).sum())
+
+
+def masked_sums(
+    table: Battles, unit: BattleUnit, epsilon: Fraction, source: WordSource, each: int
+) -> Sums:
+    """Return scores and ties with noise, as halves of wins that sum to the number of votes."""
+    m = len(table.items)
+    scores, ties = exact_scores(table, unit)
+    step = STEPS if unit == "voter" else 1
+    # Two items: the other's score follows from the first's, which moves by half as much.
+    wide = scale_rounded_up(Fraction(2 if m == 2 else 4) * step / epsilon)
+    narrow = scale_rounded_up(Fraction(2) * step / epsilon)
+    shown = scores[:1] if m == 2 else scores
+    noisy = (shown + discrete_laplace(source, wide, len(shown))).astype(float)
+    found = float(ties + discrete_laplace(source, narrow, 1)[0])
+    votes = float(len(table)) if unit != "voter" else float(each * table.voters)
+    size = each / STEPS if unit == "voter" else 1.0  # of a step, in votes
+    variance = laplace_variance(wide) * size**2 / 4
+    half = noisy * size / 2
+    if m == 2:
+        middle = votes / 2 if unit == "choice" else 0.0
+        half = np.array([half[0] - middle, middle - half[0]])
+        variance *= 2  # the same noise stands in both, and its covariance is V times I - 1/2
+    # Whatever the noise is, scores add up to the number of votes.
+    centred = half - half.mean() + votes / m
+    noise = np.zeros((m + 1, m + 1))
+    noise[:m, :m] = variance * (np.eye(m) - 1 / m)
+    noise[m, m] = laplace_variance(narrow) * size**2
+    return Sums(centred, found * size, votes, variance, noise)
+
+
+def pair_counts(table: Battles) -> BattleCounts:
+    """Return the public schedule: how often each pair met, as wins of either in equal parts."""
+    m = len(table.items)
+    low, high = np.minimum(table.first, table.second), np.maximum(table.first, table.second)
+    pairs, met = np.unique(low.astype(np.int64) * m + high, return_counts=True)
+    return _schedule(m, pairs // m, pairs % m, met / 2)
+
+
+def balanced(table: Battles, votes: float) -> BattleCounts:
+    """Return a schedule in which each pair meets equally often."""
+    m = len(table.items)
+    first, second = np.triu_indices(m, 1)
+    return _schedule(m, first, second, np.full(len(first), votes / len(first) / 2))
+
+
+def _schedule(items: int, first: Integers, second: Integers, half: Floats) -> BattleCounts:
+    counts = np.stack([half, np.zeros_like(half), half])
+    return BattleCounts(items, first, second, counts, counts, np.zeros((len(first), 0)))
