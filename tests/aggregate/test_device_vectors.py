@@ -9,6 +9,7 @@ TurboSHAKE128. ``tests/web/aggregate_device.test.mjs`` runs them too.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import random
 from collections.abc import Iterator
@@ -21,8 +22,19 @@ from Crypto.Hash import TurboSHAKE128
 
 from masquerade.aggregate import Block, GivenSeeds, One, Some, Vector, Whole, prio3_survey
 from masquerade.aggregate.dap import Task, task_configuration
+from masquerade.aggregate.matching import Matching
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf, ShowIf
+from masquerade.surveys import (
+    Choice,
+    Comparison,
+    Number,
+    PairVote,
+    Question,
+    Rating,
+    SeveralOf,
+    ShowIf,
+)
+from masquerade.surveys.pair_votes import parts_of
 from masquerade.surveys.two_party_encoding import MOST_CELLS, Encoding
 
 FILE = Path(__file__).parents[1] / "vectors" / "two-parties.json"
@@ -38,7 +50,7 @@ def test_the_shared_cases_are_those_of_this_code() -> None:
     """The file is what Python gives today, case by case, and holds enough of each kind."""
     made = {name: list(cases) for name, cases in make_cases().items()}
     assert made == read()
-    assert [len(made[name]) for name in ("streams", "surveys", "circuits")] == [24, 40, 40]
+    assert [len(made[name]) for name in ("streams", "surveys", "circuits")] == [24, 52, 40]
 
 
 @pytest.mark.parametrize("case", read()["circuits"], ids=lambda case: case["configuration"])
@@ -50,7 +62,8 @@ def test_a_circuit_is_read_from_the_bytes_of_a_case(case: dict[str, Any]) -> Non
 
 def make_cases() -> dict[str, Iterator[dict[str, Any]]]:
     """Return the shared cases, the same at every call."""
-    return {"streams": streams(), "surveys": surveys(), "circuits": circuits()}
+    every = itertools.chain(surveys(), list_surveys())
+    return {"streams": streams(), "surveys": every, "circuits": circuits()}
 
 
 def streams() -> Iterator[dict[str, Any]]:
@@ -64,7 +77,7 @@ def streams() -> Iterator[dict[str, Any]]:
 
 
 def surveys() -> Iterator[dict[str, Any]]:
-    """Yield surveys of all kinds of question, with answers of one person each."""
+    """Yield surveys of all kinds of question, with answers of one person each; then of lists."""
     rng = random.Random(2)
     for _ in range(40):
         questions, shown = questions_of(rng)
@@ -90,6 +103,38 @@ def surveys() -> Iterator[dict[str, Any]]:
         yield {
             "questions": shown,
             "choices": {"cross": [list(pair) for pair in cross], "bins": bins, "sums": list(sums)},
+            "codes": codes,
+            "measurement": measurement,
+            **split_of(rng, encoding.blocks, measurement),
+        }
+
+
+def list_surveys() -> Iterator[dict[str, Any]]:
+    """Yield surveys of votes on pairs of a list, with the pairs and votes of one person each."""
+    rng = random.Random(4)
+    for _ in range(12):
+        items = tuple(f"i{place}" for place in range(rng.randint(2, 30)))
+        tie, votes = rng.choice(("", "Alike")), rng.randint(1, min(len(items) // 2, 6))
+        before = Choice("c", "?", ("a", "b"))
+        vote = PairVote("v", "?", items, votes=votes, tie=tie)
+        questions, _ = parts_of((before, vote), ())
+        drawn = rng.sample(range(len(items)), 2 * votes)
+        pairs = [(drawn[at], drawn[at + 1]) for at in range(0, 2 * votes, 2)]
+        codes = [rng.randrange(2), *(rng.randrange(2 + bool(tie)) for _ in pairs)]
+        asked = zip(questions, codes, strict=True)
+        answers = {one.id: one.labels[code] for one, code in asked}
+        encoding = Encoding(questions)
+        measurement = encoding.measurement(answers, pairs)
+        shown = [
+            {"id": one.id, "kind": one.kind, "labels": list(one.labels), "allow_skip": False}
+            for one in questions
+        ]
+        for one, pair in zip(shown[1:], pairs, strict=True):
+            one |= {"votes": 0, "pair": list(pair)}
+        shown[1] |= {"votes": votes, "listed": len(items)}
+        yield {
+            "questions": shown,
+            "choices": {},
             "codes": codes,
             "measurement": measurement,
             **split_of(rng, encoding.blocks, measurement),
@@ -151,8 +196,10 @@ def parameters(block: Block) -> list[Any]:
 
 def block_of(rng: random.Random) -> tuple[Block, Any]:
     """Return a block and an answer to it."""
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
     size = rng.randint(1, 7)
+    if kind == 5:
+        return matching_of(rng, size)
     if kind == 0:
         return One(size), rng.randrange(size)
     if kind == 1:
@@ -166,6 +213,15 @@ def block_of(rng: random.Random) -> tuple[Block, Any]:
     limit = largest // size if ball else largest
     numbers = [rng.randint(-limit, limit) for _ in range(size)]
     return Vector(size, largest, ball), numbers
+
+
+def matching_of(rng: random.Random, pairs: int) -> tuple[Block, Any]:
+    """Return the block of votes on so many pairs, and votes."""
+    ties = rng.random() < 0.5
+    block = Matching(2 * pairs + rng.randrange(9), pairs, ties)
+    drawn = rng.sample(range(block.items), 2 * pairs)
+    decided = rng.randint(0, pairs) if ties else pairs
+    return block, [drawn[:decided], drawn[pairs : pairs + decided]]
 
 
 def questions_of(rng: random.Random) -> tuple[tuple[Question, ...], list[dict[str, Any]]]:

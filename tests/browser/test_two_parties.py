@@ -27,7 +27,7 @@ from masquerade.server.db.party_tables import SPLIT_TASK
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import TEMPLATES
-from masquerade.surveys import Choice, Rating, ShowIf
+from masquerade.surveys import Choice, PairVote, Question, Rating, ShowIf
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
@@ -93,17 +93,18 @@ def leader(live_server: Any) -> Any:
     return live_server(helper_private=True, rate_participant=0, rate_address=0)
 
 
-def define(helper: HelperProcess, **terms: Any) -> Survey:
-    """Return a survey between the two."""
+def define(
+    helper: HelperProcess, questions: tuple[Question, ...] | None = None, **terms: Any
+) -> Survey:
+    """Return a survey between the two: of beasts, or of other questions without conditions."""
     given = {"rho": "0.5", "minimum": 2, **terms}
     parties = TwoParties.of(
         helper=helper.address, operator=OPERATOR, fingerprint=helper.fingerprint, **given
     )
-    conditions = (None, None, ShowIf("c", (SENTINELS[0],)))
+    conditions = () if questions else (None, None, ShowIf("c", (SENTINELS[0],)))
+    asked = questions or QUESTIONS
     level = OfferedLevel("two-parties", ())
-    return Survey(
-        "Beasts", "", "pick", QUESTIONS, (level,), conditions=conditions, two_parties=parties
-    )
+    return Survey("Beasts", "", "pick", asked, (level,), conditions=conditions, two_parties=parties)
 
 
 def propose(
@@ -210,6 +211,43 @@ def test_a_survey_is_answered_on_a_phone_and_added_up(
     assert leader.services.aggregation.run() == 1
     result = leader.services.results.result(leader.services.surveys.record(record.token)).to_json()
     assert (result["responses"], result["refused"]) == (3, 0)
+
+
+def test_votes_on_pairs_are_drawn_on_the_phone_and_added_up(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor
+) -> None:
+    """Which pairs a person saw and how they voted is on no wire; all send equally much."""
+    beasts_twice = tuple(f"{one} {time}" for one in SENTINELS for time in ("by day", "by night"))
+    votes = PairVote("v", "Which beast is better?", beasts_twice, 3, "Both alike")
+    record = open_survey(leader, helper, new_visitor().page, questions=votes.parts())
+    sent, wire = [], ""
+    for code in (0, 1, 2):
+        visitor = new_visitor()
+        page = visitor.page
+        page.goto(f"{leader.url}/s/{record.token}")
+        person = Person(page, (code,) * votes.votes, "two-parties")
+        person.finish("question")
+        first = page.locator("fieldset").inner_text()
+        assert sum(name in first for name in beasts_twice) == 2
+        page.reload()
+        person.finish("question")
+        assert page.locator("fieldset").inner_text() == first  # drawn once
+        person.finish("reveal")
+        expect(page.locator("main")).to_contain_text("The length is the same")
+        person.finish()
+        assert not visitor.complaints
+        sent += bodies(visitor, "/sealed-report")
+        wire += "".join(str(one.post_data) for one in visitor.requests)
+    assert len({len(body) for body in sent}) == 1
+    assert not any(name in wire for name in (*SENTINELS, "pairs", '"reports"'))
+    leader.services.surveys.close(record)
+    assert leader.services.aggregation.run() == 1
+    page = new_visitor(viewport={"width": 1280, "height": 900}).page
+    page.goto(leader.owner_link)
+    page.goto(f"{leader.url}/surveys/{record.token}")
+    board = page.locator(".leaderboard")
+    expect(board).to_contain_text("two parties added them up with noise")
+    expect(board).to_contain_text(SENTINELS[0])
 
 
 def lie(change: Callable[[dict[str, Any]], None]) -> Callable[[Any], None]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.server.devices import everything
 from tests.server.parties.pairs import OPERATOR, QUESTIONS, helper_at
 from tests.serving import CERTIFICATES
 from typer.testing import CliRunner
@@ -21,6 +22,7 @@ from masquerade.client import Answer, Client
 from masquerade.errors import AlreadyParticipated, BrokenPromise, ServerUnavailable, WrongState
 from masquerade.server.parties.helper_services import HelperServices
 from masquerade.server.surveys.survey_records import SurveyRecord
+from masquerade.surveys import PairVote
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
@@ -54,8 +56,10 @@ class Parties:
 
 
 @pytest.fixture
-def parties(live_server: Any, tmp_path: Path, migrated_file: Path) -> Iterator[Parties]:
-    """An open survey of two questions between two parties."""
+def parties(
+    request: pytest.FixtureRequest, live_server: Any, tmp_path: Path, migrated_file: Path
+) -> Iterator[Parties]:
+    """An open survey between two parties: of two questions, or of those that a test names."""
     file = shutil.copy(migrated_file, tmp_path / "helper.sqlite3")
     server = live_server(helper_private=True, rate_participant=0, rate_address=0)
     with helper_at(f"sqlite:///{file}") as (helper, address):
@@ -71,7 +75,8 @@ def parties(live_server: Any, tmp_path: Path, migrated_file: Path) -> Iterator[P
             minimum=2,
         )
         level = OfferedLevel("two-parties", ())
-        survey = Survey("Canteen", "", "pick", QUESTIONS, (level,), two_parties=terms)
+        asked = getattr(request, "param", QUESTIONS)
+        survey = Survey("Canteen", "", "pick", asked, (level,), two_parties=terms)
         name = secrets.token_hex(8)
 
         def ask() -> dict[str, Any]:
@@ -110,6 +115,40 @@ class Liar(httpx.BaseTransport):
     def asked(self, part: str) -> list[httpx.Request]:
         """Return the requests to addresses with this in them."""
         return [one for one in self.requests if part in one.url.path]
+
+
+VOTES = PairVote("v", "Which is better?", ("Ada", "Bell", "Cy", "Dot"), 2, "Alike").parts()
+
+
+@pytest.mark.parametrize("parties", [VOTES], indirect=True)
+def test_votes_on_pairs_of_a_list_are_added_up(parties: Parties, tmp_path: Path) -> None:
+    """Each device draws pairs without a common item, tells nobody, and sends equally much."""
+    network, shown = Liar(), set()
+    for place in range(12):
+        with Client(parties.url, home=tmp_path / str(place), transport=network) as me:
+            part = me.begin(parties.record.token)
+            questions = part.open()
+            pairs = [question.labels[:2] for question in questions]
+            assert len({item for pair in pairs for item in pair}) == 4
+            assert part.open() == questions  # drawn once
+            shown.add(tuple(pairs))
+            # Everybody prefers Ada to all, and finds all others alike.
+            answers = {one.id: "Ada" if "Ada" in one.labels else "Alike" for one in questions}
+            part.answer(answers)
+    # 24 draws of two ordered pairs: that all twelve are the same is 24 ** -11.
+    assert len(shown) > 1
+    sent = network.asked("/sealed-report")
+    assert len({len(one.content) for one in sent}) == 1
+    assert not any(b"Ada" in one.content or b"pairs" in one.content for one in network.requests)
+    result = parties.result()
+    assert (result["responses"], result["refused"], result["questions"]) == (12, 0, [])
+    [board] = result["leaderboards"]
+    assert (board["votes"], len(board["items"])) == (24, 4)
+    assert {one["shown"] for one in board["items"]} == {12}
+    # Nothing of pairs lies on the server.
+    rows = everything(parties.server.services)["participation"]
+    assert len(rows) == 12
+    assert "[[" not in repr(rows)
 
 
 def test_answers_are_sent_in_two_halves_and_added_up(parties: Parties, tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from masquerade.aggregate import SumNoise
+from masquerade.aggregate.matching import Matching
 from masquerade.mechanisms import level_named
 from masquerade.preference import Leaderboard
 from masquerade.preference.masked_votes import MaskedVotes, leaderboard_of_masked
+from masquerade.preference.summed_votes import SummedVotes, leaderboard_of_sums
 from masquerade.preference.tie_models import DAVIDSON
 
 NAMES = np.array([f"i{place:02d}" for place in range(10)])
@@ -18,6 +21,8 @@ TRUTH = np.random.default_rng(10).standard_normal(10)
 TRUTH -= TRUTH.mean()
 #: Votes an item, share of ties at even strength by nu, and how far voters differ.
 CELLS = list(product((20, 200), (0.0, 0.9), (0.0, 0.7)))
+#: Pairs of a person, and how far voters differ, where two parties add up 400 people's votes.
+SUMMED = list(product((2, 5), (0.0, 0.7)))
 #: Levels at which votes are masked, and how far voters differ.
 MASKED = list(product(("medium", "low"), (0.0, 0.7)))
 
@@ -60,6 +65,27 @@ def masked_board(rng: np.random.Generator, level: str, differ: float) -> Leaderb
     )
 
 
+def summed_board(
+    rng: np.random.Generator, pairs: int, differ: float, people: int = 400, rho: float = 0.5
+) -> Leaderboard:
+    """Return the leaderboard of votes on disjoint pairs that two parties added up with noise."""
+    own = TRUTH + differ * rng.standard_normal((people, 10))
+    order = rng.permuted(np.tile(np.arange(10), (people, 1)), axis=1)[:, : 2 * pairs]
+    first, second = order[:, ::2], order[:, 1::2]
+    d = np.take_along_axis(own, first, 1) - np.take_along_axis(own, second, 1)
+    chance = np.exp(DAVIDSON.log_probabilities(d.ravel(), np.log(0.9)))
+    outcome = (rng.random(d.size) > np.cumsum(chance, axis=0)).sum(axis=0).reshape(d.shape)
+    won = np.concatenate([first[outcome == 0], second[outcome == 2]])
+    lost = np.concatenate([second[outcome == 0], first[outcome == 2]])
+    counts = np.stack([np.bincount(one, minlength=10) for one in (won, lost)])
+    variance = float(SumNoise.of_rho((Matching(10, pairs, ties=True),), str(rho)).variances[0])
+    counts = counts + np.rint(rng.normal(0, np.sqrt(2 * variance), (2, 10)))
+    names = tuple(map(str, NAMES))
+    return leaderboard_of_sums(
+        SummedVotes(names, counts[0], counts[1], 2 * variance, people, pairs, ties=True)
+    )
+
+
 @cache
 def flattened(nu: float, differ: float) -> float:
     """Return the factor by which a fit of voters who differ is flatter than their mean."""
@@ -83,6 +109,11 @@ def boards(runs: int, seed: int) -> dict[str, list[tuple[Leaderboard, float]]]:
         rng = np.random.default_rng([seed, len(level), int(differ > 0)])
         found[f"masked at {level}, voters differ by {differ:g}"] = [
             (masked_board(rng, level, differ), flattened(0.9, differ)) for _ in range(runs)
+        ]
+    for pairs, differ in SUMMED:
+        rng = np.random.default_rng([seed, pairs, int(differ > 0), 2])
+        found[f"{pairs} pairs each, added up by two parties, voters differ by {differ:g}"] = [
+            (summed_board(rng, pairs, differ), flattened(0.9, differ)) for _ in range(runs)
         ]
     return found
 

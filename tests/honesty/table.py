@@ -97,7 +97,7 @@ ROWS = (
     Row(
         "ranks of a leaderboard",
         "the ranks of all placed items hold together in 95 of 100",
-        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks",
+        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks, two parties",
         ("preference.Leaderboard", "preference.leaderboard_page"),
         leaderboards.ranks,
         promised=0.95,
@@ -106,7 +106,7 @@ ROWS = (
     Row(
         "items of a leaderboard that may be first",
         "the best item is among them in 95 of 100",
-        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks",
+        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks, two parties",
         ("preference.Leaderboard",),
         leaderboards.firsts,
         promised=0.95,
@@ -115,7 +115,7 @@ ROWS = (
     Row(
         "difference of two strengths of a leaderboard",
         "the 95 % interval holds",
-        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks",
+        "10 items met unevenly, 20 to 200 votes each, ties, voters who differ, masks, two parties",
         ("preference.Leaderboard",),
         leaderboards.apart,
         quick=25,

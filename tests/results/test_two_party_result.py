@@ -15,8 +15,9 @@ from masquerade.results import (
     split_group_comparisons,
     split_result,
 )
+from masquerade.results.two_party_result import split_codebook
 from masquerade.server.results.view import result_view
-from masquerade.surveys import Choice, Rating
+from masquerade.surveys import Choice, PairVote, Question, Rating
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
@@ -29,7 +30,7 @@ QUESTIONS = (
 SUMS = [[300, 100], [30, 90, 180, 100], [20, 70, 130, 80, 10, 20, 50, 20]]
 
 
-def split_survey(*items: Choice) -> Survey:
+def split_survey(*items: Question) -> Survey:
     """Return a survey between two parties: these items, or questions with a cross table."""
     terms = TwoParties.of(
         helper="https://helper.example",
@@ -172,3 +173,25 @@ def test_a_table_of_sums_has_no_row_of_masked_reports() -> None:
     rows = [line.split(",") for line in result_table(SurveyResult.of(result_of())).splitlines()]
     place = rows[0].index("estimator")
     assert {row[place] for row in rows[1:]} == {"own", "answered"}
+
+
+def test_votes_on_a_list_are_a_leaderboard() -> None:
+    """Wins and losses become strengths and ranks, on the page, in files and in the methods."""
+    names = ("soup", "salad", "bread", "cake")
+    votes = PairVote("v", "Which is better?", names, votes=2, tie="Both alike")
+    survey = split_survey(QUESTIONS[0], *votes.parts())
+    won, lost = [300, 200, 100, 50], [50, 100, 200, 300]
+    result = split_result(survey, [[300, 100], [*won, *lost]], token="5a", count=400, refused=0)
+    assert result.leaderboards is not None
+    [board] = result.leaderboards
+    assert [one.item for one in board.items] == list(names)
+    assert (board.votes, board.ties) == (800, 150.0)
+    assert [one.shown for one in board.items] == [400] * 4
+    assert [one.id for one in result.questions] == ["lunch"]
+    assert SurveyResult.of(result.to_json()).to_json() == result.to_json()
+    view = result_view(survey, result)
+    assert "two parties added them up" in view.leaderboards[0][1].about
+    assert "pairs without an item in common" in methods_text(result)
+    assert split_result(survey, [[], []], token="5a", count=0, refused=0).leaderboards is None
+    book = split_codebook(survey, token="5a", count=400)
+    assert book["sums"][1]["symbols"][:2] == ["soup: won", "salad: won"]

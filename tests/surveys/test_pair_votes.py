@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from masquerade.aggregate import prio3_survey
+from masquerade.aggregate.matching import Matching
 from masquerade.errors import BrokenPromise, InvalidReport, ParameterError
+from masquerade.exact import SimulatedCoins
 from masquerade.server.participants.pair_choice import PairChoice
 from masquerade.surveys import Choice, PairVote
 from masquerade.surveys.pair_votes import (
+    disjoint_pairs,
     drawn_pairs,
     folded,
     lists_of,
@@ -24,6 +28,10 @@ from masquerade.surveys.pair_votes import (
 from masquerade.surveys.question import MaskRules
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
+
+PARTIES = TwoParties.of(
+    helper="https://helper.example", operator="A", fingerprint="0" * 32, rho="0.5"
+)
 
 ITEMS = tuple(f"item {number}" for number in range(7))
 VOTE = PairVote("v", "Which is better?", ITEMS, votes=4, tie="Both alike")
@@ -81,16 +89,54 @@ def test_a_wrong_list_is_refused(changes: dict[str, Any], said: str) -> None:
 
 
 def test_votes_belong_to_their_list() -> None:
-    """Further votes without a list, too few of them, and two parties are refused."""
+    """Further votes without a list, and too few of them, are refused."""
     first, *further = VOTE.parts()
     for wrong in ((further[0],), (first, *further[:2]), (first, AFTER, *further)):
         with pytest.raises(ParameterError, match="list"):
             lists_of(wrong)
-    terms = TwoParties.of(
-        helper="https://helper.example", operator="A", fingerprint="0" * 32, rho="0.5"
-    )
-    with pytest.raises(ParameterError, match="masked on the device"):
-        terms.encoding(VOTE.parts())
+
+
+def test_two_parties_add_up_votes_by_item() -> None:
+    """One block for all votes on a list; wins and losses of the pairs that were shown."""
+    vote = PairVote("v", "Which?", ITEMS, votes=3, tie="Both alike")
+    questions, _ = parts_of((AFTER, vote), ())
+    encoding = PARTIES.encoding(questions)
+    assert encoding.blocks[1:] == (Matching(7, 3, ties=True),)
+    answers = {
+        AFTER.id: AFTER.options[0],
+        "v": "the first",
+        "v-2": "Both alike",
+        "v-3": "the second",
+    }
+    assert encoding.measurement(answers, [(6, 0), (1, 2), (3, 4)]) == [0, [[6, 4], [0, 3]]]
+    for wrong in (None, [(6, 0)]):
+        with pytest.raises(ParameterError, match="pair that was shown"):
+            encoding.measurement(answers, wrong)
+    with pytest.raises(ParameterError, match="without an item in common"):
+        prio3_survey(encoding.blocks).circuit.encode(
+            encoding.measurement(answers, [(6, 0), (1, 2), (3, 6)])
+        )
+
+
+def test_more_pairs_than_two_parties_add_up_are_refused() -> None:
+    """The message says how many can be asked, and what else can be done."""
+    with pytest.raises(ParameterError, match="at most 3") as caught:
+        PARTIES.encoding(VOTE.parts())
+    assert "protect answers on the device" in str(caught.value)
+
+
+def test_pairs_for_two_parties_have_no_item_in_common() -> None:
+    """All items can be paired, each once; every ordered pair is as likely as any other."""
+    draw_disjoint = disjoint_pairs(SimulatedCoins(np.random.default_rng(1)))
+    assert sorted(item for pair in draw_disjoint(8, 4) for item in pair) == list(range(8))
+    count = np.zeros((5, 5))
+    for _ in range(4000):
+        for first, second in draw_disjoint(5, 2):
+            count[first, second] += 1
+    seen = count[~np.eye(5, dtype=bool)]
+    # 8,000 pairs of 20 kinds, 400 each, standard error at most 20: six are 120, alarm below 1e-7.
+    assert np.abs(seen - 400).max() < 120
+    assert np.diag(count).sum() == 0
 
 
 @given(st.integers(0, 2**32))

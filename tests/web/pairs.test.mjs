@@ -5,8 +5,9 @@ import { test } from "node:test";
 
 import "../../src/masquerade/server/web/static/app/kinds/every.js";
 import { BrokenPromise } from "../../src/masquerade/server/web/static/app/promise.js";
+import { SystemCoins } from "../../src/masquerade/server/web/static/mechanisms/coins.js";
 import { sha256OfText } from "../../src/masquerade/server/web/static/app/sha256.js";
-import { questionsOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
+import { drawnPairs, questionsOf } from "../../src/masquerade/server/web/static/app/survey_text.js";
 
 const ITEMS = ["Ada", "Bell", "Cy", "Dot"];
 const MASK = "randomized-response:options=3,epsilon=1";
@@ -71,5 +72,42 @@ test("a list is one, with as many votes as it says", () => {
     [vote("v", ITEMS, 3), vote("v-2", ITEMS, 0), VOTES[2]],
   ]) {
     assert.throws(() => read(questions, pairs), BrokenPromise, JSON.stringify(questions));
+  }
+});
+
+test("for two parties the device draws pairs of each list without an item in common", () => {
+  const text = JSON.stringify({ questions: [vote("v", ITEMS, 2), vote("v-2", [], 0), vote("w", ITEMS, 1)] });
+  const source = new SystemCoins();
+  const seen = new Set();
+  for (let each = 0; each < 40; each++) {
+    const pairs = drawnPairs(text, source);
+    assert.equal(pairs.length, 3);
+    assert.deepEqual(pairs.slice(0, 2).flat().sort(), [0, 1, 2, 3]);
+    seen.add(JSON.stringify(pairs[2]));
+  }
+  // Of 12 ordered pairs in 40 draws at most 6 come with a probability below 1e-9.
+  assert.ok(seen.size > 6);
+  assert.equal(drawnPairs(JSON.stringify({ questions: [] }), source), null);
+  // What cannot be read is refused where the text is checked.
+  for (const broken of ["", "{}", "[]", JSON.stringify({ questions: [{ kind: "pair", votes: 2 }] })]) {
+    assert.equal(drawnPairs(broken, source), null);
+  }
+});
+
+test("between two parties an item that comes twice is refused", () => {
+  const about = { title: "T", description: "", template: "pick", topic: "everyday", reveal: "before_send" };
+  const terms = { helper: "https://h.example", operator: "H", fingerprint: "0".repeat(32), minimum: 20 };
+  const questions = [vote("v", ITEMS, 2), vote("v-2", [], 0)];
+  const text = JSON.stringify({
+    ...about, questions, levels: { "two-parties": [] }, trust: "two-parties", two_parties: terms,
+  });
+  const promise = {
+    ...about, hash: sha256OfText(text), kinds: { pair: 2 }, questions: 2, linked: [], estimator: "eb",
+    levels: { "two-parties": [] }, parties: terms,
+  };
+  const asked = questionsOf(text, promise, "two-parties", [[3, 0], [1, 2]]);
+  assert.deepEqual(asked.map(({ pair, listed }) => [pair, listed]), [[[3, 0], 4], [[1, 2], undefined]]);
+  for (const pairs of [[[0, 1], [1, 2]], [[0, 1], [2, 0]], null, [[0, 1]]]) {
+    assert.throws(() => questionsOf(text, promise, "two-parties", pairs), BrokenPromise);
   }
 });

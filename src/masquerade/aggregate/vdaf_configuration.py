@@ -13,6 +13,7 @@ from typing import Any
 from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec
 from masquerade.aggregate.circuit import Count, Sum
 from masquerade.aggregate.dap_messages import Number, Reader
+from masquerade.aggregate.matching import Matching
 from masquerade.aggregate.prio3 import (
     Prio3,
     prio3_count,
@@ -42,6 +43,7 @@ _BLOCKS: dict[int, tuple[type[Block], tuple[Number, ...]]] = {
     3: (Whole, (_U64,)),
     4: (Vector, (_U32, _U64, _U8)),
     5: (Order, (_U32, _U32, _U8)),
+    6: (Matching, (_U32, _U32, _U8)),
 }
 
 

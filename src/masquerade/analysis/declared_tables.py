@@ -73,7 +73,7 @@ def declared_odds(
     """
     names = [outcome, *predictors]
     table = _smallest(encoding, names)
-    place = len(encoding.questions) + encoding.cross.index(table)
+    place = encoding.tables_from + encoding.cross.index(table)
     counts = np.reshape(np.asarray(sums[place], dtype=np.float64), encoding.shape(table))
     others = tuple(at for at, one in enumerate(table) if one not in names)
     counts = counts.sum(axis=others)

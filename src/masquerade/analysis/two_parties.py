@@ -280,7 +280,7 @@ def declared_pairs(
     """
     scores = answer_scores(encoding)
     places = {name: place for place, name in enumerate(encoding.parts)}
-    first = len(encoding.questions)
+    first = encoding.tables_from
     tables = {
         (pair[0], pair[1]): np.reshape(
             np.asarray(sums[first + place], dtype=np.float64),

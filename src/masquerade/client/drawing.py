@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from masquerade.client.questions import MaskedQuestion
 from masquerade.mechanisms import mask_response
+from masquerade.surveys.pair_votes import Pairs
 from masquerade.surveys.split_task import SplitTask
 from masquerade.surveys.survey import Survey, commitment_of, split_commitment
 
@@ -52,11 +53,18 @@ def split_content(
     codes: Sequence[int],
     *,
     participation: str,
+    pairs: Pairs | None = None,
 ) -> Mapping[str, object]:
-    """Return the answers as a sealed report with its salt and commitment, for the disk."""
+    """Return the answers as a sealed report with its salt and commitment, for the disk.
+
+    `pairs`: those of lists that this device drew and showed.
+    """
     # As they were understood: what is typed in another way would be refused, and repeated.
-    answers = {q.question.id: q.answer(c) for q, c in zip(questions, codes, strict=True)}
-    measurement = survey.encoding.measurement(answers)
+    answers = {
+        asked.id: (asked if asked.takes_pair else q.question).answer(code)
+        for asked, q, code in zip(survey.questions, questions, codes, strict=True)
+    }
+    measurement = survey.encoding.measurement(answers, pairs)
     report = split.task.report(
         measurement, leader=split.terms.leader, helper=split.terms.helper
     ).encode()

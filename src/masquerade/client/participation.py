@@ -64,7 +64,12 @@ from masquerade.surveys import Question
 from masquerade.surveys.drawn_blocks import NOT_DRAWN
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.pages import Layout
-from masquerade.surveys.pair_votes import lists_of, require_pairs
+from masquerade.surveys.pair_votes import (
+    disjoint_pairs,
+    drawn_pairs,
+    lists_of,
+    require_pairs,
+)
 from masquerade.surveys.question import Answer
 from masquerade.surveys.survey import AFTER_SEND
 
@@ -245,7 +250,11 @@ class Participation:
             )
             shown: Record = {}
             if lists_of(opened.questions):
-                shown = {"pairs": require_pairs(opened.questions, answer.get("pairs"))}
+                given = answer.get("pairs")
+                if offer.agreement is not None:
+                    # Nobody else learns the pairs: they are in no sum.
+                    given = drawn_pairs(opened.questions, disjoint_pairs(Coins()))
+                shown = {"pairs": require_pairs(opened.questions, given)}
             if opened.draw is not None:
                 # Before a question is seen, once, and by no answer.
                 shown = {"drawn": opened.draw.draw(Coins())}
@@ -470,7 +479,14 @@ class Participation:
                 split = offer.agreement.task(survey=self.survey, hash_=offer.covered["hash"])
                 survey = read_survey(record["survey_text"])
                 split.check(survey)
-                content = split_content(survey, split, questions, codes, participation=record["id"])
+                content = split_content(
+                    survey,
+                    split,
+                    questions,
+                    codes,
+                    participation=record["id"],
+                    pairs=record.get("pairs"),
+                )
             drawn = True
             return {**record, "step": "drawn", **content}
 

@@ -214,8 +214,10 @@ class PrivateLeaderboard:
             sums = device.sums(device.mask(table.outcome, source), table)
         else:
             sums = masked_sums(table, self.unit, self._epsilon, source, self.votes_each or 1)
-        schedule = pair_counts(table) if self.unit == "choice" else balanced(table, sums.votes)
-        board = fit_sums(sums, schedule, table.items, random_schedule=self.unit != "choice")
+        schedule = (
+            pair_counts(table) if self.unit == "choice" else balanced(len(table.items), sums.votes)
+        )
+        board = fit_sums(sums, schedule, table.items, drawn=int(self.unit != "choice"))
         hidden = self.unit == "voter"
         return replace(
             board,

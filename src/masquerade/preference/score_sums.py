@@ -97,11 +97,10 @@ def pair_counts(table: Battles) -> BattleCounts:
     return _schedule(m, pairs // m, pairs % m, met / 2)
 
 
-def balanced(table: Battles, votes: float) -> BattleCounts:
+def balanced(items: int, votes: float) -> BattleCounts:
     """Return a schedule in which each pair meets equally often."""
-    m = len(table.items)
-    first, second = np.triu_indices(m, 1)
-    return _schedule(m, first, second, np.full(len(first), votes / len(first) / 2))
+    first, second = np.triu_indices(items, 1)
+    return _schedule(items, first, second, np.full(len(first), votes / len(first) / 2))
 
 
 def _schedule(items: int, first: Integers, second: Integers, half: Floats) -> BattleCounts:

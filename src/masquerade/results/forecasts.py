@@ -112,6 +112,8 @@ def forecast(
     0.091
     """
     question = survey.questions[place]
+    if question.votes_asked and survey.two_parties is not None:
+        return _summed_votes_forecast(survey, question, sum(people.values()))
     if question.votes_asked:
         masks = {level.name: level.mechanisms[place] for level in survey.levels}
         return _votes_forecast(question, masks, people)
@@ -144,11 +146,27 @@ def _votes_forecast(
         noise, voters = noise + count * vote_noise_of(signal, told, ties), voters + count
     if not voters:
         return Forecast(SHARE, math.nan, math.nan)
-    items, votes = len(question.listed), question.votes_asked
-    plan = LeaderboardPlan(items, votes_each=votes, ties=ties, vote_noise=noise / voters)
-    margin = plan.margin(voters * votes, confidence=CONFIDENCE)
+    return _list_forecast(question, voters * question.votes_asked, noise / voters)
+
+
+def _summed_votes_forecast(survey: Survey, question: Question, people: int) -> Forecast:
+    """Return the expected precision of a list whose votes two parties add up."""
+    if people < 1:
+        return Forecast(SHARE, math.nan, math.nan)
+    votes = people * question.votes_asked
+    own = survey.encoding.place(question.id)
+    # A score is half of wins less losses, each with the noise of both parties.
+    noise = float(survey.split_noise.published_variance(own)) / 2
+    return _list_forecast(question, votes, noise * len(question.listed) / (2 * votes))
+
+
+def _list_forecast(question: Question, votes: int, vote_noise: float) -> Forecast:
+    ties = EXPECTED_TIES if len(question.labels) > len(_TWO) else 0.0
+    each = question.votes_asked
+    plan = LeaderboardPlan(len(question.listed), votes_each=each, ties=ties, vote_noise=vote_noise)
+    margin = plan.margin(votes, confidence=CONFIDENCE)
     # Of two items alike, a difference d of strengths is a share of 1 / (1 + exp(-d)).
-    error = math.sqrt(2) * plan.error(voters * votes) / 4
+    error = math.sqrt(2) * plan.error(votes) / 4
     return Forecast(SHARE, math.tanh(margin / 2) / 2, error)
 
 
@@ -376,7 +394,7 @@ def _split_forecast(survey: Survey, place: int, people: int, answering: float) -
     question = survey.questions[place]
     encoding = survey.encoding.of(question.id)
     variances = survey.split_noise.variances
-    variance = float(2 * variances[place])
+    variance = float(2 * variances[survey.encoding.place(question.id)])
     if people < 1:
         return Forecast(_Shape.of(question).kind, math.nan, math.nan)
     others = len(encoding.without)
@@ -419,7 +437,7 @@ def _state_sums(
     states = list(survey.encoding.states)
     if question.id not in states:
         return None
-    at = len(survey.questions) + len(survey.encoding.cross) + states.index(question.id)
+    at = survey.encoding.states_from + states.index(question.id)
     return NoisySums([answered, *rest], float(2 * variances[at]))
 
 

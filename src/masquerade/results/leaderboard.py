@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from masquerade.exact.arrays import Floats
+from masquerade.preference import Leaderboard
 from masquerade.preference.masked_votes import (
     OUTCOMES,
     MaskedVotes,
@@ -15,9 +17,12 @@ from masquerade.preference.masked_votes import (
     masked_votes_of,
 )
 from masquerade.preference.next_pair import next_pairs, top_is_known
+from masquerade.preference.summed_votes import SummedVotes, leaderboard_of_sums
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import RankedItem, VotedLeaderboard
+from masquerade.surveys import Question
 from masquerade.surveys.pair_votes import lists_of
+from masquerade.surveys.survey import Survey
 
 
 def leaderboards(reports: SurveyReports) -> tuple[VotedLeaderboard, ...]:
@@ -29,18 +34,49 @@ def leaderboards(reports: SurveyReports) -> tuple[VotedLeaderboard, ...]:
         shown = np.bincount(votes.first, minlength=len(votes.items))
         shown += np.bincount(votes.second, minlength=len(votes.items))
         times = dict(zip(votes.items, shown.tolist(), strict=True))
-        found.append(
-            VotedLeaderboard(
-                question=name,
-                text=question.text,
-                votes=len(votes),
-                ties=board.ties if len(question.labels) == len(OUTCOMES) else None,
-                model=board.model,
-                notes=board.notes,
-                items=tuple(RankedItem.of(one, times[one.item]) for one in board.standings),
-            )
-        )
+        found.append(_voted(question, board, times))
     return tuple(found)
+
+
+def summed_leaderboards(
+    survey: Survey, sums: Sequence[Sequence[int]], people: int
+) -> tuple[VotedLeaderboard, ...]:
+    """Return the leaderboard of each list whose votes two parties added up, from noisy sums.
+
+    `sums`: of each block of the survey's encoding. `people`: responses in them.
+    """
+    encoding, noise, found = survey.encoding, survey.split_noise, []
+    for place, items in lists_of(survey.questions).items():
+        question = survey.questions[place]
+        if not question.votes_asked:
+            continue
+        own = encoding.place(question.id)
+        won, lost = np.split(np.asarray(sums[own], dtype=np.float64), 2)
+        votes = SummedVotes(
+            tuple(items),
+            won,
+            lost,
+            float(noise.published_variance(own)),
+            people,
+            question.votes_asked,
+            len(question.labels) == len(OUTCOMES),
+        )
+        board = leaderboard_of_sums(votes)
+        each = round(2 * board.votes / len(items))  # expected: who was shown what is in no sum
+        found.append(_voted(question, board, dict.fromkeys(items, each)))
+    return tuple(found)
+
+
+def _voted(question: Question, board: Leaderboard, shown: Mapping[str, int]) -> VotedLeaderboard:
+    return VotedLeaderboard(
+        question=question.id,
+        text=question.text,
+        votes=round(board.votes),
+        ties=board.ties if len(question.labels) == len(OUTCOMES) else None,
+        model=board.model,
+        notes=board.notes,
+        items=tuple(RankedItem.of(one, shown[one.item]) for one in board.standings),
+    )
 
 
 def list_votes(reports: SurveyReports, *, clear: bool = True) -> dict[str, MaskedVotes]:

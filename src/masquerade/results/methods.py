@@ -156,10 +156,17 @@ def methods_text(result: SurveyResult) -> str:
             "and Terry, 1952), ties counted half."
         )
     if result.leaderboards:
+        fitted = (
+            "each person’s device drew pairs without an item in common, and how often each item "
+            "won and lost was added up with noise; errors hold the votes, the draw of pairs and "
+            "the noise of both parties"
+            if split
+            else "fitted to the scores that the masks leave unbiased; errors are at least those "
+            "clustered by person"
+        )
         sentences.append(
-            "Items of a list were ranked by votes on pairs (Davidson, 1970), fitted to the scores "
-            "that the masks leave unbiased; errors are at least those clustered by person, and the "
-            "ranks of all items hold together in 95 of 100 leaderboards."
+            f"Items of a list were ranked by votes on pairs (Davidson, 1970): {fitted}. The ranks "
+            "of all items hold together in 95 of 100 leaderboards."
         )
     if result.labels:
         sentences.append(

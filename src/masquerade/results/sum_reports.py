@@ -261,9 +261,8 @@ def question_reports(
     noisy = [
         NoisySums(block, float(noise.published_variance(place))) for place, block in enumerate(sums)
     ]
-    first = len(encoding.questions) + len(encoding.cross)
-    states = dict(zip(encoding.states, noisy[first:], strict=True))
-    own = noisy[list(encoding.parts).index(question)]
+    states = dict(zip(encoding.states, noisy[encoding.states_from :], strict=True))
+    own = noisy[encoding.place(question)]
     return summed_reports(encoding.of(question), own, states.get(question), people)
 
 
@@ -276,7 +275,7 @@ def table_crowd(
     people: SummedPeople,
 ) -> tuple[Crowd, tuple[str, ...]]:
     """Return the people of a cross table that was counted as such, and the labels of its cells."""
-    block = len(encoding.questions) + place
+    block = encoding.tables_from + place
     crowd = Crowd.of([people.sums(sums[block], float(noise.published_variance(block)))])
     return crowd, encoding.cells(encoding.cross[place])
 

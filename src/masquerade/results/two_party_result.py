@@ -15,6 +15,7 @@ from masquerade.estimation.sums import SummedPeople
 from masquerade.exact import Micro
 from masquerade.results.forecasts import answering_share, forecast, split_people_for
 from masquerade.results.labels import labelling_items
+from masquerade.results.leaderboard import summed_leaderboards
 from masquerade.results.question_figures import (
     FEWEST_FOR_HEADLINE,
     WIDEST_HEADLINE,
@@ -84,7 +85,8 @@ def split_result(
     promise = PrintedGuarantee.of(level.guarantee())
     minimum = survey.two_parties.minimum if survey.two_parties else 0
     people = SummedPeople(count, population)
-    places = range(len(survey.questions)) if count else ()
+    # Votes on lists are in their leaderboards.
+    places = [place for place, one in enumerate(survey.questions) if count and not one.takes_pair]
     tables = range(len(survey.encoding.cross)) if count else ()
     inputs = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
     return SurveyResult(
@@ -140,6 +142,7 @@ def split_result(
         cross_tables=tuple(_table(survey, place, sums, people) for place in tables),
         labels=_labels(survey, sums, people) if count and survey.template == LABEL_TEMPLATE else (),
         ranking=(),
+        leaderboards=(summed_leaderboards(survey, sums, count) or None) if count else None,
     )
 
 
@@ -163,7 +166,7 @@ def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str
     """Return the codebook of the sums of a survey, as a JSON object."""
     noise, encoding = survey.split_noise, survey.encoding
     guarantee = survey.levels[0].guarantee()
-    names = [question.id for question in survey.questions]
+    names = list(encoding.parts)
     names += [" x ".join(table) for table in encoding.cross]
     # Of questions with several answers that some people do not answer: who did.
     names += [f"{name}: answered" for name in encoding.states]
@@ -193,13 +196,11 @@ def split_codebook(survey: Survey, *, token: str, count: int | None) -> dict[str
 
 def _symbols(survey: Survey, place: int) -> list[str]:
     encoding = survey.encoding
-    if place < len(survey.questions):
-        question = survey.questions[place]
-        return list(encoding.of(question.id).counted)
-    place -= len(survey.questions)
-    if place >= len(encoding.cross):
-        return list(list(encoding.states.values())[place - len(encoding.cross)])
-    return list(encoding.cells(encoding.cross[place]))
+    if place < encoding.tables_from:
+        return list(list(encoding.parts.values())[place].counted)
+    if place >= encoding.states_from:
+        return list(list(encoding.states.values())[place - encoding.states_from])
+    return list(encoding.cells(encoding.cross[place - encoding.tables_from]))
 
 
 def _reports(
@@ -220,13 +221,14 @@ def _question(
 ) -> QuestionResult:
     question, noise, n = survey.questions[place], survey.split_noise, people.count
     encoding = survey.encoding.of(question.id)
+    own = survey.encoding.place(question.id)
     reports = _reports(survey, place, sums, people)
     part = answering_share(reports)
     expected = forecast(survey, place, {TWO_PARTIES: n}, answering=part)
     needed = split_people_for(survey, place, WIDEST_HEADLINE / 2, answering=part)
     setting = Setting(
         estimator=RESPONDENT,
-        mechanism=f"{TWO_PARTIES}:variance={2 * noise.variances[place]}",
+        mechanism=f"{TWO_PARTIES}:variance={noise.published_variance(own)}",
         n_by_level={TWO_PARTIES: n},
         forecast=expected.standard_error,
         needed={TWO_PARTIES: needed},

@@ -1,11 +1,13 @@
 """Pairs that a person is shown of a list: which questions take them, and how reports name them.
 
 Pairs are drawn before the person answers anything, of public numbers and of masked reports of
-others. So they tell of nobody's answer, and stand beside the masked vote in clear.
+others. So they tell of nobody's answer, and stand beside the masked vote in clear. Between two
+parties the device draws them (`disjoint_pairs`), and they never leave it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
@@ -14,6 +16,7 @@ import numpy as np
 
 from masquerade.errors import BrokenPromise, InvalidReport, ParameterError
 from masquerade.exact.arrays import Integers
+from masquerade.exact.coins import WordSource, uniform_below
 from masquerade.surveys.question import Question
 
 #: The places in a list of the two items of each pair, one for each vote, in order.
@@ -75,6 +78,32 @@ def drawn_pairs(questions: tuple[Question, ...], draw: Drawing) -> list[tuple[in
         if votes:
             found += draw(len(items), votes)
     return found or None
+
+
+def votes_of_lists(questions: tuple[Question, ...]) -> dict[int, range]:
+    """Return the places of all votes on each list, by the place of the question that has it."""
+    return {
+        place: range(place, place + questions[place].votes_asked)
+        for place in lists_of(questions)
+        if questions[place].votes_asked
+    }
+
+
+def disjoint_pairs(source: WordSource) -> Drawing:
+    """Return a drawing of pairs without an item in common, all such draws equally likely.
+
+    For two parties, whose sums one person then moves by 1 each at most. The device draws; nobody
+    else sees which pairs a person was shown.
+    """
+
+    def draw(items: int, votes: int) -> list[tuple[int, int]]:
+        order = list(range(items))
+        for place in range(2 * votes):  # Fisher and Yates, as far as is needed
+            other = place + int(uniform_below(source, items - place, 1)[0])
+            order[place], order[other] = order[other], order[place]
+        return list(itertools.pairwise(order[: 2 * votes]))[::2]
+
+    return draw
 
 
 def require_pairs(questions: tuple[Question, ...], pairs: object) -> list[tuple[int, int]]:

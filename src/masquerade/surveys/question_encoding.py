@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
+from masquerade.aggregate.matching import Matching
 from masquerade.aggregate.survey_circuit import Block, One, Order, Some, Whole
 from masquerade.mechanisms import Lattice
 from masquerade.mechanisms.masked_order import ranking_of
@@ -73,6 +74,16 @@ class QuestionEncoding(ABC):
     def measured(self, code: int) -> int | list[bool] | list[int]:
         """Return the measurement of a code."""
         return code
+
+    def measurement(
+        self, codes: Sequence[int], pairs: Sequence[tuple[int, int]]
+    ) -> int | list[bool] | list[int] | list[list[int]]:
+        """Return the measurement of all codes that go into the block: one, but of votes on a list.
+
+        `pairs`: those that were shown for the votes.
+        """
+        [code] = codes
+        return self.measured(code)
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -240,6 +251,58 @@ class Ranked(QuestionEncoding):
     def unit_of_noise(self) -> tuple[float, str]:
         """Return the size of one step of a sum, and its unit."""
         return 0.5, "ranks on the sum of ranks of each item"
+
+
+@dataclass(frozen=True, slots=True)
+class Matched(QuestionEncoding):
+    """How often each item of a list wins and loses in votes on pairs of it.
+
+    `items`: of the list; `votes`: pairs for each person; `labels`: of a vote, with a tie the third.
+    """
+
+    question: str
+    items: tuple[str, ...]
+    votes: int
+    labels: tuple[str, ...]
+    without: tuple[str, ...] = ()  # who is shown a list votes on it
+
+    @property
+    def block(self) -> Matching:
+        """Two bits for each item."""
+        return Matching(len(self.items), self.votes, len(self.labels) > 2)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Empty: the sums are no counts of answers."""
+        return ()
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The sums: wins of each item, then losses."""
+        wins = (f"{item}: won" for item in self.items)
+        return (*wins, *(f"{item}: lost" for item in self.items))
+
+    @property
+    def answers(self) -> int:
+        """Number of labels of one vote."""
+        return len(self.labels)
+
+    def measurement(
+        self, codes: Sequence[int], pairs: Sequence[tuple[int, int]]
+    ) -> list[list[int]]:
+        """Return the items that won and those that lost."""
+        sides = [pair if code == 0 else pair[::-1] for pair, code in zip(pairs, codes, strict=True)]
+        # A tie is in neither.
+        decided = [side for side, code in zip(sides, codes, strict=True) if code < 2]
+        return [[won for won, _ in decided], [lost for _, lost in decided]]
+
+    def in_words(self) -> str:
+        """Return the sums in words."""
+        return "how many votes each item of the list wins, and how many it loses"
+
+    def unit_of_noise(self) -> tuple[float, str]:
+        """Return the size of one step of a sum, and its unit."""
+        return 1.0, "votes on each count"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.number import NumberLike, finite, text_of
 from masquerade.surveys.condition_tree import Conditions
 from masquerade.surveys.offered_levels import BoardWords, OfferedLevel
-from masquerade.surveys.pair_votes import lists_of
 from masquerade.surveys.question import Question
 from masquerade.surveys.two_party_encoding import Encoding
 
@@ -100,15 +99,9 @@ class TwoParties:
     def encoding(self, questions: tuple[Question, ...], conditions: Conditions = ()) -> Encoding:
         """Return how answers become a vector.
 
-        Raises `ParameterError` (there are votes on pairs of a list; a cross table, a sum or the
-        number of bins does not fit the questions, or there are more of them than one proof holds).
+        Raises `ParameterError` (a cross table, a sum, the number of bins or of pairs of a list does
+        not fit the questions, or there are more of them than one proof holds).
         """
-        if lists_of(questions):
-            raise ParameterError(
-                "votes on pairs of a list are masked on the device: two parties could not add them "
-                "up by item. Choose protection on the device, or ask about fixed pairs.",
-                field="trust",
-            )
         encoding = Encoding(questions, conditions, self.cross, self.bins, self.sums)
         # Built once to be refused here, and not on a device, where the checks would be too weak.
         SurveyCircuit(encoding.blocks)

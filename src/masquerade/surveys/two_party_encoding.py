@@ -13,6 +13,7 @@ from masquerade.aggregate.survey_circuit import Block, One
 from masquerade.errors import ParameterError
 from masquerade.surveys.condition_tree import Conditions
 from masquerade.surveys.conditions import check_conditions, visibility
+from masquerade.surveys.pair_votes import Pairs, votes_of_lists
 from masquerade.surveys.question import NOT_SAID, Question
 from masquerade.surveys.question_encoding import QuestionEncoding
 
@@ -23,6 +24,8 @@ MOST_CROSSED = 4
 NOT_ASKED = "not asked"
 
 Answers = Mapping[str, Any]
+#: A question's part of what is split.
+Measured = int | list[bool] | list[int] | list[list[int]]
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Encoding:
 
     @cached_property
     def parts(self) -> dict[str, QuestionEncoding]:
-        """The encoding of each question, by its id."""
+        """The encoding of each question, by its id; one for all votes on a list."""
         conditions = self.conditions or (None,) * len(self.questions)
         return {
             question.id: question.encoding(
@@ -95,11 +98,34 @@ class Encoding:
                 ),
             )
             for question, condition in zip(self.questions, conditions, strict=True)
+            if self._leading[question.id] == question.id
         }
+
+    @cached_property
+    def _leading(self) -> dict[str, str]:
+        """By each question's id that of the question with its block: of a vote, its list's."""
+        leading = {one.id: one.id for one in self.questions}
+        for first, places in votes_of_lists(self.questions).items():
+            leading |= {self.questions[place].id: self.questions[first].id for place in places}
+        return leading
 
     def of(self, question: str) -> QuestionEncoding:
         """Return the encoding of a question."""
-        return self.parts[self.question(question).id]
+        return self.parts[self._leading[self.question(question).id]]
+
+    def place(self, question: str) -> int:
+        """Return the place of a question's block among all blocks."""
+        return list(self.parts).index(self._leading[self.question(question).id])
+
+    @property
+    def tables_from(self) -> int:
+        """The place of the first cross table's block."""
+        return len(self.parts)
+
+    @property
+    def states_from(self) -> int:
+        """The place of the first block of `states`."""
+        return len(self.parts) + len(self.cross)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -125,14 +151,17 @@ class Encoding:
         """Return the labels of a cross table's cells; the last question's symbols change first."""
         return tuple(" x ".join(one) for one in product(*map(self.symbols, table)))
 
-    def measurement(self, answers: Answers) -> list[int | list[bool] | list[int]]:
+    def measurement(self, answers: Answers, pairs: Pairs | None = None) -> list[Measured]:
         """Return the measurement of a person's answers, for `Prio3.shard`.
 
         Parameters
         ----------
         answers : mapping
             By question id: a label, a list of labels, a point of a rating, a number; None or
-            missing for "no answer", and for what was not asked.
+            missing for "no answer", and for what was not asked. A vote on a pair of a list is
+            "the first", "the second" or the label of a tie.
+        pairs : sequence of (int, int), optional
+            The pairs of lists that the person was shown, in the order of the votes.
 
         Raises
         ------
@@ -153,9 +182,27 @@ class Encoding:
         for question, code, is_asked in zip(self.questions, given, visible, strict=True):
             codes[question.id] = self._code(question, code, is_asked=is_asked)
         tables = [self._cell(table, codes) for table in self.cross]
-        own = [part.measured(codes[name]) for name, part in self.parts.items()]
+        shown, own = self._shown(pairs), []
+        for name, part in self.parts.items():
+            votes = [one.id for one in self._led(name)]
+            drawn = [shown[one] for one in votes if one in shown]
+            own.append(part.measurement([codes[one] for one in votes], drawn))
         states = [part.state(codes[name]) for name, part in self.parts.items() if part.states]
         return [*own, *tables, *states]
+
+    def _led(self, part: str) -> list[Question]:
+        """Return the questions whose answers are in a part."""
+        return [one for one in self.questions if self._leading[one.id] == part]
+
+    def _shown(self, pairs: Pairs | None) -> dict[str, tuple[int, int]]:
+        """Return the pair of each vote, by its id."""
+        votes = [one.id for one in self.questions if one.takes_pair]
+        if len(votes) != len(pairs or ()):
+            raise ParameterError(
+                f"the survey asks {len(votes)} votes on pairs of a list, and {len(pairs or ())} "
+                "pairs are given; give the pair that was shown for each vote."
+            )
+        return dict(zip(votes, pairs or (), strict=True))
 
     def _cell(self, table: tuple[str, ...], codes: Mapping[str, int]) -> int:
         cell = 0
@@ -164,7 +211,7 @@ class Encoding:
         return cell
 
     def _code(self, question: Question, code: int | None, *, is_asked: bool) -> int:
-        part = self.parts[question.id]
+        part = self.of(question.id)
         if not is_asked:
             if code is not None:
                 raise ParameterError(

@@ -3,6 +3,7 @@
 
 import { readHpkeConfig, Task } from "../../../src/masquerade/server/web/static/aggregate/task.js";
 import {
+  Matching,
   One,
   Some,
   Vector,
@@ -11,7 +12,7 @@ import {
 } from "../../../src/masquerade/server/web/static/aggregate/survey_circuit.js";
 import { bytes, hex } from "./bytes.mjs";
 
-const KINDS = { One, Some, Vector, Whole };
+const KINDS = { Matching, One, Some, Vector, Whole };
 
 /** Return the blocks that a case names. */
 export const blocksOf = ({ blocks }) =>

@@ -257,8 +257,10 @@ class Open(_Mine):
         batch.ledger.commit(self.who.person, key)
         # How often it lapsed before stands in the ledger; here it would tell whose it is.
         # Drawn here, before anything is answered, and the same however often it is asked for.
-        draw = batch.rules.pair_choice.drawing(frozen)
-        pairs = drawn_pairs(frozen.survey.questions, draw)
+        pairs = None
+        if frozen.survey.two_parties is None:  # else each device draws its own
+            draw = batch.rules.pair_choice.drawing(frozen)
+            pairs = drawn_pairs(frozen.survey.questions, draw)
         batch.rows.change(row, state=OPENED, day=None, attempt=0, pairs=pairs)
         return replace(_at(row, frozen, OPENED), pairs=pairs), True
 

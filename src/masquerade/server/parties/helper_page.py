@@ -91,7 +91,10 @@ def task_view(
     noise = survey.split_noise
     promise = noise.guarantee()
     everybody = {level.name: task.people for level in survey.levels}
-    expected = [forecast(survey, place, everybody) for place in range(len(survey.questions))]
+    # All votes on a list stand in one block, that of its first vote.
+    parts = survey.encoding.parts
+    places = [place for place, one in enumerate(survey.questions) if one.id in parts]
+    expected = [forecast(survey, place, everybody) for place in places]
     shares = [one.margin for one in expected if one.kind == "share"]
     assert survey.two_parties is not None
     return {
@@ -102,7 +105,7 @@ def task_view(
         "state": task.state,
         "proposer": leaders.get(task.leader or "", "unknown"),
         "leader": split.task.configuration.leader_aggregator_endpoint.decode("ascii"),
-        "questions": [_question(survey, place) for place in range(len(survey.questions))],
+        "questions": [_question(survey, place) for place in places],
         "cross": _cross(survey),
         "states": _states(survey),
         "people": task.people,
@@ -130,12 +133,12 @@ def _question(survey: Survey, place: int) -> QuestionView:
         "answers": answers_in_words(question),
         "condition": _condition(survey, place),
         "counted": _counted(survey, place),
-        "noise": _noise(survey, place),
+        "noise": _noise(survey, survey.encoding.place(question.id)),
     }
 
 
 def _cross(survey: Survey) -> list[CrossView]:
-    encoding, first = survey.encoding, len(survey.questions)
+    encoding, first = survey.encoding, survey.encoding.tables_from
     return [
         {
             "text": " × ".join(_text(survey, one) for one in pair),
@@ -148,7 +151,7 @@ def _cross(survey: Survey) -> list[CrossView]:
 
 def _states(survey: Survey) -> list[StateView]:
     encoding = survey.encoding
-    first = len(survey.questions) + len(encoding.cross)
+    first = encoding.states_from
     return [
         {
             "text": _text(survey, question),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -68,11 +68,17 @@ def leaderboard_view(
     )
 
 
-def voted_view(board: VotedLeaderboard) -> LeaderboardView:
-    """Return the content of a page about a list that people voted on."""
+def voted_view(board: VotedLeaderboard, *, summed: bool = False) -> LeaderboardView:
+    """Return the content of a page about a list that people voted on.
+
+    `summed`: whether two parties added up the votes.
+    """
     even = "" if board.ties is None else f", about {board.ties:,.0f} of them for neither"
     about = f"{board.votes:,} masked votes on pairs{even}."
-    return leaderboard_view(board.items, board.notes, about=about)
+    if summed:
+        about = f"{board.votes:,} votes on pairs{even}; two parties added them up with noise."
+    found = leaderboard_view(board.items, board.notes, about=about)
+    return replace(found, records="Votes, expected") if summed else found
 
 
 def _row(one: Standing | RankedItem, place: int) -> Row:

@@ -230,7 +230,9 @@ def result_view(survey: Survey, result: SurveyResult) -> ResultView:
         ],
         cross=_cross_tables(survey, result),
         ranking=_ranking(result.ranking),
-        leaderboards=[(one.text, voted_view(one)) for one in result.leaderboards or ()],
+        leaderboards=[
+            (one.text, voted_view(one, summed=result.split)) for one in result.leaderboards or ()
+        ],
         methods=methods_text(result),
         bibtex=bibliography(result),
         reader=_reader(survey, result),

@@ -8,6 +8,7 @@ from typing import ClassVar
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.kinds.comparison import Comparison
 from masquerade.surveys.question import LabelQuestion, check_options, check_text
+from masquerade.surveys.question_encoding import Matched
 
 MOST_ITEMS = 500
 MOST_VOTES = 50
@@ -123,6 +124,19 @@ class PairVote(LabelQuestion):
     def of_pair(self, items: tuple[str, ...], pair: tuple[int, int]) -> Comparison:
         """Return the question about two items of the list."""
         return Comparison(self.id, self.text, items[pair[0]], items[pair[1]], self.tie)
+
+    def encoding(self, *, bins: int, summed: bool, without: tuple[str, ...]) -> Matched:
+        """Return the wins and losses of each item; of the first vote, for all votes on the list."""
+        most = len(self.items) // 2
+        if self.votes > most:
+            raise self._error(
+                "votes",
+                f": {self.votes} pairs for each person, and between two parties a list of "
+                f"{len(self.items)} items allows at most {most}: each item stands in one pair of "
+                "a person, so that one person moves each sum by 1 at most. Ask for at most "
+                f"{most}, or protect answers on the device.",
+            )
+        return Matched(self.id, self.items, self.votes, self.labels)
 
     def codebook_fields(self) -> dict[str, str | list[str]]:
         """Return how a report is read: the pair, then the masked vote."""

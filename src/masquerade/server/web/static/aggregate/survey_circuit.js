@@ -166,6 +166,44 @@ export class Order {
   }
 }
 
+/**
+ * Votes on `pairs` pairs of `items`, none of which stands in two; the answer is the items that won
+ * and those that lost. `ties`: a pair can end even, and is in neither.
+ */
+export class Matching {
+  constructor(items, pairs, ties = false) {
+    requireParameters(items, pairs);
+    if (2 * pairs > items) throw new RangeError("pairs without an item in common are fewer.");
+    const counted = ties ? bitWeights(BigInt(pairs)).length : 0;
+    Object.assign(this, { items, pairs, ties, bits: 2 * items + counted, squared: 0 });
+  }
+
+  /** From all votes to the same turned round: wins and losses of all items that were shown. */
+  get sensitivitySquared() {
+    return BigInt(4 * this.pairs);
+  }
+
+  encode(answer) {
+    requireLength(answer, 2);
+    const [won, lost] = answer;
+    requireLength(lost, won?.length);
+    const places = [...won, ...lost];
+    places.forEach((item) => requireWhole(wholeOf(item), BigInt(this.items - 1)));
+    const even = this.pairs - won.length;
+    if (new Set(places).size < places.length || even < 0 || (even > 0 && !this.ties)) {
+      throw new RangeError("these are no votes on so many pairs without an item in common.");
+    }
+    const flags = [won, lost].flatMap((list) =>
+      Array.from({ length: this.items }, (_, item) => BigInt(list.includes(item))),
+    );
+    return this.ties ? [...flags, ...bitsOf(BigInt(even), BigInt(this.pairs))] : flags;
+  }
+
+  configuration() {
+    return joined([6], bigEndian(this.items, 4), bigEndian(this.pairs, 4), [Number(this.ties)]);
+  }
+}
+
 /** All answers of a person in one vector of bits. */
 export class SurveyCircuit extends BitCircuit {
   /**

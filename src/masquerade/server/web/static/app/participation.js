@@ -29,7 +29,7 @@ import { sha256OfText } from "./sha256.js";
 import { answerCodes, maskedCode } from "./conditions.js";
 import { strengthOf } from "./strength.js";
 import { NOT_DRAWN, drawOrder, placesDrawn } from "./pages.js";
-import { endingOf, layoutOfText, promiseOf, questionsOf } from "./survey_text.js";
+import { drawnPairs, endingOf, layoutOfText, promiseOf, questionsOf } from "./survey_text.js";
 import { checkParties, checkSums, loadAgreement, sealAnswers } from "./two_parties.js";
 
 const MOST_PAGES = 1000; // of a list of invitations
@@ -246,10 +246,12 @@ export class Participation {
     if (!(await this.#charge(record, cost))) return OWN_CAP;
     const answer = await this.server.open(record.id);
     if (!answer.ok) return this.#unopened(answer);
-    const { id, state, level, hash, survey: text, masks, pairs = null } = checked(answer.data);
+    const { id, state, level, hash, survey: text, masks, pairs: given = null } = checked(answer.data);
     requireThat(id === record.id && state === "opened", "what was opened");
     requireThat(level === record.level && hash === record.hash, "the survey");
     for (const mechanisms of Object.values(record.promise.levels)) checkForms(mechanisms, masks);
+    // Between two parties nobody else learns the pairs: they are in no sum.
+    const pairs = record.promise.parties ? drawnPairs(text, new SystemCoins()) : given;
     const questions = questionsOf(text, record.promise, record.level, pairs);
     if (record.promise.parties) {
       const promise = { ...record.promise, token: this.token };

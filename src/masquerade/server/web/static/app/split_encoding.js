@@ -5,7 +5,7 @@
 
 import { kindOf } from "./kinds/kinds.js";
 import { rankingOf } from "../mechanisms/sets.js";
-import { One, Order, Some, Whole } from "../aggregate/survey_circuit.js";
+import { Matching, One, Order, Some, Whole } from "../aggregate/survey_circuit.js";
 
 const MOST_BINS = 64;
 const MOST_CELLS = 256;
@@ -17,6 +17,8 @@ const MOST_CROSSED = 4;
  *   ticks   any of `labels`, at most `most`; a second part says who answered, where not all do
  *   order   the first `ranked` of `items`, in an order
  *   total   the sum of all answers alone
+ *   matching  the items of a list that win and lose in the `votes` that begin with this question
+ *   vote    a further vote on the list of the question before: its block has it too
  */
 const SHAPES = {
   counts: {
@@ -44,7 +46,18 @@ const SHAPES = {
     state: (part, code) => (code < part.answers ? 0 : 1 + code - part.answers),
   },
   total: { block: (part) => new Whole(part.answers - 1), measured: (part, code) => code },
+  matching: {
+    block: (part) => new Matching(part.listed, part.votes, part.answers > 2),
+    measured: (part, code, votes) => outcomesOf(votes),
+  },
+  vote: { block: () => null },
 };
+
+/** Return the items that won and those that lost, of votes with a pair each; a tie is in neither. */
+function outcomesOf(votes) {
+  const decided = votes.filter(({ code }) => code < 2);
+  return [0, 1].map((side) => decided.map(({ code, pair }) => pair[side ? 1 - code : code]));
+}
 
 /** How the answers to a survey become one vector. */
 export class Encoding {
@@ -93,7 +106,7 @@ export class Encoding {
    * block does not tell who answered.
    */
   get blocks() {
-    const own = this.parts.map((part) => SHAPES[part.shape].block(part));
+    const own = this.parts.map((part) => SHAPES[part.shape].block(part)).filter(Boolean);
     const states = this.parts.map((part) => SHAPES[part.shape].states?.(part)).filter(Boolean);
     const tables = this.cross.map((places) => new One(this.#cells(places)));
     return [...own, ...tables, ...states];
@@ -117,14 +130,23 @@ export class Encoding {
       throw new RangeError(`${length} questions have not as many answers.`);
     }
     const said = this.parts.map((part, place) => this.#code(place, codes[place], asked[place]));
-    const sent = this.parts.map((part, place) => SHAPES[part.shape].measured(part, said[place]));
+    const sent = this.parts.map(({ shape, votes }, place) =>
+      SHAPES[shape].measured?.(this.parts[place], said[place], this.#votes(place, votes, said)),
+    );
     const tables = this.cross.map((places) =>
       places.reduce((cell, place) => cell * this.symbols(place) + sent[place], 0),
     );
     const states = this.parts.flatMap((part, place) =>
       SHAPES[part.shape].states?.(part) ? [SHAPES[part.shape].state(part, said[place])] : [],
     );
-    return [...sent, ...tables, ...states];
+    const own = sent.filter((_, place) => SHAPES[this.parts[place].shape].measured);
+    return [...own, ...tables, ...states];
+  }
+
+  /** Return the votes that begin at a place, each with the pair that was shown. */
+  #votes(place, count, said) {
+    const own = said.slice(place, place + (count ?? 0));
+    return own.map((code, at) => ({ code, pair: this.questions[place + at].pair }));
   }
 
   /** Return how many cells the table of some questions has. */

@@ -6,7 +6,7 @@ import { checkCondition } from "./conditions.js";
 import { KINDS, kindOf } from "./kinds/kinds.js";
 import { beforeOpening, inLanguage, languagesOfSurvey } from "./languages.js";
 import { hangTogether, linkedAtMost, linkedOf } from "./linked_questions.js";
-import { LAYOUT_FIELDS, readLayout } from "./pages.js";
+import { LAYOUT_FIELDS, readLayout, shuffled } from "./pages.js";
 import { BrokenPromise, isRecord, isText, requireThat, same } from "./promise.js";
 import { codesOf } from "../mechanisms/mask.js";
 import { deviceOf, latticeOfText } from "../mechanisms/text.js";
@@ -85,7 +85,7 @@ export function questionsOf(text, promise, level, pairs = null) {
   requireThat(either.some((groups) => same(groups, promise.linked)), "which questions decide over others");
   checkDraw(survey, read, promise.draw ?? null);
   readLayout(survey, read);
-  return withPairs(read, pairs);
+  return withPairs(read, pairs, Boolean(promise.parties));
 }
 
 /** Throw unless the languages are those promised, and each translation is one of a question. */
@@ -111,7 +111,8 @@ export function questionsIn({ text, promise, level, pairs = null, questions }, c
   const survey = inLanguage(JSON.parse(text), code, labelsOf); // its own texts in the first language
   const masks = promise.parties ? null : survey.levels[level];
   const shown = survey.questions.map((one, place) => formOf(one, masks?.[place] ?? null));
-  return withPairs(shown, pairs).map((question) => ({ ...question, language: code }));
+  const split = Boolean(promise.parties);
+  return withPairs(shown, pairs, split).map((question) => ({ ...question, language: code }));
 }
 
 /** Throw unless as many blocks of questions that hang together are asked as was promised. */
@@ -135,8 +136,31 @@ export function endingOf(text) {
   return { thanks, address, others: Object.fromEntries(others) };
 }
 
-/** Return the questions with the items that are shown: pairs of their list, none of them twice. */
-function withPairs(questions, pairs) {
+/**
+ * Return pairs of each list without an item in common, drawn on this device; null without lists.
+ * Two parties add up the votes, and nobody is told which pairs they are on. The text need not be
+ * checked: of one that cannot be read there are none, and `questionsOf` says what is wrong.
+ */
+export function drawnPairs(text, source) {
+  try {
+    const lists = JSON.parse(text).questions.filter((one) => kindOf(one).takesPair && one.votes > 0);
+    const pairs = lists.flatMap(({ items, votes }) => {
+      const order = shuffled([...items.keys()], source).slice(0, 2 * votes);
+      return Array.from({ length: votes }, (_, at) => [order[2 * at], order[2 * at + 1]]);
+    });
+    return lists.length ? pairs : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Return the questions with the items that are shown: pairs of their list, none of them twice.
+ *
+ * @param {boolean} split whether two parties add up the votes; then no item comes twice, and what
+ *   they need to know of a list stands in its questions
+ */
+function withPairs(questions, pairs, split) {
   let [items, seen, left, at] = [[], new Set(), 0, 0];
   const shown = questions.map((question) => {
     const kind = kindOf(question);
@@ -150,9 +174,11 @@ function withPairs(questions, pairs) {
       pair.every((place) => Number.isInteger(place) && place >= 0 && place < items.length);
     requireThat(places && pair[0] !== pair[1], "a pair");
     const name = `${Math.min(...pair)} ${Math.max(...pair)}`;
-    requireThat(!seen.has(name), "a pair");
-    seen.add(name);
-    return kind.shown(question, items[pair[0]], items[pair[1]]);
+    const once = split ? pair : [name];
+    requireThat(!once.some((one) => seen.has(one)), "a pair");
+    once.forEach((one) => seen.add(one));
+    const shown = kind.shown(question, items[pair[0]], items[pair[1]]);
+    return split ? { ...shown, pair, ...(begins && { listed: items.length }) } : shown;
   });
   requireThat(left === 0, "the votes on a list");
   requireThat(at === (pairs?.length ?? 0), "the pairs");

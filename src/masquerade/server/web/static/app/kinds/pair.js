@@ -47,6 +47,10 @@ export const kind = {
   /** Return a question as it is asked of somebody who is shown these two items. */
   shown: (question, first, second) =>
     named({ ...question, items: [] }, first, second, question.labels[2]),
+
+  // Between two parties a question has its `pair`, and the first of a list how many are `listed`.
+  split: ({ labels, listed, votes }) =>
+    votes ? { shape: "matching", listed, votes, answers: labels.length } : { shape: "vote", answers: labels.length },
 };
 
 function named(fields, first, second, tie) {
