@@ -156,18 +156,7 @@ def methods_text(result: SurveyResult) -> str:
             "and Terry, 1952), ties counted half."
         )
     if result.leaderboards:
-        fitted = (
-            "each person’s device drew pairs without an item in common, and how often each item "
-            "won and lost was added up with noise; errors hold the votes, the draw of pairs and "
-            "the noise of both parties"
-            if split
-            else "fitted to the scores that the masks leave unbiased; errors are at least those "
-            "clustered by person"
-        )
-        sentences.append(
-            f"Items of a list were ranked by votes on pairs (Davidson, 1970): {fitted}. The ranks "
-            "of all items hold together in 95 of 100 leaderboards."
-        )
+        sentences.append(_ranked_list(split=split))
     if result.labels:
         sentences.append(
             "An item has the label that is surely ahead of the others by its counts, else none."
@@ -183,6 +172,22 @@ def methods_text(result: SurveyResult) -> str:
         f"{result.inputs[:16]}…."
     )
     return " ".join(sentences)
+
+
+def _ranked_list(*, split: bool) -> str:
+    """Return the sentence on the leaderboards of lists."""
+    fitted = (
+        "each person’s device drew pairs without an item in common, and how often each item won "
+        "and lost was added up with noise; errors hold the votes, the draw of pairs and the noise "
+        "of both parties"
+        if split
+        else "fitted to the scores that the masks leave unbiased; errors are at least those "
+        "clustered by person"
+    )
+    return (
+        f"Items of a list were ranked by votes on pairs (Davidson, 1970): {fitted}. The ranks of "
+        "all items hold together in 95 of 100 leaderboards."
+    )
 
 
 def bibliography(result: SurveyResult) -> str:
