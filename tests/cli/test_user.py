@@ -12,7 +12,7 @@ import pytest
 from masquerade.server import Services
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.keys import make_server_key
-from masquerade.server.settings import sqlite_url
+from masquerade.server.settings import DEMONSTRATION, sqlite_url
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -151,3 +151,14 @@ def test_a_token_is_made_for_a_program(run: Run, data: Path, type_in: Any) -> No
     assert (refused.code, refused.out) == (1, "")
     assert "'everything' is no scope" in refused.err
     assert run("token", "create", "nobody", *at).code == 1
+
+
+def test_a_token_needs_the_database_of_a_server(run: Run, tmp_path: Path) -> None:
+    """Where there is none, and in a demonstration's folder, nothing is made and advice is given."""
+    for there, advice in (((), "begin with masquerade serve"), ((DEMONSTRATION,), "its owner")):
+        for name in there:
+            (tmp_path / name).touch()
+        refused = run("token", "create", "ann", "--data-dir", tmp_path)
+        assert refused.code == 1
+        assert advice in refused.err
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(there)

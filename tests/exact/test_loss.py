@@ -192,6 +192,31 @@ def test_losses_of_different_worlds_do_not_add() -> None:
     assert issubclass(NeighbourMismatch, ParameterError)
 
 
+def test_a_loss_is_used_as_its_epsilon() -> None:
+    """A loss compares with numbers by its pure epsilon, and says it in `float` and `format`."""
+    loss = pure_loss(Micro(1_500_000))
+    assert (float(loss), f"{loss:.2f}", str(loss)) == (1.5, "1.50", "1.5")
+    assert 1 < loss <= 1.5
+    assert repr(loss) == "Loss(epsilon=1.5, unit='person', relation='replace')"
+    assert in_clear() > 1e9
+
+
+def test_losses_are_ordered_where_every_amount_is() -> None:
+    """Of two losses one is smaller where it is so in every amount; other worlds do not compare."""
+    small, large, noise = (
+        pure_loss(Micro(10**6)),
+        pure_loss(Micro(2 * 10**6)),
+        rho_loss(Fraction(1, 100)),
+    )
+    assert small < large
+    assert large > small
+    assert small <= pure_loss(Micro(10**6)) <= small
+    assert not small < noise
+    assert not noise < small
+    with pytest.raises(NeighbourMismatch):
+        _ = small < no_loss(relation=ADD_REMOVE)
+
+
 def test_a_removal_and_an_addition_is_a_replacement() -> None:
     """A pure epsilon doubles, Gaussian noise costs four times as much, all else is refused."""
     listed = pure_loss(Micro(MICRO), relation=ADD_REMOVE)

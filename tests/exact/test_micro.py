@@ -6,10 +6,12 @@ import decimal
 import json
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,6 +192,29 @@ def test_amounts_of_different_kinds_do_not_compare() -> None:
     assert epsilon != rho
     with pytest.raises(TypeError):
         _ = epsilon < rho
+
+
+@pytest.mark.parametrize(
+    "number", [0.3, Fraction(3, 10), Decimal("0.3"), np.float64(0.3)], ids=lambda one: type(one)
+)
+def test_an_amount_compares_as_the_number_that_is_written(number: Any) -> None:
+    """An amount equals the number that somebody writes, and is ordered around it, exactly."""
+    amount = Micro(300_000)
+    assert amount == number
+    assert amount <= number <= amount
+    assert Micro(300_001) > number > Micro(299_999)
+    assert Micro(math.inf) > number
+
+
+def test_an_amount_is_a_number_for_python() -> None:
+    """`float`, `format` and sets take an amount as its number; NaN and texts are none."""
+    amount = Micro(1_250_000)
+    assert (float(amount), f"{amount:.1f}", f"{amount}") == (1.25, "1.2", "1.25")
+    assert amount in {1.25}
+    assert not amount < math.nan
+    assert amount != "1.25"
+    with pytest.raises(TypeError):
+        _ = amount < "2"
 
 
 def test_a_guarantee_says_what_its_unit_costs() -> None:

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import text
@@ -22,6 +24,7 @@ from tests.surveys.small_surveys import define
 from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Services
 from masquerade.server.db.tables import METADATA
+from masquerade.server.parties.proposals import _expiry
 from masquerade.server.surveys.rewards import Reward
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import commitment_of
@@ -441,3 +444,20 @@ def rows_of(services: Services, table: str) -> Sequence[Any]:
     """Return the rows of a table."""
     with services.engine.connect() as connection:
         return connection.execute(text(f"SELECT * FROM {table}")).all()
+
+
+def test_days_are_those_of_a_time_zone(tmp_path: Path) -> None:
+    """A survey is opened on the day of the server's zone, from 26 hours of zones."""
+    for place, name in enumerate(("Pacific/Kiritimati", "Etc/GMT+12", "UTC")):
+        before = datetime.now(ZoneInfo(name)).date().isoformat()
+        services = Services.open(f"sqlite:///{tmp_path / str(place)}", time_zone=name)
+        opened = services.surveys.open_survey(define()).opened
+        services.close()
+        assert before <= opened <= datetime.now(ZoneInfo(name)).date().isoformat()
+
+
+def test_the_last_day_ends_with_the_day_of_the_zone() -> None:
+    """What a helper keeps until a day is counted to the midnight of the server's zone."""
+    berlin = ZoneInfo("Europe/Berlin")
+    utc, there = (_expiry(0, "2026-07-01", zone) for zone in (UTC, berlin))
+    assert utc - there == 2 * 3600

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ from masquerade.accounting import Caps
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro
 from masquerade.server import Services, Settings
+from masquerade.server.settings import setting_names
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +55,33 @@ def test_the_public_address(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.from_environment().public_url == "https://surveys.example"
     monkeypatch.setenv("MASQUERADE_PUBLIC_URL", "")
     assert Settings.from_environment().public_url is None
+
+
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        ("https://example.org/surveys", "not served below a path (/surveys)"),
+        ("https://example.org/?a=b", "expected an address"),
+        ("surveys.example.org", "expected an address"),
+        ("https://me@example.org", "expected an address"),
+        ("ftp://example.org", "expected an address"),
+    ],
+)
+def test_a_server_below_a_path_is_refused(
+    monkeypatch: pytest.MonkeyPatch, address: str, advice: str
+) -> None:
+    """A public address with a path would half work, so the server says that it needs a host."""
+    monkeypatch.setenv("MASQUERADE_PUBLIC_URL", address)
+    with pytest.raises(ParameterError, match=re.escape(advice)):
+        Settings.from_environment()
+
+
+def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every setting's variable can be empty, and is then as if it was not there."""
+    plain = Settings.from_environment()
+    for name in setting_names():
+        monkeypatch.setenv(f"MASQUERADE_{name.upper()}", "")
+    assert Settings.from_environment() == plain
 
 
 @pytest.mark.parametrize("name", ["with space", "a?b#c%20d", "ünï", "a&b=c"])
@@ -108,7 +137,11 @@ def test_numbers_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("MASQUERADE_CAP_DELTA", "1"),
         ("MASQUERADE_CAP_CLEAR", "1.5"),
         ("MASQUERADE_ALLOW_CLEAR", "yes"),
-        ("MASQUERADE_RATE_ADDRESS", ""),
+        ("MASQUERADE_RATE_ADDRESS", " "),
+        ("MASQUERADE_TIME_ZONE", "Berlin"),
+        ("MASQUERADE_TIME_ZONE", "../../etc/passwd"),
+        ("MASQUERADE_SECURITY_CONTACT", "somebody"),
+        ("MASQUERADE_SECURITY_EXPIRES", "soon"),
         ("MASQUERADE_RESERVATION_DAYS", "²"),
     ],
 )

@@ -25,6 +25,9 @@ shutdown_seconds = 20
 trusted_proxies = "10.0.0.1"
 metrics = "local"
 log_format = "json"
+time_zone = "Europe/Berlin"
+security_contact = "mailto:security@example.org"
+security_expires = "2027-12-31"
 cap_epsilon = 2.3
 cap_delta = 1e-8
 cap_clear = 4
@@ -67,6 +70,9 @@ def test_every_setting_in_a_file() -> None:
         trusted_proxies="10.0.0.1",
         metrics="local",
         log_format="json",
+        time_zone="Europe/Berlin",
+        security_contact="mailto:security@example.org",
+        security_expires="2027-12-31",
         config=Path("masquerade.toml"),
         server_key_file=Path("elsewhere/server.key"),
     )

@@ -31,6 +31,8 @@ Progress = Callable[[int, int], object]
 
 #: Metadata of a field that is its holder's alone: it is in no table, dictionary or file.
 UNPUBLISHED = {"published": False}
+#: Letters of a value in the text form of its holder; a longer one is told by its size.
+_LONGEST_VALUE = 80
 #: Rows that a notebook shows.
 _ROWS_SHOWN = 20
 
@@ -53,6 +55,15 @@ class Result:
 
     #: The function of `masquerade.plots` that draws it.
     drawing: ClassVar[str] = "estimates"
+
+    def __init_subclass__(cls) -> None:
+        """Give a class the short text form, in place of the one that a dataclass writes."""
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={_short(value)}" for name, value in _published(self).items())
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def to_arrow(self) -> pa.Table:
         """Return the result as an Arrow table.
@@ -158,6 +169,22 @@ def html_table(table: pa.Table, *, title: str) -> str:
         f'<caption style="text-align: start; color: inherit">{escape(title)}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{note}"
     )
+
+
+def _short(value: object) -> str:
+    """Return the text form of a value, or its type and size where that is long."""
+    if isinstance(value, pa.Table):
+        return f"<{value.num_rows} rows: {', '.join(value.column_names)}>"
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"<array of {' x '.join(map(str, value.shape))}>"
+    text = repr(value)
+    if len(text) <= _LONGEST_VALUE and "\n" not in text:
+        return text
+    if isinstance(value, str):
+        return f"{text[:_LONGEST_VALUE]}…"
+    if hasattr(value, "__len__"):
+        return f"<{type(value).__name__} of {len(value)}>"
+    return f"<{type(value).__name__}>"
 
 
 def _html_cell(value: Any) -> str:

@@ -8,11 +8,16 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from masquerade.cli.options import Config, DataDir, WorkerCount
+from masquerade.cli.terminal import note
+from masquerade.errors import MasqueradeError
+
+if TYPE_CHECKING:
+    from masquerade.server.services import Services
 
 Port = Annotated[
     int, typer.Option(min=0, max=65535, help="Port to listen on. 0 takes any free port.")
@@ -128,19 +133,37 @@ def serve(
         from masquerade.server.app import create_app
 
         app = create_app(settings)
+        _check_provider(app.state.services)
         door = app.state.services.owner_sign_in_path()
         run(app, bound, ready=lambda: say_link(door), settings=settings)
     else:
+        from masquerade.server.app import provider_of
         from masquerade.server.operations.workers import Workers
         from masquerade.server.services import Services
 
         services = Services.open(
-            settings.database, key=settings.database_key, server_key=settings.server_key
+            settings.database,
+            time_zone=settings.time_zone,
+            key=settings.database_key,
+            server_key=settings.server_key,
+            provider=provider_of(settings),
         )
+        _check_provider(services)
         door = services.owner_sign_in_path()
         services.close()
         Workers(settings, bound).run(ready=lambda: say_link(door))
     _say("Ended.")
+
+
+def _check_provider(services: Services) -> None:
+    """Refuse to start with an OpenID provider of another name; note that it is silent."""
+    try:
+        trouble = services.identities.check()
+    except MasqueradeError:
+        services.close()
+        raise
+    if trouble:
+        note(trouble)
 
 
 @contextlib.contextmanager

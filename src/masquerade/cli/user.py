@@ -12,7 +12,7 @@ import typer
 
 from masquerade.cli.options import AsJson, Config, DataDir, choice
 from masquerade.cli.terminal import show, show_rows
-from masquerade.errors import ParameterError
+from masquerade.errors import OperationError, ParameterError
 
 if TYPE_CHECKING:
     from masquerade.server.accounts.accounts import Account
@@ -246,7 +246,7 @@ def create(
     """
     from masquerade.server.accounts.teams import EDITOR, ROLES
 
-    with _services(data_dir, config) as services:
+    with _services(data_dir, config, new=False) as services:
         account = services.accounts.by_login(login)
         into = _team(services, team)
         if into is None or into.id not in _teams_of(services, account):
@@ -265,18 +265,45 @@ def create(
 
 
 @contextmanager
-def _services(data_dir: Path | None, config: Path | None) -> Iterator[Services]:
+def _services(
+    data_dir: Path | None, config: Path | None, *, new: bool = True
+) -> Iterator[Services]:
     from masquerade.server.services import Services
     from masquerade.server.settings import Settings
 
-    settings = Settings.from_environment(data_dir=data_dir, config=config).with_server_key()
+    settings = Settings.from_environment(data_dir=data_dir, config=config, make_folder=False)
+    _require_database(settings.sqlite_file, new=new)
     services = Services.open(
-        settings.database, key=settings.database_key, server_key=settings.server_key
+        settings.database,
+        key=settings.database_key,
+        server_key=settings.with_server_key().server_key,
+        time_zone=settings.time_zone,
     )
     try:
         yield services
     finally:
         services.close()
+
+
+def _require_database(file: Path | None, *, new: bool) -> None:
+    """Refuse an SQLite file that is not there, unless it may be `new`, and a demonstration."""
+    if file is None or file.is_file():
+        return
+    from masquerade.server.settings import DEMONSTRATION
+
+    if file.with_name(DEMONSTRATION).is_file():
+        raise OperationError(
+            f"{file.parent} holds a demonstration: everybody who reaches it is its owner, so that "
+            "it needs no accounts and no tokens. For surveys of your own run masquerade serve with "
+            "another folder."
+        )
+    if new:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return
+    raise OperationError(
+        f"there is no database at {file}; name its folder with --data-dir, or begin with "
+        "masquerade serve, which makes it."
+    )
 
 
 def _log(services: Services, account: Account, action: str, *, team: str | None = None) -> None:

@@ -8,12 +8,14 @@ whole millionths, rounded up: none is set by hand, and an amount that has no pro
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from masquerade.errors import NeighbourMismatch, NoGuarantee, ParameterError
-from masquerade.exact.micro import MICRO, Micro
+from masquerade.exact.micro import MICRO, AsNumber, Micro
 from masquerade.exact.number import in_range, one_of, whole
 from masquerade.exact.portable import BITS, GUARD, ONE, exp, ln
 
@@ -41,10 +43,11 @@ Whole = int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(AsNumber):
     """How well the reports of two neighbouring worlds can be told apart, at most.
 
-    Amounts are whole millionths, or infinite, and hold in both directions.
+    Amounts are whole millionths, or infinite, and hold in both directions. As a plain number a loss
+    is its pure epsilon; of two losses the smaller one is smaller in every amount.
 
     Attributes
     ----------
@@ -66,6 +69,8 @@ class Loss:
     >>> two = pure_loss(Micro(1_000_000)) * 2
     >>> two.pure, two.orders[:3]
     (2000000, (1470652, 1693454, 1791768))
+    >>> two, float(two), two <= 2, f"{two:.1f}"
+    (Loss(epsilon=2, unit='person', relation='replace'), 2.0, True, '2.0')
     >>> two + pure_loss(Micro(1), relation=ADD_REMOVE)
     Traceback (most recent call last):
         ...
@@ -95,10 +100,46 @@ what that costs.
                     "at least 0, or infinity."
                 )
 
+    def __repr__(self) -> str:
+        return f"Loss(epsilon={self.epsilon}, unit={self.unit!r}, relation={self.relation!r})"
+
+    def __str__(self) -> str:
+        return str(self.epsilon)
+
     @property
     def epsilon(self) -> Micro:
         """Pure epsilon."""
         return Micro(self.pure)
+
+    @property
+    def number(self) -> float:
+        """Pure epsilon as the nearest float."""
+        return self.epsilon.number
+
+    @property
+    def millionths(self) -> int | float:
+        """The millionths of pure epsilon, by which a loss compares with a number."""
+        return self.pure
+
+    def _compared(self, other: object, compare: Callable[[Any, Any], bool]) -> bool:
+        if not isinstance(other, Loss):
+            return AsNumber._compared(self, other, compare)
+        self._require_same_worlds(other, "compared with")
+        pairs = list(zip(self._amounts(), other._amounts(), strict=True))
+        below, above = all(a <= b for a, b in pairs), all(a >= b for a, b in pairs)
+        # Neither is smaller where one is so in one amount and the other in another: nan is never.
+        return compare(above - below if above or below else math.nan, 0)
+
+    def _amounts(self) -> tuple[Whole, ...]:
+        return (self.pure, *self.orders, self.clock)
+
+    def _require_same_worlds(self, other: Loss, how: str) -> None:
+        if (self.relation, self.unit) != (other.relation, other.unit):
+            raise NeighbourMismatch(
+                f"a loss of {self.relation}, {self.unit} cannot be {how} one of "
+                f"{other.relation}, {other.unit}: they compare different worlds. Convert the "
+                "second with as_replace, which says what that costs."
+            )
 
     @property
     def in_clear(self) -> bool:
@@ -114,12 +155,7 @@ what that costs.
         return replace(self, unit=unit)
 
     def __add__(self, other: Loss) -> Loss:
-        if (self.relation, self.unit) != (other.relation, other.unit):
-            raise NeighbourMismatch(
-                f"a loss of {self.relation}, {self.unit} cannot be added to one of "
-                f"{other.relation}, {other.unit}: they compare different worlds. Convert the "
-                "second with as_replace, which says what that costs."
-            )
+        self._require_same_worlds(other, "added to")
         return Loss(
             self.relation,
             self.unit,

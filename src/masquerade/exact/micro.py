@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import decimal
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Self
+from numbers import Rational, Real
+from typing import Any, Self
 
 from masquerade.errors import ParameterError
 
@@ -21,9 +24,58 @@ _DIGITS = 80
 _GUARD = decimal.Decimal(10) ** -60
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Amount:
+class AsNumber:
+    """An exact amount that is used as a plain number is: compared, formatted, as a float."""
+
+    __slots__ = ()
+
+    @property
+    def number(self) -> float:
+        """The amount as the nearest float."""
+        raise NotImplementedError
+
+    @property
+    def millionths(self) -> int | float:
+        """The millionths that comparisons go by."""
+        raise NotImplementedError
+
+    def __float__(self) -> float:
+        return self.number
+
+    def __format__(self, spec: str) -> str:
+        return format(self.number, spec) if spec else str(self)
+
+    def _compared(self, other: object, compare: Callable[[Any, Any], bool]) -> bool:
+        # NotImplemented is what Python expects here; it then tries the other's own comparison.
+        if type(other) is type(self):
+            return compare(self.millionths, other.millionths)
+        if isinstance(other, Rational | decimal.Decimal) and other == other:
+            return compare(self.millionths, Fraction(other) * MICRO)
+        if not isinstance(other, Real):
+            return NotImplemented  # type: ignore[no-any-return]
+        if not math.isfinite(other):
+            return compare(self.millionths, float(other))
+        # A float is the number that is written, so that 0.3 is three tenths.
+        return compare(self.millionths, Fraction(str(float(other))) * MICRO)
+
+    def __lt__(self, other: object) -> bool:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: object) -> bool:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: object) -> bool:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: object) -> bool:
+        return self._compared(other, operator.ge)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Amount(AsNumber):
     """A number of whole millionths, or infinite; amounts of one kind add, and only these.
+
+    An amount compares with amounts of its kind and with plain numbers, exactly.
 
     Parameters
     ----------
@@ -37,6 +89,8 @@ class Amount:
     Micro(micro=750000)
     >>> (Micro(500_000) + Micro(250_000)).number
     0.75
+    >>> Micro(300_000) <= 0.3, Micro(300_001) <= 0.3, f"{Micro(300_000):.2f}"
+    (True, False, '0.30')
     """
 
     micro: int | float
@@ -55,6 +109,17 @@ class Amount:
             return self.micro / MICRO
         except OverflowError:
             return math.inf
+
+    @property
+    def millionths(self) -> int | float:
+        """The millionths that comparisons go by."""
+        return self.micro
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared(other, operator.eq)
+
+    def __hash__(self) -> int:
+        return hash(self.number)  # as the plain number that is equal
 
     def __add__(self, other: Self) -> Self:
         return type(self)(self.micro + other.micro)

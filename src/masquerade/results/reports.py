@@ -94,6 +94,9 @@ class SurveyReports:
     crowd: bytes
     pairs: Integers | None = None
 
+    def __repr__(self) -> str:
+        return f"SurveyReports({int(self.people.sum())} people, {self.codebook!r})"
+
     @classmethod
     def from_rows(
         cls,
@@ -239,6 +242,9 @@ class PersonRows:
     pseudonyms: NDArray[np.str_]
     level: Integers
     report: Integers
+
+    def __repr__(self) -> str:
+        return f"PersonRows({len(self.level)} people)"
 
     @classmethod
     def of(

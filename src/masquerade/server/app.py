@@ -7,9 +7,10 @@ import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, time, timedelta, tzinfo
 from functools import cache, partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI, Request
@@ -149,6 +150,7 @@ def create_app(
     metrics = None if settings.metrics == "off" else Metrics()
     services = Services.open(
         settings.database,
+        time_zone=settings.time_zone,
         caps=settings.caps,
         allow_clear=settings.allow_clear,
         reservation_days=settings.reservation_days,
@@ -158,7 +160,7 @@ def create_app(
         rewrites=sweeps,
         key=settings.database_key,
         server_key=settings.server_key,
-        provider=_provider(settings),
+        provider=provider_of(settings),
         mail=_mail_server(settings),
     )
     sender = Sender(
@@ -179,7 +181,7 @@ def create_app(
         if sweeps:
             add_up = partial(services.aggregation.run, patiently=True)
             alone = [
-                _run_daily(services, metrics),
+                _run_daily(services, metrics, ZoneInfo(settings.time_zone)),
                 _repeat("held places wait", services.held_places.look, _PLACES_SECONDS),
                 _repeat("webhooks wait", sender.deliver, _DELIVERY_SECONDS),
                 _repeat("messages wait", services.post.deliver, _DELIVERY_SECONDS),
@@ -264,8 +266,8 @@ def _description() -> dict[str, Any]:
     return describe_problems(document)
 
 
-async def _run_daily(services: Services, metrics: Metrics | None) -> None:
-    """Run the daily jobs now and soon after each midnight (UTC), when days change."""
+async def _run_daily(services: Services, metrics: Metrics | None, zone: tzinfo) -> None:
+    """Run the daily jobs now and soon after each midnight of a zone, when days change."""
     while True:
         try:
             summary = await asyncio.to_thread(services.daily_jobs.run)
@@ -279,10 +281,11 @@ async def _run_daily(services: Services, metrics: Metrics | None) -> None:
             _LOGGER.info("the daily sweep is done", extra=fields(**counts))
             if metrics is not None:
                 metrics.sweep(**counts)
-        now = datetime.now(UTC)
-        tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-        # A minute late, so that clocks of other computers have the new day too.
-        await asyncio.sleep((tomorrow - now).total_seconds() + _AFTER_MIDNIGHT_SECONDS)
+        now = datetime.now(zone)
+        tomorrow = datetime.combine(now.date() + timedelta(days=1), time.min, zone)
+        # By seconds since 1970: a day in which clocks are changed has 23 or 25 hours. A minute
+        # late, so that clocks of other computers have the new day too.
+        await asyncio.sleep(tomorrow.timestamp() - now.timestamp() + _AFTER_MIDNIGHT_SECONDS)
 
 
 async def _repeat(what: str, work: Callable[[], object], seconds: float) -> None:
@@ -331,7 +334,7 @@ def _mail_server(settings: Settings) -> MailServer:
     )
 
 
-def _provider(settings: Settings) -> Provider | None:
+def provider_of(settings: Settings) -> Provider | None:
     """Return the OpenID provider of the settings."""
     if not settings.openid_issuer:
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine
 
@@ -106,6 +107,7 @@ class Services:
         *,
         today: Callable[[], str] | None = None,
         clock: Callable[[], float] = time.time,
+        time_zone: str = "UTC",
         caps: Caps | None = None,
         allow_clear: bool = False,
         reservation_days: int = 2,
@@ -149,22 +151,25 @@ class Services:
         except BaseException:  # or its thread would wait for ever
             transactions.close()
             raise
-        today = today or (lambda: datetime.now(UTC).date().isoformat())
+        zone = ZoneInfo(time_zone)
+        today = today or (lambda: datetime.now(zone).date().isoformat())
         caps, seals = caps or Caps(), Seals(server_key)
         values, reports = ServerValues(transactions), StoredReports(transactions)
         tokens, sessions = ApiTokens(transactions, today=today), Sessions(transactions, today=today)
         teams = Teams(transactions, today=today)
-        surveys = Surveys(allow_clear=allow_clear, bind=bind_task)
+        surveys = Surveys(allow_clear=allow_clear, bind=partial(bind_task, zone=zone))
         helpers = Helpers(
             transactions,
             connect=partial(HelperClient, private=helper_private),
             seals=seals,
             private=helper_private,
         )
-        proposals = Proposals(transactions, helpers, seals=seals, today=today, clock=clock)
+        proposals = Proposals(
+            transactions, helpers, seals=seals, today=today, clock=clock, zone=zone
+        )
         aggregation = LeaderAggregation(transactions, helpers, seals=seals, today=today)
         endings = SurveyEndings(transactions, today=today, caps=caps)
-        lifecycle = Lifecycle(transactions, surveys, endings, today=today)
+        lifecycle = Lifecycle(transactions, surveys, endings, today=today, zone=zone)
         keys = TicketKeys(seals)
         drafts = Drafts(
             transactions,

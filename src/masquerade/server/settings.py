@@ -7,11 +7,14 @@ import os
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BeforeValidator, Field, ValidationError, create_model
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
@@ -33,6 +36,8 @@ from masquerade.surveys.two_parties import require_origin
 PREFIX = "MASQUERADE_"
 CONFIG_VARIABLE = "MASQUERADE_CONFIG"
 SERVER_KEY_NAME = "server.key"
+#: The database of a demonstration, in its folder.
+DEMONSTRATION = "demonstration.sqlite3"
 DEFAULT_PORT, HELPER_PORT = 8080, 8081
 LOOPBACK_PROXIES = "127.0.0.1,::1"
 
@@ -67,6 +72,65 @@ _Security = Annotated[
 ]
 _Metrics = Annotated[Literal["off", "local", "open"], Field(description="off, local or open")]
 _LogFormat = Annotated[Literal["text", "json"], Field(description="text or json")]
+
+
+def _zone(value: Any) -> str:
+    try:
+        return ZoneInfo(value).key
+    except (TypeError, OSError, ZoneInfoNotFoundError) as error:
+        raise ValueError(value) from error
+
+
+def _contact(value: Any) -> str:
+    text = str(value)
+    if text.startswith(("mailto:", "https://", "tel:")) and text.isprintable() and " " not in text:
+        return text
+    raise ValueError(value)
+
+
+def _day(value: Any) -> str:
+    return date.fromisoformat(value).isoformat()
+
+
+_Zone = Annotated[
+    str,
+    BeforeValidator(_zone),
+    Field(
+        description="a time zone such as Europe/Berlin, or UTC; a computer that knows none needs "
+        "its package tzdata"
+    ),
+]
+_Contact = Annotated[
+    str,
+    BeforeValidator(_contact),
+    Field(description="an address such as mailto:security@example.org or https://example.org/help"),
+]
+_Day = Annotated[str, BeforeValidator(_day), Field(description="a day such as 2027-12-31")]
+
+
+def site_address(text: str) -> str:
+    """Return the address of a server without its last slash.
+
+    Raises `ParameterError`: it is none, or below a path, where links and cookies do not work.
+
+    Examples
+    --------
+    >>> site_address("https://surveys.example.org/")
+    'https://surveys.example.org'
+    """
+    parts = urlsplit(text)
+    whole = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
+    if not whole or parts.query or parts.fragment:
+        raise ParameterError(
+            f"public_url is {text!r}, expected an address such as https://surveys.example.org."
+        )
+    if parts.path.strip("/"):
+        raise ParameterError(
+            f"public_url is {text!r}: a server has a host name of its own and is not served "
+            f"below a path ({parts.path}). Give it one, such as https://surveys.{parts.hostname}, "
+            "and let the proxy pass every path on."
+        )
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +208,12 @@ class Settings:
     # directly, ``open`` whoever reaches the port.
     metrics: _Metrics = "off"
     log_format: _LogFormat = "text"  # ``text``, or ``json`` for one JSON object a line
+    # In which days begin and end, the last day of a survey too.
+    time_zone: _Zone = "UTC"
+    # Where faults of security are reported, and until which day that holds: both stand in
+    # ``/.well-known/security.txt`` (RFC 9116), which is not there without a contact.
+    security_contact: _Contact = ""
+    security_expires: _Day = ""
     config: Path | None = None  # the file that settings were read from
 
     @classmethod
@@ -185,7 +255,7 @@ class Settings:
         database, folder = found.pop("database", ""), found.pop("data_dir", "")
         if data_dir is not None or not database:
             # The demonstration makes everybody the owner, so it never opens a real database.
-            name = "demonstration.sqlite3" if demo else "masquerade.sqlite3"
+            name = DEMONSTRATION if demo else "masquerade.sqlite3"
             path = data_dir or Path(folder or default_folder)
             database = sqlite_url(path / name)
         _require_known_kind(database)
@@ -201,7 +271,7 @@ class Settings:
         caps = Caps(Micro(int(epsilon * MICRO)), delta, found.pop("cap_clear", 0))
         settings = cls(
             database,
-            public_url.rstrip("/") if public_url else None,
+            site_address(public_url) if public_url else None,
             demo,
             caps=caps,
             config=file,
@@ -240,7 +310,8 @@ class Settings:
             self.sqlite_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-class _Sources(BaseSettings, env_prefix=PREFIX, validate_default=False):
+# An empty variable is one that is not set: compose files and units write ``NAME=`` for that.
+class _Sources(BaseSettings, env_prefix=PREFIX, env_ignore_empty=True, validate_default=False):
     @classmethod
     def settings_customise_sources(
         cls,

@@ -60,6 +60,10 @@ class Codebook:
     pool: Mapping[str, int] | None = None
     n_by_level: Mapping[str, int] | None = None
 
+    def __repr__(self) -> str:
+        asked, title = len(self.survey.questions), self.survey.title
+        return f"Codebook({title!r}, {asked} questions, levels {', '.join(self.levels)})"
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Codebook:
         """Return the codebook that a JSON object describes."""

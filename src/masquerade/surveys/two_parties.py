@@ -69,14 +69,16 @@ class TwoParties:
 
     @classmethod
     def of(cls, *, rho: NumberLike, **terms: Any) -> TwoParties:
-        """Return terms with `rho` as a number or its text."""
+        """Return terms with `rho` as a number or text, and the fingerprint as people write it."""
+        if isinstance(terms.get("fingerprint"), str):
+            terms["fingerprint"] = read_fingerprint(terms["fingerprint"])
         return cls(rho=finite(rho, "rho"), **terms)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TwoParties:
         """Return the terms that a JSON object describes."""
-        return cls.of(
-            rho=data["rho"],
+        return cls(
+            rho=finite(data["rho"], "rho"),
             **{name: data[name] for name in ("helper", "operator", "fingerprint", "minimum")},
             bins=data["bins"],
             cross=tuple(tuple(table) for table in data["cross"]),
@@ -159,6 +161,17 @@ class SplitLevel(OfferedLevel):
     def _cost(self) -> Cost:
         # Gaussian noise has no pure epsilon.
         return Cost("", (str(self.noise),), event=INFINITE_LOSS, loss=self.noise.loss())
+
+
+def read_fingerprint(text: str) -> str:
+    """Return the digits of a fingerprint as people write them: with spaces, hyphens or colons.
+
+    Examples
+    --------
+    >>> read_fingerprint("95AC e600-036e")
+    '95ace600036e'
+    """
+    return re.sub(r"[\s:-]", "", text.lower())
 
 
 def require_origin(address: str) -> None:

@@ -47,6 +47,8 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/manifest.webmanifest"): EVERYBODY,
     # Where the setting `public_url` says which it is.
     ("GET", "/.well-known/masquerade-address"): 404,
+    # Where the setting `security_contact` says where to report.
+    ("GET", "/.well-known/security.txt"): 404,
     ("GET", "/me"): EVERYBODY,
     ("GET", "/me/about"): EVERYBODY,
     ("GET", "/me/ledger"): EVERYBODY,

@@ -232,6 +232,21 @@ def test_a_provider_that_is_none_says_so_and_is_asked_once(
     assert len(provider.requests) == 1
 
 
+def test_a_server_asks_the_provider_when_it_starts(
+    sqlite_cast: Cast, provider: FakeProvider
+) -> None:
+    """Another name is refused with both names; a silent provider is told and not refused."""
+    services = sqlite_cast.services
+    assert identities_of(services, provider.issuer).check() == ""
+    assert Identities(services.transactions, None, today=str, key=str).check() == ""
+    with pytest.raises(ParameterError, match="slashes too") as caught:
+        identities_of(services, f"{provider.issuer}/").check()
+    assert f"calls itself {provider.issuer!r}" in str(caught.value)
+    provider.document = {"issuer": None}
+    assert "it calls itself" in identities_of(services, provider.issuer).check()
+    assert "no answer came" in identities_of(services, "http://127.0.0.1:1").check()
+
+
 def test_settings_that_cannot_work_are_refused() -> None:
     """A provider without TLS, or without what it knows the server by, is none."""
     for issuer in ("http://login.example", "login.example", "ftp://login.example"):

@@ -9,10 +9,11 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine, event, make_url, text
+from sqlalchemy.exc import OperationalError
 from tests.server.db.test_migrations import database_of_before
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
@@ -22,7 +23,10 @@ from masquerade.exact import Micro
 from masquerade.server import Services, Settings
 from masquerade.server.operations import content_checks, database_checks
 from masquerade.server.operations.database_checks import CheckResult
-from masquerade.server.operations.doctor import examine, settings_findings
+from masquerade.server.operations.doctor import _why, examine, settings_findings
+
+if TYPE_CHECKING:
+    from tests.conftest import PostgresServer
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
@@ -393,6 +397,37 @@ def test_a_database_that_cannot_be_reached() -> None:
     found = [one for one in examine(Settings(url)) if one.status == "problem"]
     only(found, "database")
     assert "geheim" not in found[0].detail
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("change", "reason", "advice"),
+    [
+        ({"port": 1}, "Connection refused", "is it running, and are host and port"),
+        ({"host": "nowhere.invalid"}, "nowhere.invalid", "check the host"),
+        ({"database": "absent"}, 'database "absent" does not exist', "make this database"),
+        ({"username": "nobody"}, 'role "nobody" does not exist', "make this user"),
+    ],
+)
+def test_why_a_database_cannot_be_reached(
+    postgres_server: PostgresServer, change: dict[str, Any], reason: str, advice: str
+) -> None:
+    """A wrong host, port, user and database are each told, with what to do about it."""
+    url = make_url(postgres_server.url("postgres")).set(password="geheim", **change)
+    address = url.render_as_string(hide_password=False)
+    found = [one for one in examine(Settings(address)) if one.status == "problem"]
+    only(found, "database", reason, advice)
+    assert "geheim" not in found[0].detail
+
+
+def test_a_wrong_password_is_told() -> None:
+    """What the server says of a password is told with what to check."""
+    words = (
+        'connection failed: connection to server at "::1", port 5432 failed: FATAL:  password '
+        'authentication failed for user "ann"'
+    )
+    said = _why(OperationalError("SELECT 1", {}, Exception(words)))
+    assert 'password authentication failed for user "ann"; check the user and the password' in said
 
 
 @pytest.mark.parametrize(

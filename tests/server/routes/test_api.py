@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import json
 import logging
 import re
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ import pytest
 from tests.server.refusals import problem_of
 from tests.surveys.small_surveys import define
 
+from masquerade.server.app import _description
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.security import LARGEST_BODY
 from masquerade.server.participants.steps import Reserve
@@ -327,3 +330,50 @@ def test_health(site: Site) -> None:
     found = site.visitor.get("/healthz").json()
     assert set(found) == {"status", "version"}
     assert found["status"] == "ok"
+
+
+def test_where_faults_are_reported(live_server: LiveServers) -> None:
+    """`security.txt` has contact and expiry as RFC 9116 asks; without a contact there is none."""
+    settings: dict[str, Any] = {
+        "public_url": "https://surveys.example",
+        "security_contact": "mailto:security@example.org",
+        "security_expires": "2999-12-31",
+    }
+    found = httpx.get(f"{live_server(**settings).url}/.well-known/security.txt")
+    assert found.headers["content-type"].startswith("text/plain")
+    assert found.text.splitlines() == [
+        "Contact: mailto:security@example.org",
+        "Expires: 2999-12-31T23:59:59Z",
+        "Preferred-Languages: en",
+        "Canonical: https://surveys.example/.well-known/security.txt",
+    ]
+    settings = {"security_contact": "https://example.org/help"}
+    told = httpx.get(f"{live_server(**settings).url}/.well-known/security.txt").text
+    expires = re.search(r"^Expires: (.*)T23:59:59Z$", told, re.MULTILINE)
+    assert expires is not None
+    assert date.fromisoformat(expires[1]) > datetime.now(UTC).date()
+
+
+def test_a_generated_client_has_every_response() -> None:
+    """Every response names its content, problems by one schema, and no two models share a name.
+
+    A generator leaves a response out whose media types it does not know, or whose model has the
+    name of another one.
+    """
+    document = _description()
+    schemas = document["components"]["schemas"]
+    for name in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)):
+        assert name in schemas
+        assert "__" not in name, "two models have this name"
+    known = {"application/json", "application/problem+json", "application/octet-stream"}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for status, answer in operation["responses"].items():
+                place, content = (path, status), answer.get("content", {})
+                if not status.startswith("2"):
+                    schema = content["application/problem+json"]["schema"]
+                    assert schema == {"$ref": "#/components/schemas/Problem"}, place
+                elif content:
+                    readable = [one for one in content if one in known or one.startswith("text/")]
+                    assert readable, place
+                    assert all("schema" in content[one] for one in readable), place

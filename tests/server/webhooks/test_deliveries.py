@@ -91,7 +91,7 @@ def test_a_message_is_signed_and_says_little(open_services: Services, receiver: 
     device.send(services, survey)
     services.surveys.close(survey)
     sender(services, clock=lambda: 1_700_000_000.5).deliver()
-    assert sorted(receiver.events) == ["survey.closed", "survey.results_ready"]
+    assert receiver.events == ["survey.closed", "survey.results_ready"]
     for headers, body in receiver.got:
         told = json.loads(body)
         assert set(told) <= {"id", "event", "day", "survey", "state"}
@@ -132,11 +132,40 @@ def test_each_event_is_told_once(open_services: Services, receiver: Receiver) ->
         services.surveys.close(survey)
     services.daily_jobs.run()
     sender(services).deliver()
-    assert sorted(receiver.events) == [
-        "survey.closed",
-        "survey.opened",
-        "survey.results_ready",
-    ]
+    assert receiver.events == ["survey.opened", "survey.closed", "survey.results_ready"]
+
+
+@pytest.mark.parametrize("refusals", range(4))
+def test_a_webhook_is_told_in_the_order_in_which_it_happened(
+    open_services: Services, refusals: int
+) -> None:
+    """Whatever is refused at first, a survey's end is told before its results; others go on."""
+    services, now, told = open_services, [1_700_000_000.0], []
+    for place in (0, 1):
+        address = f"http://127.0.0.1:{5000 + place}/"
+        services.webhooks.create(FIRST_TEAM, url=address, events=EVENTS)
+    for _ in range(3):
+        services.surveys.close(services.surveys.open_survey(define()))
+    left = refusals
+
+    def send(target: Target, _address: str, body: bytes, _headers: Mapping[str, str]) -> int:
+        nonlocal left
+        message = json.loads(body)
+        if target.port == 5000 and left and message["event"] == "survey.closed":
+            left -= 1
+            return 500
+        told.append((target.port, message["survey"], message["event"]))
+        return 200
+
+    waiting = sender(services, send=send, clock=lambda: now[0])
+    for _ in range(5):
+        waiting.deliver()
+        now[0] += 100_000
+    assert len(told) == 12
+    for port, survey, event in told:
+        if event == "survey.results_ready":
+            before = told[: told.index((port, survey, event))]
+            assert (port, survey, "survey.closed") in before
 
 
 def test_a_survey_that_lapses_is_told(database_url: str, receiver: Receiver) -> None:

@@ -138,6 +138,31 @@ class Identities:
         """The provider's name for people; an empty text where there is no provider."""
         return "" if self._provider is None else self._provider.shown
 
+    def check(self) -> str:
+        """Ask the provider for its description, as a server does when it starts.
+
+        Returns why nobody could sign in by it now; an empty text where all is well, or where there
+        is no provider.
+
+        Raises `ParameterError`: the provider calls itself otherwise than the setting does, which
+        no waiting mends.
+        """
+        provider = self._provider
+        if provider is None:
+            return ""
+        try:
+            own = self._description(provider).get("issuer")
+            if isinstance(own, str) and own != provider.issuer:
+                raise ParameterError(
+                    f"openid_issuer is {provider.issuer!r}, and the provider there calls itself "
+                    f"{own[:200]!r}. Set it to exactly this, slashes too, if it is the provider "
+                    "that you mean."
+                )
+            self._known()
+        except ServerUnavailable as error:
+            return str(error)
+        return ""
+
     def begin(self, site: str, *, account: str = "", next: str = "") -> Begun:
         """Send somebody to the provider: to sign in, or to join their `account`.
 
@@ -302,7 +327,7 @@ class Identities:
         return self._provider, self._asked[1]
 
     def _described(self, provider: Provider) -> Endpoints:
-        document = self._ask(provider.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        document = self._description(provider)
         if document.get("issuer") != provider.issuer:
             raise self._silent(f"it calls itself {str(document.get('issuer'))[:200]!r}")
         addresses = []
@@ -312,6 +337,9 @@ class Identities:
                 raise self._silent(f"its {name} is no address of https")
             addresses.append(address)
         return Endpoints(*addresses)
+
+    def _description(self, provider: Provider) -> Mapping[str, object]:
+        return self._ask(provider.issuer.rstrip("/") + "/.well-known/openid-configuration")
 
     def _ask(
         self, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None

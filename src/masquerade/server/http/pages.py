@@ -63,9 +63,11 @@ def _in_language(language: str) -> Jinja2Templates:
 def render(
     request: Request, name: str, context: dict[str, Any] | None = None, *, status: int = 200
 ) -> Response:
-    """Return a page; it has its reader as ``actor``, and the token of its forms as ``csrf``."""
+    """Return a page; it knows its reader, the token of its forms and the zone of its days."""
     actor = getattr(request.state, "actor", None)
-    known = {"actor": actor, "csrf": actor.csrf if actor else ""}
+    settings = getattr(request.app.state, "settings", None)
+    zone = settings.time_zone if settings else "UTC"
+    known = {"actor": actor, "csrf": actor.csrf if actor else "", "time_zone": zone}
     language = _language(request) if name.startswith(_PERSONAL) else None
     templates = _templates if language in (None, "en") else _in_language(str(language))
     known |= {"language": language}

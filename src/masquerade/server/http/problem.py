@@ -35,19 +35,30 @@ class Problem(BaseModel):
 #: What every operation of the interface may answer, for its OpenAPI document.
 PROBLEM_ANSWER: dict[str, object] = {
     "description": "A problem; its type says which",
-    "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
+    "content": {
+        "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}},
+    },
 }
 
 
 def file_answer(*types: str) -> dict[str, Any]:
     """Return the arguments of a route that answers with a file and not with a JSON object."""
-    content: dict[str, object] = {one: {} for one in types}
+    content: dict[str, object] = {one: {"schema": {"type": "string"}} for one in types}
+    if not all(one.startswith("text/") for one in types):
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        # The general type too: generators of clients leave out a response all of whose types they
+        # do not know.
+        content = dict.fromkeys((*types, "application/octet-stream"), binary)
     answer: dict[str, Any] = {"description": "A file", "content": content}
     return {"response_class": Response, "responses": {200: answer}}
 
 
 def describe_problems(document: dict[str, Any]) -> dict[str, Any]:
-    """Complete an OpenAPI document: each answer of status 4xx or 5xx is a problem."""
+    """Complete an OpenAPI document: each answer of status 4xx or 5xx is a problem.
+
+    All name one schema, so that a client that is made from the document has one type for them.
+    """
+    document["components"]["schemas"]["Problem"] = Problem.model_json_schema()
     for operations in document["paths"].values():
         for operation in operations.values():
             for status, answer in operation["responses"].items():

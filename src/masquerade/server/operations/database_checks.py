@@ -7,9 +7,10 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, func, select, text, union_all
 
@@ -114,7 +115,9 @@ def integrity_findings(connection: Connection) -> Iterator[CheckResult]:
         yield ok("file", "SQLite finds it whole.")
 
 
-def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResult]:
+def clock_findings(
+    connection: Connection, now: datetime, *, zone: str = "UTC"
+) -> Iterator[CheckResult]:
     """Yield the differences of this computer's clock to the database's, and to stored days."""
     wrong = False
     if connection.dialect.name == "postgresql":
@@ -135,16 +138,17 @@ def clock_findings(connection: Connection, now: datetime) -> Iterator[CheckResul
         select(func.max(PARTICIPATION.c.day)),
     ).subquery()
     newest = connection.scalar(select(func.max(days.c.day)))
-    today = now.astimezone(UTC).date().isoformat()
+    today = now.astimezone(ZoneInfo(zone)).date().isoformat()
     if newest is not None and newest > today:
         wrong = True
         yield problem(
             "clock",
-            f"something is kept of {newest} and this clock says {today} (UTC): it is behind now, "
-            "or was ahead then. Until then reservations lapse late and raised caps begin late.",
+            f"something is kept of {newest} and this clock says {today} ({zone}): it is behind "
+            "now, or was ahead then. Until then reservations lapse late and raised caps begin "
+            "late.",
         )
     if not wrong:
-        yield ok("clock", f"{today} (UTC), in step with what is kept.")
+        yield ok("clock", f"{today} ({zone}), in step with what is kept.")
 
 
 def file_findings(file: Path | None) -> Iterator[CheckResult]:

@@ -96,6 +96,13 @@ def _limits(settings: Settings) -> Iterator[CheckResult]:
             yield warning(CHECK, f"{name} is 0: nothing slows down who asks too often.")
     if settings.caps.clear and not settings.allow_clear:
         yield warning(CHECK, "cap_clear is set and does nothing while allow_clear is off.")
+    until = settings.security_expires
+    if settings.security_contact and until and until < datetime.now(UTC).date().isoformat():
+        yield warning(
+            CHECK,
+            f"security_expires is {until}, which is over: nobody believes security.txt any more. "
+            "Check the contact, and set a later day.",
+        )
     if settings.caps.epsilon.micro == 0:
         yield warning(CHECK, "cap_epsilon is 0: nobody can take part in anything.")
 
@@ -195,13 +202,45 @@ def examine(
     except OperationError as error:
         yield problem("database", str(error))
     except SQLAlchemyError as error:
-        yield problem(
-            "database",
-            f"it cannot be reached or read ({type(error).__name__}); is it running, and is the "
-            "address right?",
-        )
+        yield problem("database", _why(error))
     finally:
         engine.dispose()
+
+
+#: Advice by words of a database's refusal, which it and its client library write in English unless
+#: they are set to another language.
+_ADVICE = {
+    "password authentication failed": "check the user and the password in its address.",
+    "no password supplied": "write the password into its address, or into a .pgpass file.",
+    "no pg_hba.conf entry": "let pg_hba.conf admit this computer, user and database.",
+    'role "': "make this user, or name another one in its address.",
+    'database "': "make this database (createdb), or name another one in its address.",
+    "connection refused": "is it running, and are host and port in its address right?",
+    "no such file": "is it running on this computer, and is the socket's folder right?",
+    "could not translate host name": "check the host in its address.",
+    "failed to resolve host": "check the host in its address.",
+    "name or service not known": "check the host in its address.",
+    "timeout": "is it running, and does a firewall let this computer through?",
+    "timed out": "is it running, and does a firewall let this computer through?",
+    "permission denied": "give this account the right to it.",
+    "too many": "let others end their connections, or allow more.",
+    "starting up": "wait until it has started.",
+    "ssl": "check its certificate, and sslmode in its address.",
+}
+
+
+def _why(error: SQLAlchemyError) -> str:
+    """Return why a database cannot be reached or read, in its own words, and what to do."""
+    original = getattr(error, "orig", None)
+    words = str(original or "").strip() or type(error).__name__
+    # Of several attempts the last; its last line can be a question.
+    lines = [line.strip() for line in words.splitlines() if not line.rstrip().endswith("?")]
+    reason = (lines or [words])[-1].rpartition("failed: ")[2][:300].rstrip(".")
+    advice = next(
+        (advice for part, advice in _ADVICE.items() if part in reason.lower()),
+        "is it running, and is the address right?",
+    )
+    return f"it cannot be reached or read ({type(error).__name__}): {reason}; {advice}"
 
 
 def _database(
@@ -242,7 +281,7 @@ def _database(
             yield from (skipped(c, detail) for c in left_out)
             yield from ledger_findings(connection, sample=True)
             return
-        yield from clock_findings(connection, now())
+        yield from clock_findings(connection, now(), zone=settings.time_zone)
         file = settings.sqlite_file
         if file is not None:
             sealed = settings.database_key is not None

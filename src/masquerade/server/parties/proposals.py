@@ -17,7 +17,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, TypedDict
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -92,12 +92,14 @@ class Proposals:
         seals: Seals,
         today: Callable[[], str],
         clock: Callable[[], float] = time.time,
+        zone: tzinfo = UTC,
     ) -> None:
         self._transactions = transactions
         self._helpers = helpers
         self._seals = seals
         self._today = today
         self._clock = clock
+        self._zone = zone
 
     def ask(
         self,
@@ -174,7 +176,7 @@ class Proposals:
             "state": row.state,
             "reason": row.reason,
             "day": row.day,
-            "last_day": _last_day(row),
+            "last_day": _last_day(row, self._zone),
         }
 
     def was_approved(self, token: str) -> bool:
@@ -210,9 +212,9 @@ class Proposals:
         """Return whether a proposal still stands; for an undecided one the helper is asked."""
         if row is None:
             return False
-        end = _end(row)
+        end = _end(row, self._zone)
         # Days and not seconds: an approval of which less than a day is left opens nothing.
-        tomorrow = datetime.fromtimestamp(self._clock(), UTC).date() + timedelta(days=1)
+        tomorrow = datetime.fromtimestamp(self._clock(), self._zone).date() + timedelta(days=1)
         if end <= tomorrow or (closes is not None and closes >= end.isoformat()):
             return False
         if row.state == REFUSED:
@@ -238,7 +240,7 @@ class Proposals:
             "leader": leader,
             "people": people,
             "opening": opening,
-            "expires": _expiry(opening, closes),
+            "expires": _expiry(opening, closes, self._zone),
             "leader_key": config_of(LEADER_KEY, keys.leader).encode().hex(),
             "collector_key": config_of(COLLECTOR_KEY, keys.collector).encode().hex(),
         }
@@ -357,7 +359,9 @@ class Proposals:
         connection.execute(update(SPLIT_TASK).where(mine).values(**values))
 
 
-def bind_task(connection: Connection, token: str, survey: Survey, closes: str | None) -> str:
+def bind_task(
+    connection: Connection, token: str, survey: Survey, closes: str | None, *, zone: tzinfo
+) -> str:
     """Bind the approved task of a survey to it, in the transaction that opens it.
 
     Returns the survey's last day: `closes`, or where there is none the last before the helper
@@ -380,11 +384,11 @@ def bind_task(connection: Connection, token: str, survey: Survey, closes: str | 
         base64.b64decode(row.configuration),
         fingerprint=survey.two_parties.fingerprint if survey.two_parties else "",
     )
-    last = _last_day(row)
+    last = _last_day(row, zone)
     # The last day is not among the terms, and a draft's can be moved after the approval.
     if closes is not None and closes > last:
         raise WrongState(
-            f"the helper forgets this survey on {_end(row).isoformat()}, and its last "
+            f"the helper forgets this survey on {_end(row, zone).isoformat()}, and its last "
             f"day is {closes}; set one of {last} or before."
         )
     connection.execute(update(SPLIT_TASK).where(SPLIT_TASK.c.id == row.id).values(state=BOUND))
@@ -406,18 +410,18 @@ def _task_of(answer: Mapping[str, object]) -> SplitTask:
     return SplitTask.read(configuration, terms)
 
 
-def _end(row: Row[Any]) -> date:
+def _end(row: Row[Any], zone: tzinfo) -> date:
     """Return the day on which the helper forgets a task."""
-    return datetime.fromtimestamp(json.loads(row.terms)["expires"], UTC).date()
+    return datetime.fromtimestamp(json.loads(row.terms)["expires"], zone).date()
 
 
-def _last_day(row: Row[Any]) -> str:
+def _last_day(row: Row[Any], zone: tzinfo) -> str:
     """Return the last whole day before the helper forgets a task."""
-    return (_end(row) - timedelta(days=1)).isoformat()
+    return (_end(row, zone) - timedelta(days=1)).isoformat()
 
 
-def _expiry(opening: int, closes: str | None) -> int:
+def _expiry(opening: int, closes: str | None, zone: tzinfo) -> int:
     if closes is None:
         return opening + OPEN_DAYS * _DAY_SECONDS
-    last = datetime.fromisoformat(closes).replace(tzinfo=UTC)
+    last = datetime.fromisoformat(closes).replace(tzinfo=zone)
     return max(int(last.timestamp()), opening) + GRACE_DAYS * _DAY_SECONDS

@@ -15,6 +15,7 @@ from masquerade.server.db.party_tables import DRAFTED, HELPER, SPLIT_TASK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.parties.helper_client import Connect, helper_address
+from masquerade.surveys.two_parties import read_fingerprint
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
@@ -63,7 +64,7 @@ class Helpers:
         not know the token) or `ParameterError`, `ServerUnavailable`.
         """
         place = helper_address(address, private=self._private)
-        wanted = re.sub(r"[\s:-]", "", fingerprint.lower())
+        wanted = read_fingerprint(fingerprint)
         if not _FINGERPRINT.fullmatch(wanted):
             raise ParameterError(
                 f"the fingerprint is {fingerprint[:100]!r}, expected the 32 digits that the helper "

@@ -40,14 +40,14 @@ class CodeList(FormBody):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CodeVerdict:
     """A code, and the outcome of checking it off."""
 
     code: str
     verdict: str
 
 
-Verdicts = dict[Literal["codes"], list[Verdict]]
+Verdicts = dict[Literal["codes"], list[CodeVerdict]]
 routes = APIRouter(tags=["completion codes"], prefix="/api/v1/surveys/{token}/codes")
 pages = APIRouter(include_in_schema=False, prefix="/surveys/{token}")
 Writer = Annotated[Actor, Depends(require("survey:write"))]
@@ -89,7 +89,7 @@ def read(actor: Writer, token: str) -> Codes:
 def check(actor: Writer, token: str, shown: CodeList) -> Verdicts:
     survey = actor.survey(token)
     verdicts = actor.services.completion_codes.check(survey.token, survey.reward, shown.codes)
-    return {"codes": [Verdict(code, verdict) for code, verdict in verdicts]}
+    return {"codes": [CodeVerdict(code, verdict) for code, verdict in verdicts]}
 
 
 @pages.get("/codes.csv")

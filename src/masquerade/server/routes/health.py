@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from fastapi import APIRouter, Request
@@ -54,6 +55,23 @@ async def ready(request: Request, services: InServices, settings: InSettings) ->
         return JSONResponse({"status": "ready", "version": __version__, **more})
     # 503: requests go elsewhere for a while, and nothing is started anew.
     return JSONResponse({"status": "not ready", "reason": reason}, 503)
+
+
+@routes.get("/.well-known/security.txt")
+async def security_contact(settings: InSettings) -> Response:
+    """Tell where faults of security are reported (RFC 9116)."""
+    if not settings.security_contact:
+        raise HTTPException(404)
+    # Where no day is set the operator stands by it from day to day.
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    lines = [
+        f"Contact: {settings.security_contact}",
+        f"Expires: {settings.security_expires or tomorrow}T23:59:59Z",
+        "Preferred-Languages: en",
+    ]
+    if settings.public_url is not None:
+        lines.append(f"Canonical: {settings.public_url}/.well-known/security.txt")
+    return Response("".join(f"{line}\n" for line in lines), media_type="text/plain")
 
 
 @metrics_routes.get("/metrics")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, TypedDict
 
 from sqlalchemy import Connection, func, select
@@ -103,11 +103,13 @@ class Lifecycle:
         endings: SurveyEndings,
         *,
         today: Callable[[], str],
+        zone: tzinfo = UTC,
     ) -> None:
         self._transactions = transactions
         self._surveys = surveys
         self._endings = endings
         self._today = today
+        self._zone = zone
 
     def record(self, token: str, *, team: str | None = None) -> SurveyRecord:
         """Return a survey that is open or was; `NotFound` where none is, or it is not of `team`."""
@@ -214,7 +216,8 @@ class Lifecycle:
         frozen = self._transactions.read(lambda c: self._surveys.frozen(c, record.token))
         if frozen.split is None:
             return
-        end = datetime.fromtimestamp(frozen.split.terms.expires, UTC).date().isoformat()
+        expires = datetime.fromtimestamp(frozen.split.terms.expires, self._zone)
+        end = expires.date().isoformat()
         if closes is None or closes >= end:
             raise ParameterError(
                 f"the helper forgets this survey on {end}; its last day has to come before."

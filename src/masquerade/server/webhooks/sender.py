@@ -23,7 +23,7 @@ from masquerade.server.db.account_tables import DELIVERY, WEBHOOK
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.db.transactions import Transactions
 from masquerade.server.http.outgoing import Target, exchange, read_address, resolve
-from masquerade.server.webhooks.webhooks import DELIVERED, FAILED, WAITING
+from masquerade.server.webhooks.webhooks import DELIVERED, FAILED, ORDER, WAITING
 
 SIGNATURE = "Masquerade-Signature"
 #: How long after each attempt that failed the next one is made: a day all together.
@@ -88,16 +88,23 @@ class Sender:
         self._ending.set()
 
     def deliver(self) -> int:
-        """Try each message that is due once; return the number that arrived."""
+        """Try each message that is due once; return the number that arrived.
+
+        A webhook is told what happened to a survey in the order in which it happened: what comes
+        after a message that waits waits too.
+        """
         arrived = 0
-        for row in self._transactions.read(self._waiting):
-            if self._ending.is_set():
-                break
-            if self._due.get(row.id, 0.0) <= self._clock():
-                arrived += self._try(row)
+        for messages in self._transactions.read(self._waiting):
+            for row in messages:
+                if self._ending.is_set():
+                    return arrived
+                if not self._try(row):
+                    break
+                arrived += 1
         return arrived
 
-    def _waiting(self, connection: Connection) -> list[Any]:
+    def _waiting(self, connection: Connection) -> list[list[Any]]:
+        """Return the messages on each survey to each webhook, where the first of them is due."""
         query = (
             select(DELIVERY, WEBHOOK.c.url, WEBHOOK.c.secret)
             .join(WEBHOOK, WEBHOOK.c.id == DELIVERY.c.webhook)
@@ -110,7 +117,11 @@ class Sender:
         rows = connection.execute(query).all()
         # What was delivered or removed meanwhile is forgotten.
         self._due = {row.id: self._due[row.id] for row in rows if row.id in self._due}
-        return [row for row in rows if self._due.get(row.id, 0.0) <= now][:_AT_ONCE]
+        together: dict[tuple[str, str], list[Any]] = {}
+        for row in rows:
+            together.setdefault((row.webhook, row.payload["survey"] or row.id), []).append(row)
+        ordered = [sorted(messages, key=_place) for messages in together.values()]
+        return [one for one in ordered if self._due.get(one[0].id, 0.0) <= now][:_AT_ONCE]
 
     def _try(self, row: Any) -> bool:
         good, outcome = self._attempt(row)
@@ -166,6 +177,12 @@ class Sender:
         if 300 <= status < 400:
             return False, f"answered {status}; redirects are not followed"
         return 200 <= status < 300, f"answered {status}"
+
+
+def _place(row: Any) -> int:
+    """Return the place of a message among those on its survey."""
+    # Days are the finest that is kept, so the order is that of a survey's life.
+    return ORDER.index(row.payload["event"])
 
 
 def post(target: Target, address: str, body: bytes, headers: Mapping[str, str]) -> int:

@@ -33,6 +33,9 @@ EVENTS: Final = {
     WAVE_FINISHED: "as many have come as a wave expected, told once a day",
 }
 
+#: In which order a survey's events come about.
+ORDER: Final = (OPENED, WAVE_FINISHED, ENDED, RESULTS_READY, TEST)
+
 #: How many days the log goes back.
 KEPT_DAYS = 30
 

@@ -238,7 +238,7 @@ class AudiencePage {
     const made = [
       element("section", { className: "card" }, element("h2", {}, "Audience"), this.#trust.fields(), people, this.#trust.chosen ? null : this.#levelFields(),
         check("Take no more people than planned", this.#plan().quotas, (on) => this.#change({ quotas: on }), { hint: "Whoever comes when a level is full is told before any question, and nothing is charged." }),
-        element("div", { className: "field" }, element("label", { htmlFor: "closes" }, "Last day"), day, element("p", { className: "hint" }, "Empty: open until you close it."),
+        element("div", { className: "field" }, element("label", { htmlFor: "closes" }, "Last day"), day, element("p", { className: "hint" }, `It ends at midnight in ${at("plan").dataset.zone}. Empty: open until you close it.`),
           ...this.#draft.faults("/plan/closes").map((text) => element("p", { className: "error" }, text)))),
       element("section", { className: "card" }, element("h2", {}, "Budget"), this.#budgetFields(), this.#advanced()),
       ...this.#reach.fields(),
