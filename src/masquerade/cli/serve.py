@@ -18,6 +18,7 @@ from masquerade.errors import MasqueradeError
 
 if TYPE_CHECKING:
     from masquerade.server.services import Services
+    from masquerade.server.settings import Settings
 
 Port = Annotated[
     int, typer.Option(min=0, max=65535, help="Port to listen on. 0 takes any free port.")
@@ -137,22 +138,29 @@ def serve(
         door = app.state.services.owner_sign_in_path()
         run(app, bound, ready=lambda: say_link(door), settings=settings)
     else:
-        from masquerade.server.app import provider_of
         from masquerade.server.operations.workers import Workers
-        from masquerade.server.services import Services
 
-        services = Services.open(
-            settings.database,
-            time_zone=settings.time_zone,
-            key=settings.database_key,
-            server_key=settings.server_key,
-            provider=provider_of(settings),
-        )
-        _check_provider(services)
-        door = services.owner_sign_in_path()
-        services.close()
+        door = _door(settings)
         Workers(settings, bound).run(ready=lambda: say_link(door))
     _say("Ended.")
+
+
+def _door(settings: Settings) -> str:
+    """Return the path by which the owner signs in; the workers open the database themselves."""
+    from masquerade.server.app import provider_of
+    from masquerade.server.services import Services
+
+    services = Services.open(
+        settings.database,
+        time_zone=settings.time_zone,
+        key=settings.database_key,
+        server_key=settings.server_key,
+        provider=provider_of(settings),
+    )
+    _check_provider(services)
+    door = services.owner_sign_in_path()
+    services.close()
+    return door
 
 
 def _check_provider(services: Services) -> None:

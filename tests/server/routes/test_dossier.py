@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from masquerade.server.db.tables import FIRST_TEAM
+from masquerade.server.http.pages import WEB
 from masquerade.server.surveys.document import Document
+from masquerade.surveys.kinds import kinds
 
 if TYPE_CHECKING:
     from tests.server.conftest import Site
@@ -51,10 +54,43 @@ def test_a_dossier_has_the_figures_of_its_survey(site: Site, language: str) -> N
     # A line right below a table would be a row of it.
     assert not re.search(r"^\|.*\|\n(?!\||\n)", text, flags=re.M)
     assert text.endswith("\n")
-    [margin] = re.findall(r"^\| How stressful\? \|.*± (.*) \|$", text, flags=re.M)
+    kind = {"en": "Rating", "de": "Bewertung"}[language]
+    pattern = rf"^\| How stressful\? \| {kind} \| ± (.*) \|$"
+    [margin] = re.findall(pattern, text, flags=re.M)
     assert re.fullmatch(
         {"en": r"[\d.]+ points, of 1 to 5", "de": r"[\d,]+ Punkte, von 1 bis 5"}[language], margin
     )
+
+
+def test_the_german_text_has_no_english_words_of_figures(site: Site) -> None:
+    """Units that people wrote stay as they are; what is around them is German."""
+    asked = [
+        {
+            "kind": "number",
+            "id": "n",
+            "text": "How far?",
+            "low": 0,
+            "high": 2.5,
+            "step": 0.5,
+            "unit": "points of 100 to go",
+        },
+        {"kind": "choice", "id": "g", "text": "And?", "options": ["A", "B"]},
+    ]
+    text = text_of(site, "de", questions=asked, plan={"people": 3000})
+    [row] = re.findall(r"^\| How far\? .*$", text, flags=re.M)
+    assert re.fullmatch(
+        r"\| How far\? \| Zahl \| ± [\d,]+ points of 100 to go, von 0 bis 2,5 \|", row
+    )
+    assert re.search(r"^\| And\? \| eine Antwort von mehreren \| ± [\d,]+ von 100 \|$", text, re.M)
+    few = text_of(site, "de", questions=asked, plan={"people": 1})
+    assert re.search(r"^\| And\? .*\| sagt nichts \|$", few, re.M)
+
+
+def test_every_kind_has_its_german_name() -> None:
+    """The German text has a name of its own for each kind of question."""
+    source = (WEB / "templates/dossier/de.md").read_text(encoding="utf-8")
+    [names] = re.findall(r"{% set kinds = ({.*?}) %}", source)
+    assert set(json.loads(names)) >= set(kinds())
 
 
 def test_a_dossier_is_of_open_surveys_too_and_of_no_unfinished_draft(site: Site) -> None:

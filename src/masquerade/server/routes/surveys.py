@@ -237,7 +237,7 @@ def dossier_file(actor: Reader, token: str, language: Literal["en", "de"] = "en"
         caps=drafts.caps,
         people=document.plan.people,
         closes=document.plan.closes if draft else actor.survey(token).closes,
-        margins={one["id"]: one["words"] for one in expected},
+        margins={one["id"]: one for one in expected},
         paid=document.plan.reward == "codes",
     )
     text = page_text(f"dossier/{language}.md", {"d": found, "plain": markdown}) + "\n"

@@ -10,6 +10,8 @@ from fractions import Fraction
 from masquerade.accounting import Caps
 from masquerade.accounting.words import highest_belief, losses_of_guarantee
 from masquerade.exact.loss import Loss, tail
+from masquerade.server.surveys.forecast import Margin, figure
+from masquerade.surveys.question import Question
 from masquerade.surveys.survey import Survey
 
 #: Languages in which the dossier is written.
@@ -33,10 +35,24 @@ class LevelRow:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A question, and how exact its result will be.
+
+    `figure`: digits of the expected margin; empty where nobody is asked, or where it tells nothing.
+    `margin`: its unit and range; None where no forecast is known.
+    """
+
+    text: str
+    kind: str
+    kind_name: str
+    figure: str
+    margin: Margin | None
+
+
+@dataclass(frozen=True, slots=True)
 class Dossier:
     """The facts of a survey for the texts of both forms.
 
-    `margins`: how exact each question will be, by its text, where a forecast is known.
     `cap`: epsilon of all surveys of the server together, and one in how many delta is (or none).
     """
 
@@ -44,11 +60,10 @@ class Dossier:
     hash: str
     address: str
     topic: str
-    questions: Sequence[tuple[str, str]]
+    questions: Sequence[QuestionRow]
     levels: Sequence[LevelRow]
     people: int | None
     closes: str | None
-    margins: Mapping[str, str]
     cap: tuple[str, str]
     minimum: int | None
     operator: str
@@ -71,7 +86,7 @@ def dossier(
     caps: Caps,
     people: int | None,
     closes: str | None,
-    margins: Mapping[str, str],
+    margins: Mapping[str, Margin],
     paid: bool,
 ) -> Dossier:
     """Return the figures of a survey's dossier.
@@ -88,7 +103,7 @@ def dossier(
     closes : str, optional
         The last day.
     margins : mapping
-        How exact each question will be, in words, by its id.
+        How exact each question will be, by its id, where a forecast is known.
     paid : bool
         Whether people get completion codes.
     """
@@ -98,13 +113,12 @@ def dossier(
         hash=survey.content_hash(),
         address=address,
         topic=survey.topic,
-        questions=[(one.text, one.called) for one in survey.questions],
+        questions=[_question(one, margins.get(one.id)) for one in survey.questions],
         levels=[
             _row(level.name, *losses_of_guarantee(level.guarantee())) for level in survey.levels
         ],
         people=people,
         closes=closes,
-        margins={one.text: margins[one.id] for one in survey.questions if one.id in margins},
         cap=(f"{float(caps.epsilon.epsilon):g}", _one_in(caps.delta)),
         minimum=None if terms is None else terms.minimum,
         operator="" if terms is None else terms.operator,
@@ -114,6 +128,12 @@ def dossier(
         contact=reach.contact,
         paid=paid,
     )
+
+
+def _question(question: Question, margin: Margin | None) -> QuestionRow:
+    half = None if margin is None or margin["tells"] == "nothing" else margin["margin"]
+    digits = "" if half is None else figure(margin["kind"], half)
+    return QuestionRow(question.text, question.kind, question.builder.name, digits, margin)
 
 
 def _one_in(delta: Fraction | float) -> str:

@@ -242,12 +242,19 @@ def _words(question: Question, expected: Precision, told: str) -> str:
     if told == "nothing":
         return "tells nothing"
     low, high = range_of(question, expected.kind)
+    digits = figure(expected.kind, expected.margin)
     if expected.kind == "share":
-        points = 100 * expected.margin
-        return f"± {points:.{1 if points < 9.5 else 0}f} of 100"
-    digits = 2 if expected.margin < 1 else 1 if expected.margin < 10 else 0
+        return f"± {digits} of 100"
     unit = getattr(question, "unit", "points")
-    return f"± {expected.margin:.{digits}f} {unit}, of {low:g} to {high:g}"
+    return f"± {digits} {unit}, of {low:g} to {high:g}"
+
+
+def figure(kind: str, margin: float) -> str:
+    """Return the digits of a margin, of a share in points of 100."""
+    if kind == "share":
+        points = 100 * margin
+        return f"{points:.{1 if points < 9.5 else 0}f}"
+    return f"{margin:.{2 if margin < 1 else 1 if margin < 10 else 0}f}"
 
 
 def expected_levels(names: list[str], shares: Mapping[str, float], people: int) -> dict[str, int]:
