@@ -253,22 +253,17 @@ class Settings:
         found = _values(file)
         default_folder = "masquerade-helper" if helper else "masquerade-data"
         database, folder = found.pop("database", ""), found.pop("data_dir", "")
+        beside = data_dir or Path(folder or default_folder)
         if data_dir is not None or not database:
             # The demonstration makes everybody the owner, so it never opens a real database.
-            name = DEMONSTRATION if demo else "masquerade.sqlite3"
-            path = data_dir or Path(folder or default_folder)
-            database = sqlite_url(path / name)
+            database = sqlite_url(beside / (DEMONSTRATION if demo else "masquerade.sqlite3"))
         _require_known_kind(database)
         found.update(_key(found, database))
-        beside = data_dir or Path(folder or default_folder)
         found.update(_server_key(found, beside / SERVER_KEY_NAME))
         if helper:  # beside a server on the same computer; what is set holds
             found.setdefault("port", HELPER_PORT)
         public_url = found.pop("public_url", None)
-        # Rounded down to whole millionths: a cap is never above what was written.
-        epsilon = Fraction(found.pop("cap_epsilon", 10))
-        delta = Fraction(found.pop("cap_delta", DEFAULT_DELTA))
-        caps = Caps(Micro(int(epsilon * MICRO)), delta, found.pop("cap_clear", 0))
+        caps = _caps(found)
         settings = cls(
             database,
             site_address(public_url) if public_url else None,
@@ -397,6 +392,14 @@ def _default_file() -> Path | None:
         return Path(named)
     here = Path("masquerade.toml")
     return here if here.is_file() else None
+
+
+def _caps(found: dict[str, Any]) -> Caps:
+    """Return the caps of people who have not chosen their own, and take them from the settings."""
+    # Rounded down to whole millionths: a cap is never above what was written.
+    epsilon = Fraction(found.pop("cap_epsilon", 10))
+    delta = Fraction(found.pop("cap_delta", DEFAULT_DELTA))
+    return Caps(Micro(int(epsilon * MICRO)), delta, found.pop("cap_clear", 0))
 
 
 def _key(found: dict[str, Any], database: str) -> dict[str, Any]:
