@@ -262,11 +262,10 @@ class Settings:
         found.update(_server_key(found, beside / SERVER_KEY_NAME))
         if helper:  # beside a server on the same computer; what is set holds
             found.setdefault("port", HELPER_PORT)
-        public_url = found.pop("public_url", None)
         caps = _caps(found)
         settings = cls(
             database,
-            site_address(public_url) if public_url else None,
+            site_address(url) if (url := found.pop("public_url", None)) else None,
             demo,
             caps=caps,
             config=file,

@@ -131,8 +131,9 @@ def dossier(
 
 
 def _question(question: Question, margin: Margin | None) -> QuestionRow:
-    half = None if margin is None or margin["tells"] == "nothing" else margin["margin"]
-    digits = "" if half is None else figure(margin["kind"], half)
+    digits = ""
+    if margin is not None and margin["margin"] is not None and margin["tells"] != "nothing":
+        digits = figure(margin["kind"], margin["margin"])
     return QuestionRow(question.text, question.kind, question.builder.name, digits, margin)
 
 
