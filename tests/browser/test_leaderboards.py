@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -98,4 +100,66 @@ def test_people_vote_on_pairs_of_a_list(
     board = page.locator(".leaderboard")
     expect(board).to_contain_text("200 masked votes on pairs")
     assert faults(page, "pairs-result") == {}
+    assert [*desk.complaints, *phone.complaints] == []
+
+
+def made_up_picture(shade: int, size: int = 90) -> bytes:
+    """Return a PNG of one shade."""
+
+    def part(name: bytes, content: bytes) -> bytes:
+        check = zlib.crc32(name + content)
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", check)
+
+    head = struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0)
+    rows = zlib.compress((b"\0" + bytes([shade]) * size) * size)
+    parts = part(b"IHDR", head) + part(b"IDAT", rows) + part(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def test_people_vote_on_pictures(
+    generous: Any, new_visitor: Callable[..., Any], faults: Any
+) -> None:
+    """Pictures are chosen in the builder, shown in pairs on a phone, and stand on the result."""
+    desk = new_visitor(viewport={"width": 1280, "height": 900})
+    page = desk.page
+    page.goto(generous.owner_link)
+    page.get_by_role("button", name="Use “Leaderboard of a list”").click()
+    expect(page.locator(".outline-entry").first).to_be_visible()
+    page.locator("summary", has_text="Pictures").click()
+    fields = page.locator(".picture-field input[type=file]")
+    expect(fields).to_have_count(6)
+    for place in range(6):
+        file = {
+            "name": f"{place}.png",
+            "mimeType": "image/png",
+            "buffer": made_up_picture(40 * place),
+        }
+        fields.nth(place).set_input_files(file)
+        expect(page.locator(".picture-field img")).to_have_count(place + 1)
+    preview = page.frame_locator("iframe")
+    expect(preview.locator(".versus img")).to_have_count(2)
+    assert faults(page, "pictures-builder") == {}
+    token = page.url.split("/")[-2]
+    page.get_by_role("link", name="Open survey").click()
+    page.locator("#open-it").click()
+    expect(page.locator("#responses")).to_have_text("0")
+    phone = new_visitor()
+    phone.page.goto(f"{generous.url}/s/{token}")
+    person = Person(phone.page, answers=(0, 1, 2, 0, 1), level="low")
+    person.finish("question")
+    images = phone.page.locator(".versus img")
+    expect(images).to_have_count(2)
+    shown = [images.nth(place).get_attribute("src") for place in range(2)]
+    assert shown[0] != shown[1]
+    assert faults(phone.page, "pictures-question") == {}
+    person.finish()
+    survey = generous.services.surveys.record(token)
+    for _ in range(39):
+        respond(generous, survey)
+    close_survey(page)
+    board = page.locator(".leaderboard")
+    expect(board).to_contain_text("200 masked votes on pairs")
+    # Each item stands once with its picture, with a place or without.
+    expect(board.locator("img")).to_have_count(6)
+    assert faults(page, "pictures-result") == {}
     assert [*desk.complaints, *phone.complaints] == []

@@ -35,6 +35,9 @@ PARTIES = TwoParties.of(
 
 ITEMS = tuple(f"item {number}" for number in range(7))
 VOTE = PairVote("v", "Which is better?", ITEMS, votes=4, tie="Both alike")
+DOT = "data:image/png;base64," + (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+)
 AFTER = Choice("c", "Was it easy?", ("Yes", "No"))
 
 
@@ -86,6 +89,23 @@ def test_a_wrong_list_is_refused(changes: dict[str, Any], said: str) -> None:
     fields: dict[str, Any] = {"items": ITEMS, "votes": 4, "tie": "Both alike", **changes}
     with pytest.raises(ParameterError, match=said):
         PairVote("v", "Which?", **fields)
+
+
+def test_pictures_of_a_list_stand_once() -> None:
+    """Each item has a picture or none has; all together they are small; further votes have none."""
+    vote = PairVote("v", "Which?", ("a", "b", "c"), votes=2, pictures=(DOT,) * 3)
+    assert [part.pictures for part in vote.parts()] == [(DOT,) * 3, ()]
+    assert vote.pictures_of_items == {"a": DOT, "b": DOT, "c": DOT}
+    assert "pictures" not in VOTE.to_json()
+    made = survey(vote)
+    assert made.text().count(DOT) == 3
+    assert Survey.from_text(made.text()).content_hash() == made.content_hash()
+    for wrong in ((DOT,), (DOT, DOT, ""), (DOT, DOT, "data:image/png;base64,AAAA")):
+        with pytest.raises(ParameterError, match=r"picture"):
+            PairVote("v", "Which?", ("a", "b", "c"), votes=2, pictures=wrong)
+    large = DOT + "A" * (30_000 - len(DOT) // 4 * 4)
+    with pytest.raises(ParameterError, match=r"together|no PNG"):
+        PairVote("v", "Which?", tuple("abcdef"), votes=2, pictures=(large,) * 6)
 
 
 def test_votes_belong_to_their_list() -> None:

@@ -162,6 +162,11 @@ class Question(ABC):
         return (self,)
 
     @property
+    def pictures_of_items(self) -> dict[str, str]:
+        """The picture of each item of the list, by the item; empty where there are none."""
+        return {}
+
+    @property
     def votes_asked(self) -> int:
         """Number of votes on its list, which further questions follow; 0 where it has none."""
         return 0

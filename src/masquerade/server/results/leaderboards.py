@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -30,7 +30,7 @@ class LeaderboardView:
 
     `first`: the items that may be first. `axis`, `rows`: possible ranks of placed items.
     `rest`: items without a place, each with the reason and its record. `about`: a sentence.
-    `records`: heading of the column of records.
+    `records`: heading of the column of records. `pictures`: of items, by their names.
     """
 
     about: str
@@ -40,6 +40,7 @@ class LeaderboardView:
     rows: list[Row]
     rest: list[tuple[str, str, str]]
     notes: tuple[str, ...]
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
 
 def leaderboard_view(
@@ -68,17 +69,20 @@ def leaderboard_view(
     )
 
 
-def voted_view(board: VotedLeaderboard, *, summed: bool = False) -> LeaderboardView:
+def voted_view(
+    board: VotedLeaderboard, *, summed: bool = False, pictures: Mapping[str, str] | None = None
+) -> LeaderboardView:
     """Return the content of a page about a list that people voted on.
 
-    `summed`: whether two parties added up the votes.
+    `summed`: whether two parties added up the votes. `pictures`: of items that have one.
     """
     even = "" if board.ties is None else f", about {board.ties:,.0f} of them for neither"
     about = f"{board.votes:,} masked votes on pairs{even}."
     if summed:
         about = f"{board.votes:,} votes on pairs{even}; two parties added them up with noise."
     found = leaderboard_view(board.items, board.notes, about=about)
-    return replace(found, records="Votes, expected") if summed else found
+    records = "Votes, expected" if summed else found.records
+    return replace(found, records=records, pictures=pictures or {})
 
 
 def _row(one: Standing | RankedItem, place: int) -> Row:

@@ -231,7 +231,13 @@ def result_view(survey: Survey, result: SurveyResult) -> ResultView:
         cross=_cross_tables(survey, result),
         ranking=_ranking(result.ranking),
         leaderboards=[
-            (one.text, voted_view(one, summed=result.split)) for one in result.leaderboards or ()
+            (
+                one.text,
+                voted_view(
+                    one, summed=result.split, pictures=by_id[one.question].pictures_of_items
+                ),
+            )
+            for one in result.leaderboards or ()
         ],
         methods=methods_text(result),
         bibtex=bibliography(result),

@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from masquerade.errors import ParameterError
-from masquerade.surveys.blocks import check_image
 from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.surveys.pictures import check_pictures
 from masquerade.surveys.question import (
     MOST_OPTIONS,
     LabelQuestion,
     check_further,
     check_options,
 )
-
-#: Characters of a picture of an option, in base64: about 30 kB.
-MOST_PICTURE = 40_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,39 +99,12 @@ class Choice(LabelQuestion):
         check_options(self, self.options, most=MOST_OPTIONS)
         check_further(self, "other", self.other, self.labels)
         check_further(self, "dont_know", self.dont_know, self.labels)
-        self._check_pictures()
+        check_pictures(self, self.pictures, len(self.options))
         if self.truth is not None and self.truth not in self.options:
             raise self._error(
                 "truth",
                 f": the truth {self.truth!r} is not one of its options {list(self.options)}.",
             )
-
-    def _check_pictures(self) -> None:
-        if not isinstance(self.pictures, tuple):
-            raise self._error(
-                "pictures", f": pictures is {self.pictures!r}, expected a list; leave it out."
-            )
-        if len(self.pictures) not in (0, len(self.options)):
-            raise self._error(
-                "pictures",
-                f": {len(self.pictures)} pictures for {len(self.options)} options; give one for "
-                "each, or none.",
-            )
-        for place, picture in enumerate(self.pictures):
-            if picture == "":
-                raise self._error(
-                    "pictures", f": option {place + 1} has no picture; give it one, or none at all."
-                )
-            if not isinstance(picture, str) or len(picture) > MOST_PICTURE:
-                raise self._error(
-                    f"pictures/{place}",
-                    f": picture {place + 1} is larger than {MOST_PICTURE // 1000} kB as a text; "
-                    "make it smaller.",
-                )
-            try:
-                check_image(f"picture-{place + 1}", picture)
-            except ParameterError as error:
-                raise self._error(f"pictures/{place}", f": {error}") from None
 
     @property
     def labels(self) -> tuple[str, ...]:

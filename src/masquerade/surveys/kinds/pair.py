@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.kinds.comparison import Comparison
+from masquerade.surveys.pictures import MOST_PICTURES, check_pictures
 from masquerade.surveys.question import LabelQuestion, check_options, check_text
 from masquerade.surveys.question_encoding import Matched
 
@@ -33,6 +34,9 @@ class PairVote(LabelQuestion):
         Pairs for each person, 1 to 50; 0 in the further votes.
     tie : str
         Label of a third answer, for no preference; empty where there is none.
+    pictures : tuple of str
+        A small image for each item, ``data:image/...;base64,...``, of which the item is the text
+        for whoever cannot see it; empty where there are none. At most 160,000 characters together.
 
     Examples
     --------
@@ -48,9 +52,11 @@ class PairVote(LabelQuestion):
     items: tuple[str, ...]
     votes: int = 10
     tie: str = ""
+    pictures: tuple[str, ...] = ()
     allow_skip = False  # how many votes are left would tell of answers
     kind: ClassVar[str] = "pair"
     called: ClassVar[str] = "a vote on a pair of a list"
+    optional: ClassVar[tuple[str, ...]] = ("pictures",)
     translatable: ClassVar[tuple[str, ...]] = ("text", "items", "tie")
     cannot_decide: ClassVar[str] = (
         "which two are shown is drawn for each person, so that the same answer says different "
@@ -72,6 +78,16 @@ class PairVote(LabelQuestion):
                 FormField("votes", "Pairs for each person", "whole"),
                 FormField("tie", "A third answer", hint="Empty: there is none."),
             ),
+            (
+                FormField(
+                    "pictures",
+                    "Pictures",
+                    "pictures",
+                    hint="One for each item, which says in words what is on it. They are made so "
+                    "small that every device can load all of them.",
+                    of="items",
+                ),
+            ),
         ),
         place=7,
     )
@@ -85,6 +101,7 @@ class PairVote(LabelQuestion):
             self._check_items()
         if self.tie != "":
             check_text(self.tie, "tie", question=self.id)
+        check_pictures(self, self.pictures, len(self.items), of="item", together=MOST_PICTURES)
 
     def _check_items(self) -> None:
         check_options(self, self.items, most=MOST_ITEMS, field="items")
@@ -101,7 +118,7 @@ class PairVote(LabelQuestion):
     def parts(self) -> tuple[PairVote, ...]:
         """Return one question for each vote."""
         further = (
-            replace(self, id=f"{self.id}-{number}", items=(), votes=0)
+            replace(self, id=f"{self.id}-{number}", items=(), votes=0, pictures=())
             for number in range(2, self.votes + 1)
         )
         return (self, *further)
@@ -115,6 +132,11 @@ class PairVote(LabelQuestion):
     def listed(self) -> tuple[str, ...]:
         """The list of which pairs are shown; empty in the further votes."""
         return self.items
+
+    @property
+    def pictures_of_items(self) -> dict[str, str]:
+        """The picture of each item, by the item; empty where there are none."""
+        return dict(zip(self.items, self.pictures, strict=False))
 
     @property
     def labels(self) -> tuple[str, ...]:

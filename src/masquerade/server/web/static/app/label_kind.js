@@ -38,6 +38,8 @@ import { words } from "../words/language.js";
 import { isText, requireThat } from "./promise.js";
 
 const MOST_LABELS = 100;
+const PICTURE = /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
+const LONGEST_PICTURE = 40000;
 
 /** Throw unless labels are different texts, not too few and not too many. */
 export function checkLabels(labels) {
@@ -65,6 +67,23 @@ export function option({ chosen, group = "answer" }, { choose, next }, code, cla
       },
     }),
     element("span", { dir: "auto" }, ...inside),
+  );
+}
+
+/** Return an answer as a button with its picture, where it has one. */
+export function pictured(place, answering, code, className, picture, label) {
+  if (!picture) return option(place, answering, code, className, label);
+  // The label under a picture says what is on it, so that the picture itself has no other words.
+  const image = element("img", { src: picture, alt: "" });
+  return option(place, answering, code, `${className} pictured`, image, label);
+}
+
+/** Throw unless there is a small picture for each of so many answers, or none. */
+export function checkPictures(pictures, count) {
+  requireThat(Array.isArray(pictures) && [0, count].includes(pictures.length), "the pictures");
+  requireThat(
+    pictures.every((one) => isText(one) && one.length <= LONGEST_PICTURE && PICTURE.test(one)),
+    "a picture",
   );
 }
 

@@ -161,24 +161,24 @@ export function drawnPairs(text, source) {
  *   they need to know of a list stands in its questions
  */
 function withPairs(questions, pairs, split) {
-  let [items, seen, left, at] = [[], new Set(), 0, 0];
+  let [list, seen, left, at] = [{ items: [] }, new Set(), 0, 0];
   const shown = questions.map((question) => {
     const kind = kindOf(question);
     const begins = kind.takesPair && question.votes > 0;
     requireThat(left === 0 || (kind.takesPair && !begins), "the votes on a list");
     if (!kind.takesPair) return question;
-    if (begins) [items, seen, left] = [question.items, new Set(), question.votes];
+    if (begins) [list, seen, left] = [question, new Set(), question.votes];
     requireThat(left-- > 0, "the votes on a list");
     const pair = pairs?.[at++];
     const places = Array.isArray(pair) && pair.length === 2 &&
-      pair.every((place) => Number.isInteger(place) && place >= 0 && place < items.length);
+      pair.every((place) => Number.isInteger(place) && place >= 0 && place < list.items.length);
     requireThat(places && pair[0] !== pair[1], "a pair");
     const name = `${Math.min(...pair)} ${Math.max(...pair)}`;
     const once = split ? pair : [name];
     requireThat(!once.some((one) => seen.has(one)), "a pair");
     once.forEach((one) => seen.add(one));
-    const shown = kind.shown(question, items[pair[0]], items[pair[1]]);
-    return split ? { ...shown, pair, ...(begins && { listed: items.length }) } : shown;
+    const shown = kind.shown(question, list, pair);
+    return split ? { ...shown, pair, ...(begins && { listed: list.items.length }) } : shown;
   });
   requireThat(left === 0, "the votes on a list");
   requireThat(at === (pairs?.length ?? 0), "the pairs");

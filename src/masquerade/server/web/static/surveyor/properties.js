@@ -2,7 +2,7 @@
 
 import { element } from "../app/dom.js";
 import { conditionFields, copyFields, linkedInWords, undecidedHint } from "./condition_fields.js";
-import { check, fold, numberField, selectField, textField } from "./fields.js";
+import { button, check, fold, numberField, selectField, textField } from "./fields.js";
 import { lookFields } from "./look_fields.js";
 import { drawField, endFields } from "./page_fields.js";
 import { decides, partsOf } from "./questions.js";
@@ -141,6 +141,8 @@ export function questionFields(questions, place, forms, { faults, others, extras
 }
 
 const OPTION_PICTURE = { width: 480, height: 480, most: 40000, type: "image/jpeg" };
+// All pictures of a list, of which every device loads all; a few more fit than there are.
+const ALL_PICTURES = 150000;
 
 /** How each type of field is drawn; `fields` are all of the form. */
 const DRAWN = {
@@ -177,6 +179,7 @@ const DRAWN = {
       set({ [name]: pictures.some(Boolean) ? pictures : [] }, true);
     };
     const status = element("p", { className: "error", role: "status" });
+    const most = Math.min(OPTION_PICTURE.most, Math.floor(ALL_PICTURES / lines.length));
     const field = (line, place) =>
       element(
         "div",
@@ -189,7 +192,7 @@ const DRAWN = {
             type: "file",
             accept: "image/png,image/jpeg,image/webp",
             onchange: async ({ target }) => {
-              const made = await smallPicture(target.files[0], OPTION_PICTURE);
+              const made = await smallPicture(target.files[0], { ...OPTION_PICTURE, most });
               if (made) put(place, made);
               else status.textContent = "This file is no picture that can be used. Choose a PNG, JPEG or WebP.";
             },
@@ -217,11 +220,11 @@ const DRAWN = {
 };
 
 /** Return the value of a field that depends on lines, once the lines are these. */
-function kept({ name, type }, question, lines) {
+function kept({ name, type, of }, question, lines) {
   const value = question[name];
   if (value === undefined || value === null) return value; // absent stays absent
   if (type === "pictures") {
-    const before = lines.map((line) => value[question.options.indexOf(line)] ?? "");
+    const before = lines.map((line) => value[question[of].indexOf(line)] ?? "");
     return before.some(Boolean) ? before : [];
   }
   if (type === "at-most") return Math.min(value, lines.length);
