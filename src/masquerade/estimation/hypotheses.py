@@ -17,7 +17,7 @@ from masquerade.estimation.figures import ALIKE, Crowd, Figures
 from masquerade.exact.arrays import Floats
 
 #: p-value below which a reader is told that levels differ.
-DIFFER = 0.1
+DIFFER = 0.05
 
 _DRAWS = 2000
 _SEED = 20141

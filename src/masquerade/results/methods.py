@@ -144,12 +144,14 @@ def methods_text(result: SurveyResult) -> str:
     tested = [q for q in result.questions if q.heterogeneity]
     if tested:
         found = (
-            "at p < 0.1, as by chance one question in ten is, they did in "
-            + ", ".join(quoted(question.text) for question in differ)
+            "at p < 0.05 they did in " + ", ".join(quoted(question.text) for question in differ)
             if differ
-            else "at p < 0.1 they did in no question"
+            else "at p < 0.05 they did in no question"
         )
-        sentences.append(f"Whether levels differed was tested: {found}.")
+        sentences.append(
+            "Whether levels differed was tested, and corrected for the number of questions (Holm, "
+            f"1979): {found}."
+        )
     if result.ranking:
         sentences.append(
             "Compared items were put on one scale from the estimated shares of all pairs (Bradley "

@@ -82,7 +82,11 @@ class Figure(JsonValue):
 
 @dataclass(frozen=True, slots=True)
 class LevelTest(JsonValue):
-    """A test of whether people at different levels answer differently."""
+    """A test of whether people at different levels answer differently.
+
+    `probability` is corrected for the number of questions of the survey (Holm, 1979): `differ` is
+    said of any question in at most 5 of 100 surveys whose levels are alike.
+    """
 
     statistic: float
     degrees: int
@@ -95,6 +99,10 @@ class LevelTest(JsonValue):
         if not test.degrees:
             return None
         return cls(test.statistic, test.degrees, test.probability, test.probability < DIFFER)
+
+    def corrected(self, probability: float) -> LevelTest:
+        """Return the test with a probability that is corrected for other tests."""
+        return replace(self, probability=probability, differ=probability < DIFFER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from masquerade.estimation import Estimate, quantile
+from masquerade.estimation import Estimate, holm, quantile
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.results.forecasts import (
     answering_share,
@@ -83,6 +83,19 @@ def masked_question(
     quartiles = _quartiles(reports)
     return question_result(
         question, reports, question.codes, setting, by_level=by_level, quartiles=quartiles
+    )
+
+
+def tested_together(questions: Sequence[QuestionResult]) -> tuple[QuestionResult, ...]:
+    """Return questions whose tests of levels are corrected for their number (Holm, 1979)."""
+    tests = {one.id: one.heterogeneity for one in questions if one.heterogeneity is not None}
+    corrected = holm([test.probability for test in tests.values()])
+    by_id = {
+        name: test.corrected(probability)
+        for (name, test), probability in zip(tests.items(), corrected, strict=True)
+    }
+    return tuple(
+        replace(one, heterogeneity=by_id[one.id]) if one.id in by_id else one for one in questions
     )
 
 

@@ -14,7 +14,7 @@ from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.labels import label_result
 from masquerade.results.leaderboard import leaderboards
 from masquerade.results.question_figures import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
-from masquerade.results.question_result import CONFIDENCE, masked_question
+from masquerade.results.question_result import CONFIDENCE, masked_question, tested_together
 from masquerade.results.ranking import ranking_result
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import (
@@ -116,16 +116,18 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
         hash=codebook.hash,
         inputs=reports.digest(),
         version=version("masquerade"),
-        questions=tuple(
-            masked_question(
-                question,
-                {name: reports.sent(name, place) for name in names},
-                estimator=codebook.survey.estimator,
-                pool=None if pool is None else {name: pool[name] for name in names},
-                known=(codebook.known_shares or {}).get(question.id),
-                offered={name: masks[place] for name, masks in codebook.levels.items()},
-            )
-            for place, question in asked
+        questions=tested_together(
+            [
+                masked_question(
+                    question,
+                    {name: reports.sent(name, place) for name in names},
+                    estimator=codebook.survey.estimator,
+                    pool=None if pool is None else {name: pool[name] for name in names},
+                    known=(codebook.known_shares or {}).get(question.id),
+                    offered={name: masks[place] for name, masks in codebook.levels.items()},
+                )
+                for place, question in asked
+            ]
         ),
         cross_tables=None,
         labels=label_result(reports) if n and codebook.survey.template == LABEL_TEMPLATE else (),

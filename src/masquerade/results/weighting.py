@@ -18,7 +18,7 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.lazy import suggestion
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results.question_reports import BOUNDS, AnswerReports
-from masquerade.results.question_result import Setting, question_result
+from masquerade.results.question_result import Setting, question_result, tested_together
 from masquerade.results.reports import SurveyReports
 from masquerade.results.result import survey_result
 from masquerade.results.typed_result import SurveyResult
@@ -179,7 +179,9 @@ def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResul
             None,
         )
         found.append(question_result(question, model.answers(place), question.codes, setting))
-    return replace(plain, questions=tuple(found), labels=(), ranking=(), leaderboards=None)
+    return replace(
+        plain, questions=tested_together(found), labels=(), ranking=(), leaderboards=None
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

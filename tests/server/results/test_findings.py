@@ -19,7 +19,7 @@ from masquerade.server import Services
 from masquerade.server.results.groups import comparable
 from masquerade.server.surveys.forecast import live_margins
 from masquerade.server.surveys.survey_records import SurveyRecord
-from masquerade.surveys import Choice, Rating
+from masquerade.surveys import Choice, Number, Rating
 
 if TYPE_CHECKING:
     from tests.server.conftest import Site
@@ -64,6 +64,26 @@ def test_groups_are_the_librarys_and_are_kept(sqlite_services: Services) -> None
     with pytest.raises(ParameterError, match="none of the survey"):
         sqlite_services.groups.text(survey, "nobody")
     assert [one.id for one in comparable(survey.survey)] == ["team", "=ill"]
+
+
+def test_weights_leave_out_what_cannot_be_weighed(site: Site) -> None:
+    """A survey with a number, whose noise cannot be weighed, has a weighted page without it."""
+    services = site.services
+    survey = services.surveys.open_survey(
+        define(ASKED[0], Number("hours", "Hours?", 0, 80, "hours"), levels=("low",))
+    )
+    for number in range(40):
+        Device().send(services, survey, [number % 2, number], level="low")
+    survey = services.surveys.close(survey)
+    table = "question,answer,share\nteam,Yes,50 %\nteam,No,50 %\n"
+    key = services.weighted.create(survey, table, None)
+    view = services.weighted.view(survey, key)
+    assert [one.id for one in view.result.questions] == ["team"]
+    page = site.owner.get(f"/surveys/{survey.token}?weights={key}")
+    assert page.status_code == 200
+    assert "question-team" in page.text
+    assert "question-hours" not in page.text
+    assert 'id="reader"' not in page.text
 
 
 def test_weights_are_the_librarys_and_are_kept(sqlite_services: Services) -> None:

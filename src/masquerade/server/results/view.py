@@ -250,6 +250,8 @@ def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
     # Labels and votes are inferred from all answers of a person together.
     if result.split or not result.questions or result.labels or result.leaderboards:
         return []
+    if len(result.questions) != len(survey.questions):  # weighted: some cannot be weighed
+        return []
     found = []
     for level in survey.levels:
         counts = [question.n_by_level.get(level.name) for question in result.questions]
