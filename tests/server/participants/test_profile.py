@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 from tests.server.devices import Device, all_at_once, everything
 from tests.server.participants.participation_runs import SALT, STATES, Run
 from tests.surveys.small_surveys import define
@@ -17,7 +18,14 @@ from masquerade.errors import (
 )
 from masquerade.exact import Micro
 from masquerade.server import Services
-from masquerade.server.db.tables import OPENED, RESERVED, SEALED, SUBMITTED, WITHDRAWN
+from masquerade.server.db.tables import (
+    OPENED,
+    PARTICIPATION,
+    RESERVED,
+    SEALED,
+    SUBMITTED,
+    WITHDRAWN,
+)
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.surveys import Choice
 from masquerade.surveys.survey import commitment_of
@@ -220,20 +228,31 @@ def test_a_stranger_costs_no_more_where_there_are_many_surveys(services: Service
 def test_many_reservations_of_a_closed_survey_are_given_back_later(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Closing gives back the first of them; the next look the rest, once, in chains that hold."""
+    """Closing gives back the first of them; the next look the rest, once, in chains that hold.
+
+    Where there are many they lapse at that look too; until then none can be opened.
+    """
     monkeypatch.setattr("masquerade.server.surveys.ending._AT_ONCE", 3)
     survey = services.surveys.open_survey(define())
     devices = [Device() for _ in range(8)]
-    for device in devices:
-        device.reserve(services, survey)
+    begun = [device.reserve(services, survey) for device in devices]
     services.surveys.close(survey)
 
     def waiting() -> int:
         people = (services.identity(one.participant).person for one in devices)
         return sum(services.ledger.balance(person).open for person in people)
 
-    assert waiting() == 5
-    services.held_places.look()
-    assert waiting() == 0
+    def reserved() -> int:
+        query = select(func.count()).where(PARTICIPATION.c.state == RESERVED)
+        return int(services.transactions.read(lambda c: c.execute(query).scalar_one()))
+
+    assert (waiting(), reserved()) == (5, 8)
+    with pytest.raises(WrongState):
+        services.participations.open(services.identity(devices[0].participant), begun[0].id)
+    # Whichever server is there next.
+    again = Services.open(str(services.engine.url.render_as_string(hide_password=False)))
+    again.held_places.look()
+    again.close()
+    assert (waiting(), reserved()) == (0, 0)
     assert services.held_places.look() == 0
     assert services.ledger.verify() == 16

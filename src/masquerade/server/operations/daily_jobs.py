@@ -15,6 +15,7 @@ from masquerade.accounting import Caps, Ledger
 from masquerade.server.db.ledger_storage import LedgerTables, caps_of
 from masquerade.server.db.tables import (
     CAPS_RAISE,
+    CLOSING,
     OPEN,
     PARTICIPATION,
     SURVEY,
@@ -51,7 +52,7 @@ class HeldPlaces:
         late = sorted(one for one, since in self._seen.items() if now - since >= HELD_SECONDS)
         for start in range(0, len(late), _AT_ONCE):
             self._endings.free(late[start : start + _AT_ONCE])
-        self._endings.release_of_closed()
+        self._endings.finish()
         return len(late)
 
 
@@ -99,11 +100,13 @@ class DailyJobs:
         self._transactions.write(lambda c: self._endings.expire(c, lapsed))
         until = (date.fromisoformat(self._today()) + timedelta(days=1)).isoformat()
         self._transactions.write(lambda c: self._endings.end_due(c, until=until))
-        closed = PARTICIPATION.c.survey.in_(select(SURVEY.c.token).where(SURVEY.c.state != OPEN))
-        self._transactions.write(lambda c: self._endings.expire(c, closed))
+        closing = PARTICIPATION.c.survey.in_(
+            select(SURVEY.c.token).where(SURVEY.c.state == CLOSING)
+        )
+        self._transactions.write(lambda c: self._endings.expire(c, closing))
         self._transactions.write(self._tell_of_waves)
-        released = self._endings.release(lambda tables: tables.reservations(before))
-        released += self._endings.release_of_closed()
+        released = self._endings.finish()
+        released += self._endings.release(lambda tables: tables.reservations(before))
         raised = self._raise()
         # Last, as everything above wrote rows.
         self._transactions.rewrite()

@@ -1,14 +1,15 @@
 """The end of a survey: reservations lapse, webhooks hear of it.
 
-All of it but the ledger's reservations is in the transaction that ends the survey. These are given
-back after it, some hundreds in a transaction; what a crash leaves of them is given back later.
+In the transaction that ends a survey are its messages, and the reservations of a small one: nobody
+can open these any more. Those of a large one lapse after it, some hundreds in a transaction, and so
+are the ledger's given back. What is left, also by a crash, is looked for every minute.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,8 @@ from masquerade.server.webhooks.webhooks import ENDED, RESULTS_READY, enqueue
 
 #: People whose reservations are given back in one transaction: a tenth of a second of writing.
 _AT_ONCE = 500
+# For so long a request waits for the rewriting of what it ended.
+_REWRITING_SECONDS = 0.5
 
 
 class SurveyEndings:
@@ -49,7 +52,8 @@ class SurveyEndings:
     def end(self, connection: Connection, token: str) -> None:
         """Expire a survey's reservations, in the transaction that ends or closes it."""
         # The caller has changed the survey's row: nobody begins it, nor do its quotas change.
-        self._expire(connection, PARTICIPATION.c.survey == token)
+        if len(_reserved(connection, PARTICIPATION.c.survey == token)) <= _AT_ONCE:
+            self._expire(connection, PARTICIPATION.c.survey == token)
         forget_invitations(connection, token)
         self._announce(connection, token)
 
@@ -124,12 +128,29 @@ class SurveyEndings:
         The first hundreds here, so that closing answers soon; the rest within a minute or two.
         """
         self.release(lambda tables: tables.reservations_of(token, _AT_ONCE))
-        # Before anybody reads results: from here on nothing more comes to it.
-        self._transactions.rewrite(token)
+        # Before anybody reads results: from here on nothing more comes to it. It goes on by itself.
+        self._transactions.rewrite(token, patience=_REWRITING_SECONDS)
 
-    def release_of_closed(self) -> int:
-        """Give the reservations of ended surveys back; return their number."""
-        return self.release(LedgerTables.reservations_of_closed)
+    def finish(self) -> int:
+        """Let what is still reserved in ended surveys lapse, and give it back; return how much."""
+        ended: set[str] = set()
+        while lapsed := self._transactions.write(self._lapse):
+            ended |= lapsed
+        released = self.release(LedgerTables.reservations_of_closed)
+        for token in sorted(ended):
+            self._transactions.rewrite(token)
+        return released
+
+    def _lapse(self, connection: Connection) -> set[str]:
+        """Let some hundreds of reservations of ended surveys lapse; return the surveys."""
+        over = select(SURVEY.c.token).where(SURVEY.c.state.not_in(TAKING))
+        rows = _reserved(connection, PARTICIPATION.c.survey.in_(over))[:_AT_ONCE]
+        surveys = {row.survey for row in rows}
+        if rows:
+            # The survey is named too, by which PostgreSQL finds the partition.
+            ids = PARTICIPATION.c.id.in_([row.id for row in rows])
+            self._expire(connection, ids & PARTICIPATION.c.survey.in_(sorted(surveys)))
+        return surveys
 
     def release(
         self,
@@ -156,3 +177,10 @@ class SurveyEndings:
                 released += 1
         tables.flush()
         return released
+
+
+def _reserved(connection: Connection, condition: Any) -> Sequence[Any]:
+    """Return id and survey of reservations, at most one more than `_AT_ONCE`."""
+    rows = PARTICIPATION.c
+    query = select(rows.id, rows.survey).where(condition, rows.state == RESERVED)
+    return connection.execute(query.limit(_AT_ONCE + 1)).all()
