@@ -19,7 +19,8 @@ _CHANGING = ("id", "level", "state", "attempt", "day", "idempotency", "commitmen
 _READ: Final = RowSet(PARTICIPATION, ("survey", "pseudonym", *_CHANGING))
 _WRITTEN: Final = RowSet(PARTICIPATION, ("survey", "pseudonym", *_CHANGING, "reports"))
 _CHANGED: Final = RowSet(PARTICIPATION, (*_CHANGING, "reports"))
-_PLACE: Final = RowSet(PARTICIPATION, ("survey",))
+_PLACE: Final = RowSet(PARTICIPATION, ("id", "survey"))
+_MOST_PLACES: Final = 20_000
 
 
 @dataclass(slots=True, eq=False)
@@ -50,10 +51,14 @@ class ParticipationRows:
     """Participations that nobody else can change until the transaction ends.
 
     Changes are in memory, where `journal` takes them back, until `flush` writes all of them.
+    `places` are the surveys of ids that were met before: an id is of one survey for ever.
     """
 
-    def __init__(self, connection: Connection, journal: Journal) -> None:
+    def __init__(self, connection: Connection, journal: Journal, places: dict[str, str]) -> None:
         self._connection = connection
+        # PostgreSQL finds a row's partition by the survey; SQLite needs the id alone.
+        self._partitioned = connection.dialect.name == "postgresql"
+        self._places = places
         self._journal = journal
         self._by_id: dict[str, ParticipationRow | None] = {}
         self._by_name: dict[tuple[str, str], ParticipationRow | None] = {}
@@ -62,7 +67,13 @@ class ParticipationRows:
 
     def surveys_of(self, ids: Iterable[str]) -> set[str]:
         """Return the surveys of participations, without locking them."""
-        return {row[0] for row in _PLACE.read(self._connection, ("id",), sorted(set(ids)))}
+        wanted = set(ids)
+        unmet = sorted(wanted - self._places.keys())
+        if len(self._places) > _MOST_PLACES:
+            self._places.clear()
+            unmet = sorted(wanted)
+        self._places.update(_PLACE.read(self._connection, ("id",), unmet))
+        return {self._places[one] for one in wanted if one in self._places}
 
     def load(self, ids: Iterable[str], names: Iterable[tuple[str, str, str]] = ()) -> None:
         """Read participations by id, and those begun.
@@ -70,7 +81,12 @@ class ParticipationRows:
         `names`: survey, pseudonym there, and the name of a request.
         """
         unread = sorted(set(ids) - self._by_id.keys())
-        self._read(("id",), unread)
+        if self._partitioned:
+            self.surveys_of(unread)
+            there = sorted((self._places[one], one) for one in unread if one in self._places)
+            self._read(("survey", "id"), there)
+        else:
+            self._read(("id",), unread)
         for one in unread:
             self._by_id.setdefault(one, None)
         names = list(names)
@@ -99,6 +115,7 @@ class ParticipationRows:
         """Add a participation; its id, name and request were looked for."""
         self._by_id.setdefault(row.id, None)
         self._journal.keep(self._by_id, row.id, row)
+        self._places[row.id] = row.survey
         self._journal.keep(self._by_name, (row.survey, row.pseudonym), row)
         self._index_request(row)
         self._note(row)
@@ -118,6 +135,7 @@ class ParticipationRows:
             setattr(row, name, value)
         if "id" in values:
             self._by_id.setdefault(row.id, None)
+            self._places[row.id] = row.survey
             self._journal.keep(self._by_id, before["id"], None)
             self._journal.keep(self._by_id, row.id, row)
             self._index_request(row)
@@ -131,11 +149,13 @@ class ParticipationRows:
             if row.stored is None:
                 new.append((row.survey, row.pseudonym, *row.cells()))
             else:
-                changed.append((*row.cells(), row.stored))
+                found = (row.survey, row.stored) if self._partitioned else (row.stored,)
+                changed.append((*row.cells(), *found))
             row.stored = row.id
         self._changed = {}
         _WRITTEN.insert(self._connection, new)
-        _CHANGED.update(self._connection, ("id",), changed)
+        keys = ("survey", "id") if self._partitioned else ("id",)
+        _CHANGED.update(self._connection, keys, changed)
 
     def _read(self, keys: tuple[str, ...], values: Sequence[Any]) -> None:
         for cells in _READ.read(self._connection, keys, values, lock="FOR UPDATE"):

@@ -39,6 +39,7 @@ class Rules:
     unopened_reservations: int
     split_reports: SplitReports
     pair_choice: PairChoice
+    places: dict[str, str] = field(default_factory=dict)  # surveys of participations met before
 
 
 class Step(Protocol):
@@ -89,7 +90,7 @@ class Batch:
 
     def __post_init__(self) -> None:
         by_index(self.connection)
-        self.rows = ParticipationRows(self.connection, self.journal)
+        self.rows = ParticipationRows(self.connection, self.journal, self.rules.places)
         self.tables = LedgerTables(self.connection, self.journal)
         self.quotas = QuotaCounts(self.connection, self.journal)
         self.ledger = Ledger(self.tables, clock=self.rules.today, caps=self.rules.caps)
