@@ -127,17 +127,23 @@ def compute(url: str, survey: SurveyRecord, first: SurveyRecord) -> None:
 
 
 def count(url: str, token: str, first: str, name: str) -> None:
-    """Print the time and memory of the first look at a result, in a process of its own."""
-    here, there = multiprocessing.Pipe()
-    arguments = (url, token, first, there)
-    process = multiprocessing.get_context("spawn").Process(target=_count, args=arguments)
-    process.start()
-    people, used, taken = here.recv()
-    process.join()
+    """Print the time and memory of the first look at a result."""
+    people, used, taken = counted(url, token, first)
     what = f"a result of {people:,} responses to {name}"
     wanted = people == 1_000_000 and name.startswith("5")
     CARDS.add(f"{what}, processor", used, "s", at_most=3 if wanted else None)
     CARDS.add(f"{what}, memory above before", taken, "MB", at_most=60 if wanted else None)
+
+
+def counted(url: str, token: str, first: str) -> tuple[int, float, float]:
+    """Return people, seconds of processor and megabytes of a first look, in its own process."""
+    here, there = multiprocessing.Pipe()
+    arguments = (url, token, first, there)
+    process = multiprocessing.get_context("spawn").Process(target=_count, args=arguments)
+    process.start()
+    found: tuple[int, float, float] = here.recv()
+    process.join()
+    return found
 
 
 def _count(url: str, token: str, first: str, pipe: Connection) -> None:

@@ -26,8 +26,9 @@ from typing import Final
 from sqlalchemy import Connection, Table, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-#: A table that everybody who reads one moment locks; who replaces a partition locks it for himself.
-_GATE: Final = "participation"
+#: A table that everybody who reads one moment locks; who replaces a partition locks it alone. It is
+#: one that hardly anybody needs, so that a lock of another table stops those alone who need that.
+_GATE: Final = "caps_to_come"
 
 # Requests for a lock queue: who comes after one that waits waits too, so none waits for long.
 _LOCK_MILLISECONDS = 150
