@@ -286,7 +286,7 @@ def test_what_is_missing_is_said_beside_it(generous: Any, owner: Any) -> None:
     saved(page)
     expect(page.locator(".outline-entry").nth(1)).to_contain_text("to do")
     expect(page.locator("#properties")).to_contain_text("empty; give it some words")
-    expect(page.locator("#forecast")).to_have_text("1 thing to do before a forecast")
+    expect(page.locator("#forecast")).to_contain_text("1 thing to do before a forecast: ")
     page.get_by_role("link", name="Open survey").click()
     expect(page.locator("#open-it")).to_have_count(0)
     page.get_by_role("link", name="Question 1").click()

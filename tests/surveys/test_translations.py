@@ -40,7 +40,7 @@ def test_what_is_missing_is_counted() -> None:
     """Each text is a row, and each language but the first has a count of what it lacks."""
     rows = translations(DOCUMENT)
     assert [row.place for row in rows] == [
-        *("Title", "Question", "Option 1", "Option 2", "Option 3", "Question", "Unit"),
+        *("Title", "Question 1", "Option 1", "Option 2", "Option 3", "Question 2", "Unit"),
         *("Page", "Page"),
     ]
     assert missing(rows) == {"de": 7, "ar": 9}

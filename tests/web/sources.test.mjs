@@ -1,7 +1,7 @@
 // What the participant's modules may not contain.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { test } from "node:test";
 
@@ -119,4 +119,21 @@ test("the page has no inline script, style or handler, and no form", () => {
   const scripts = [...html.matchAll(/<script([^>]*)>/g)];
   assert.equal(scripts.length, 1);
   for (const [, attributes] of scripts) assert.match(attributes, /type="module" src=.* integrity=/);
+});
+
+const BROWSERS = ["DOMParser", "createImageBitmap", "matchMedia", "requestAnimationFrame"];
+
+test("a module calls nothing that it neither has nor imports", () => {
+  const words = /^(async|await|catch|constructor|for|function|http|if|import|in|is|me|new|of|return|super|switch|typeof|while)$/;
+  const strange = readdirSync(STATIC, { recursive: true })
+    .filter((name) => name.endsWith(".js"))
+    .flatMap((name) => {
+      const text = code(name).replace(/"(?:[^"\\\n]|\\.)*"/g, '""').replace(/`[^`]*`/g, (one) => one.replace(/[a-z]+:\/\//g, ""));
+      const called = [...text.matchAll(/(?<![.\w$#])([A-Za-z_$][\w$]*)\(/g)].map(([, one]) => one);
+      return [...new Set(called)]
+        .filter((one) => !words.test(one) && !(one in globalThis) && !BROWSERS.includes(one))
+        .filter((one) => !new RegExp(`(?<![.\\w$])${one}(?![\\w$(])|function\\*? ${one}\\(|^\\s+(static |async |get |set |\\*)*${one}\\([^;]*\\) \\{$`, "m").test(text))
+        .map((one) => `${name}: ${one}`);
+    });
+  assert.deepEqual(strange, []);
 });

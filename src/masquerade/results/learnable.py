@@ -100,8 +100,9 @@ def ways(people: int, questions: int, margin: float, *, caps: Caps, helper: bool
     split = _split(people, questions, margin, caps)
     order = [split, *masks] if helper else [*masks, split]
     best = next((way for way in order if way.fits), None)
-    if best is None:  # the one that comes nearest
-        best = min(order, key=lambda way: (way.most_questions == 0, way.margin))
+    if best is None:  # the one that comes nearest, of those that need nobody else if they tell
+        alone = [] if helper else [way for way in masks if way.tells != NOTHING]
+        best = min(alone or order, key=lambda way: (way.most_questions == 0, way.margin))
     return [best, *(way for way in order if way is not best)]
 
 

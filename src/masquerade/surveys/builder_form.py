@@ -13,11 +13,14 @@ class FormField:
     `label`: beside the field.
     `type`: ``"text"``, ``"number"``, ``"whole"``, ``"lines"`` (one text on each line),
         ``"at-most"`` (none, or up to how many of the lines of the field `of`), ``"one-of"``
-        (none, or one of these lines), ``"yes-no"`` or ``"pictures"`` (one for each of
-        these lines).
+        (none, or one of these lines), ``"choice"`` (one of `choices`), ``"yes-no"`` or
+        ``"pictures"`` (one for each of these lines).
     `hint`: a sentence under the field.
     `of`: name of the field with the lines.
     `none`: word for no choice.
+    `each`: words for a count of an ``"at-most"``.
+    `choices`: values of a ``"choice"``, each with its word.
+    `instead`: fields that are emptied once this one holds something.
     """
 
     name: str
@@ -26,6 +29,9 @@ class FormField:
     hint: str = ""
     of: str = ""
     none: str = ""
+    each: str = "at most {count}"
+    choices: tuple[tuple[str, str], ...] = ()
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from masquerade.surveys.kinds import kinds, question_from_json
 #: A survey, a question or languages as JSON.
 Json = dict[str, Any]
 MOST_LANGUAGES = 20
-_CODE = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
+#: A language's tag, such as ``de`` or ``pt-BR``.
+LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 #: Texts that people read before the survey is opened for them.
 BEFORE_OPENING = ("title", "description", "asked_by", "contact", "consent")
 
@@ -57,7 +58,7 @@ class Languages:
                 "once."
             )
         for code in self.codes:
-            if not isinstance(code, str) or not _CODE.fullmatch(code):
+            if not isinstance(code, str) or not LANGUAGE_TAG.fullmatch(code):
                 raise _error(f"{code!r} is no language tag such as 'en', 'de-AT' or 'zh-Hans'.")
         given = [code for code, _ in self.texts]
         if given != list(self.codes[1:]):

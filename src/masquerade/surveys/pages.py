@@ -74,9 +74,14 @@ class Page:
             )
         if not all(type(one) is bool for one in (self.shuffle, self.moves)):
             raise ParameterError("shuffle and moves are true or false.", field="shuffle")
-        if not 1 <= len(self.items) <= MOST_ITEMS:
+        if not self.items:
             raise ParameterError(
-                f"a page has {len(self.items)} questions and blocks; give it 1 to {MOST_ITEMS}.",
+                "nothing is on this page yet; add a question or a text, or remove the page.",
+                field="items",
+            )
+        if len(self.items) > MOST_ITEMS:
+            raise ParameterError(
+                f"a page has {len(self.items)} questions and blocks; give it at most {MOST_ITEMS}.",
                 field="items",
             )
 
@@ -113,16 +118,15 @@ class Page:
         if not isinstance(data["items"], list):
             raise ParameterError("the items of a page are a list.", field=f"pages/{place}/items")
         given = data.get("show_if")
-        return cls(
-            tuple(
-                one if isinstance(one, str) else _block(one, f"pages/{place}/items/{number}")
-                for number, one in enumerate(data["items"])
-            ),
-            data["heading"],
-            data["shuffle"],
-            data.get("moves", False),
-            None if given is None else condition_from_json(given, of=f"of page {place + 1}"),
+        items = tuple(
+            one if isinstance(one, str) else _block(one, f"pages/{place}/items/{number}")
+            for number, one in enumerate(data["items"])
         )
+        condition = None if given is None else condition_from_json(given, of=f"of page {place + 1}")
+        try:
+            return cls(items, data["heading"], data["shuffle"], data.get("moves", False), condition)
+        except ParameterError as error:
+            raise ParameterError(str(error), field=f"pages/{place}/{error.field}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -327,6 +327,10 @@ class Question(ABC):
         """The text by which the question differs from others of the survey."""
         return self.text
 
+    def margin_words(self, low: float, high: float) -> str:
+        """Return the unit of a margin of its mean, and the range in which the mean lies."""
+        return f"{getattr(self, 'unit', 'points')}, of {low:g} to {high:g}"
+
     def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
         """Return a report as people read it."""
         if report == self.no_answer_code and self.allow_skip:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from masquerade.errors import UnreadableFile
 from masquerade.surveys.characters import FORMULA_STARTS, safe
-from masquerade.surveys.languages import Json, texts_of
+from masquerade.surveys.languages import Json, path_of, texts_of
 
 MOST_FILE = 3_000_000
 _PLACES = {
@@ -49,10 +49,11 @@ def translations(document: Json) -> list[Translation]:
     spoken = document.get("languages") or {}
     texts = spoken.get("texts", {})
     others = spoken.get("languages", [])[1:]
+    numbers = {path_of(one["id"]): at for at, one in enumerate(document["questions"], 1)}
     return [
         Translation(
             address,
-            _place(address),
+            _place(address, numbers),
             text,
             {code: texts.get(code, {}).get(address, "") for code in others},
         )
@@ -69,10 +70,12 @@ def missing(rows: Iterable[Translation]) -> dict[str, int]:
     return counts
 
 
-def _place(address: str) -> str:
+def _place(address: str, numbers: Mapping[str, int]) -> str:
     parts = address.split("/")
     if parts[0] != "questions":
         return _PLACES.get(parts[0], parts[0])
+    if parts[2:] == ["text"]:
+        return f"{_PARTS['text']} {numbers[parts[1]]}"
     name = _PARTS.get(parts[2], parts[2].replace("_", " ").capitalize())
     return f"{name} {int(parts[3]) + 1}" if len(parts) > 3 and parts[3].isdigit() else name
 

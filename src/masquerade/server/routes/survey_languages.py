@@ -14,6 +14,7 @@ from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import form, page
 from masquerade.server.surveys.drafts import Draft
+from masquerade.surveys.languages import LANGUAGE_TAG
 from masquerade.surveys.translations import (
     MOST_FILE,
     missing,
@@ -120,6 +121,12 @@ def choose(actor: Writer, token: str, fields: Fields) -> None:
     if first:
         codes = [first, *(code for code in codes[1:] if code != first)]
     if add:
+        named = {name.casefold(): code for code, name in OFFERED.items()}
+        add = named.get(add.casefold(), add)
+        if not LANGUAGE_TAG.fullmatch(add):
+            raise InvalidDocument(
+                [("/languages", f"“{add[:20]}” is no language here; give its code, such as de.")]
+            )
         codes = [*(codes or ["en"]), *([] if add in codes else [add])]
     if remove in codes[1:]:
         codes.remove(remove)

@@ -245,8 +245,7 @@ def _words(question: Question, expected: Precision, told: str) -> str:
     digits = figure(expected.kind, expected.margin)
     if expected.kind == "share":
         return f"± {digits} of 100"
-    unit = getattr(question, "unit", "points")
-    return f"± {digits} {unit}, of {low:g} to {high:g}"
+    return f"± {digits} {question.margin_words(low, high)}"
 
 
 def figure(kind: str, margin: float) -> str:

@@ -88,7 +88,12 @@ class DateQuestion(LabelQuestion):
         rows=(
             (FormField("first", "From", hint="Such as 2025-01."), FormField("last", "To")),
             (
-                FormField("step", "In steps of", hint="day, month or year."),
+                FormField(
+                    "step",
+                    "In steps of",
+                    "choice",
+                    choices=(("day", "a day"), ("month", "a month"), ("year", "a year")),
+                ),
                 FormField("bins", "Ranges", "whole", hint="Of which one is sent; usually 12."),
             ),
             (
@@ -96,7 +101,8 @@ class DateQuestion(LabelQuestion):
                     "dates",
                     "Or these days",
                     "lines",
-                    hint="One on each line, such as 2026-05-17. Leave From and To empty then.",
+                    hint="One on each line, such as 2026-05-17. From and To are empty then.",
+                    instead=("first", "last"),
                 ),
             ),
         ),
@@ -163,6 +169,10 @@ class DateQuestion(LabelQuestion):
     def unit(self) -> str:
         """The unit of a mean."""
         return "" if self.dates else f"{self.step}s after {self.first}"
+
+    def margin_words(self, low: float, high: float) -> str:
+        """Return the unit of a margin of a mean date: a span of time has no range of dates."""
+        return f"{self.step}s"
 
     def code_of(self, answer: Answer) -> int | None:
         """Return the place of a date."""

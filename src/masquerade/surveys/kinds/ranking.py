@@ -81,6 +81,7 @@ class Ranking(Question):
                     "items need thousands of people.",
                     of="items",
                     none="all",
+                    each="the first {count}",
                 ),
             ),
         ),
@@ -110,6 +111,10 @@ class Ranking(Question):
     def span(self) -> tuple[float, float]:
         """The best and the worst rank."""
         return 1.0, float(len(self.items))
+
+    def margin_words(self, low: float, high: float) -> str:
+        """Return the unit of a margin of a mean rank."""
+        return f"places, of {low:g} to {high:g}"
 
     @property
     def answer_count(self) -> int:

@@ -1,5 +1,6 @@
 // The builder: questions on the left, what is chosen in the middle, a phone on the right.
 
+import { element } from "../app/dom.js";
 import "../app/kinds/every.js";
 import { kindOf } from "../app/kinds/kinds.js";
 import { Draft, inPage } from "./draft.js";
@@ -20,8 +21,9 @@ const names = Object.fromEntries(Object.entries(forms).map(([kind, { name }]) =>
 const phone = new Phone(at("phone"), choose);
 const questions = () => draft.document.questions;
 let chosen = Math.min(Number(location.hash.slice(1)) || 0, questions().length - 1);
+const [, linked] = /^#page-(\d+)$/.exec(location.hash) ?? [];
 
-let spot = null; // the page, or the block on one, that is chosen: `{page, item}`
+let spot = linked ? { page: Number(linked) } : null; // the page, or the block on one, that is chosen: `{page, item}`
 const pages = () => draft.document.pages ?? [];
 
 function choose(place) {
@@ -68,11 +70,20 @@ function drawFields() {
       : [
           ...questionFields(questions(), chosen, forms, { faults, others, extras: orderField(), copy: copyCondition }, change),
           learnt(),
+          element("div", { className: "actions add-after" }, button("Add another question", openAdding)),
         ];
   // Another question has no field in common with the one before.
   if (at("properties").dataset.of !== String(questions()[chosen]?.id)) at("properties").replaceChildren();
   at("properties").dataset.of = String(questions()[chosen]?.id);
   redraw(at("properties"), made);
+}
+
+/** Unfold the kinds of question, which a narrow screen has above the fields. */
+function openAdding() {
+  const fold = document.querySelector(".add");
+  fold.open = true;
+  fold.scrollIntoView({ block: "start" });
+  fold.querySelector("summary").focus();
 }
 
 /** What the chosen question will tell, and of how many people where a condition lets some see it. */
@@ -213,10 +224,12 @@ function drawSpot() {
 }
 
 function addPage() {
-  const list = pages().length ? [...pages()] : paging.pagesFor(questions(), { one: true });
+  const none = !pages().length && !questions().length;
+  const list = pages().length || none ? [...pages()] : paging.pagesFor(questions(), { one: true });
   const after = paging.placeOf(list, spot ?? questions()[chosen]?.id)?.[0] ?? list.length - 1;
   list.splice(after + 1, 0, { heading: "", shuffle: false, items: [] });
   changePages(list, { page: after + 1 });
+  at("properties").querySelector("input")?.focus();
 }
 
 function addBlock(name) {
@@ -316,7 +329,6 @@ function add(kind) {
   const made = newQuestion(kind, forms[kind].blank, questions());
   keep([...questions(), made]);
   choose(questions().findIndex(({ id }) => id === made.id));
-  document.querySelector(".add").open = false;
   at("properties").querySelector("textarea")?.focus();
 }
 
@@ -357,7 +369,19 @@ function forecast() {
   const place = Math.max(0, chosen);
   const margin = known?.questions.find(({ id }) => id === questions()[place]?.id);
   if (margin) at("forecast").replaceChildren(marginShown(margin), ` with ${known.asked} people`);
-  else at("forecast").textContent = `${errors.length || "Some"} thing${errors.length === 1 ? "" : "s"} to do before a forecast`;
+  else {
+    const [first] = errors;
+    const count = `${errors.length || "Some"} thing${errors.length === 1 ? "" : "s"} to do before a forecast`;
+    at("forecast").replaceChildren(count, ...(first ? [": ", button(first.detail, () => goTo(first.pointer), { kind: "link" })] : []));
+  }
+}
+
+/** Show the fields in which something is to do. */
+function goTo(pointer) {
+  const [, where, place, , item] = pointer.split("/");
+  if (where === "pages" && pages()[place]) return chooseSpot({ page: Number(place), ...(item && { item: Number(item) }) });
+  if (["two_parties", "plan", "tickets", "panel", "origins"].includes(where)) return document.querySelector('.steps a[href$="/audience"]').click();
+  return chooseByHand(where === "questions" ? Number(place) : -1);
 }
 
 /** The document is another one: after Undo, or where somebody else changed it. */

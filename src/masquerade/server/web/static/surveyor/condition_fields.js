@@ -105,7 +105,7 @@ function treeFields(tree, known) {
       { className: "actions" },
       left > 0 && button("Add a condition", () => add(firstLeaf(earlier.at(-1))), { kind: "quiet" }),
       left > 0 && depth < MOST_DEPTH - 1 &&
-        button("Add a group", () => add({ any: [firstLeaf(earlier.at(-1)), firstLeaf(earlier[0])] }), { kind: "quiet" }),
+        button("Add a group", () => add({ [rule === "any" ? "all" : "any"]: [firstLeaf(earlier.at(-1)), firstLeaf(earlier[0])] }), { kind: "quiet" }),
     ),
   );
 }

@@ -137,7 +137,7 @@ export function asItOpens({ questions, pages = [], ...rest }) {
     if (end) ends.push(end);
     return { ...other, items, ...(together && { show_if: together }) };
   });
-  return { ...rest, questions: [...own.values()], ...(opened.length && { pages: opened.filter(({ items }) => items.length) }) };
+  return { ...rest, questions: [...own.values()], ...(opened.length && { pages: opened }) };
 }
 
 function all(...conditions) {

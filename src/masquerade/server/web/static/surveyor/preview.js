@@ -14,6 +14,7 @@ export class Preview {
     this.moved = moved;
     this.answers = {};
     this.agreed = {};
+    this.last = ""; // what was chosen, as text
   }
 
   /** Show a draft at the place of a question, or of a page `{page}`. */
@@ -21,17 +22,24 @@ export class Preview {
     const asked = draft.questions[place];
     const read = this.#read(draft);
     const [part] = asked ? asItOpens({ questions: [asked] }).questions : []; // none of a matrix without rows
+    if (!draft.questions.length && !draft.pages?.length) {
+      return this.#draw("question", [paragraph("There is no question yet.", "muted")]);
+    }
     if (!read || (asked && !(part && isDrawable(part)))) {
       return this.#draw("question", [paragraph("This question cannot be shown yet.", "muted")]);
     }
-    const { questions, layout } = read;
-    const at = typeof place === "object" ? place.page : pageWith(layout.pages, questions, asked?.id);
+    const { questions, layout, drawn } = read;
+    const at = typeof place === "object" ? drawn.indexOf(place.page) : pageWith(layout.pages, questions, asked?.id);
+    if (at < 0 && draft.pages?.[place.page]) {
+      const { heading: title } = draft.pages[place.page];
+      return this.#draw("question", [title && heading(title, { dir: "auto" }), paragraph("Nothing is on this page yet.", "muted")]);
+    }
     if (at < 0 || at >= layout.pages.length) return this.#end(draft, read);
     const known = {
       questions, answers: this.answers, images: layout.images, agreed: this.agreed,
       index: at, count: layout.pages.length,
       // What is being written is seen, whoever would be shown it.
-      always: asked ? placesOn(layout.pages[at]).filter((one) => [questions[one].id, questions[one].of].includes(asked.id)) : [],
+      always: placesOn(layout.pages[at]).filter((one) => always(asked, questions[one])),
     };
     const move = (by) => this.#go(draft, read, nextPage(layout.pages, questions, this.answers, at, by));
     const view = pageView(layout.pages[at], known, {
@@ -45,18 +53,30 @@ export class Preview {
       back: at > 0 ? () => move(-1) : null,
       next: () => move(1),
     });
-    return this.#draw("question", view);
+    this.#draw("question", view);
+    return this.#scroll(place, placesOn(layout.pages[at]).filter((one) => always(asked, questions[one])));
   }
 
-  /** Return the questions and pages of a draft; null where they do not go together yet. */
+  /** Show the question that was chosen just now, where it is not the first of its page. */
+  #scroll(place, [first]) {
+    const chosen = JSON.stringify(place);
+    if (chosen === this.last) return;
+    this.last = chosen;
+    const field = this.main.querySelector(`#q${first}`);
+    const { top = 0 } = field?.getBoundingClientRect() ?? {};
+    globalThis.scrollTo(0, field ? top + globalThis.scrollY : 0);
+  }
+
+  /** Return the questions and pages of a draft, and the places of pages that show something; null where they do not go together yet. */
   #read(draft) {
     try {
       const opened = asItOpens(draft);
       const questions = opened.questions.map(participantForm);
-      const pages = (opened.pages ?? []).map((page) => ({
+      const all = (opened.pages ?? []).map((page) => ({
         ...page, items: page.items.filter((item) => item.block !== "image" || draft.images[item.image]),
-      })).filter(({ items }) => items.length);
-      return { questions, layout: readLayout({ ...opened, pages }, questions) };
+      }));
+      const drawn = [...all.keys()].filter((at) => all[at].items.length);
+      return { questions, drawn, layout: readLayout({ ...opened, pages: drawn.map((at) => all[at]) }, questions) };
     } catch {
       return null;
     }
@@ -64,13 +84,13 @@ export class Preview {
 
   /** Go to a page, by its first question where it has one. */
   #go(draft, read, at) {
-    const { questions, layout } = read;
+    const { questions, layout, drawn } = read;
     if (at >= layout.pages.length) return this.#end(draft, read);
     if (at < 0) return this.moved(-1);
     const [first] = placesOn(layout.pages[at]);
     const id = first === undefined ? null : questions[first].of || questions[first].id;
     const place = draft.questions.findIndex((one) => one.id === id);
-    return this.moved(place < 0 ? { page: at } : place);
+    return this.moved(place < 0 ? { page: drawn[at] } : place);
   }
 
   #end(draft, read) {
@@ -88,6 +108,9 @@ export class Preview {
     this.main.replaceChildren(...elements.flat(Infinity).filter(Boolean));
   }
 }
+
+/** Return whether a question is of what is being written. */
+const always = (asked, { id, of }) => Boolean(asked) && [id, of].includes(asked.id);
 
 /** Return the place of the page on which a question stands; -1 after the last one. */
 function pageWith(pages, questions, id) {

@@ -108,7 +108,7 @@ export function questionFields(questions, place, forms, { faults, others, extras
   const fields = [...form.rows.flat(), ...form.advanced];
   // A number that a new question does not have can be taken away again.
   const at = (name) => ({ key: `${question.id}/${name}`, faults: faults(name), optional: (form.blank[name] ?? null) === null });
-  const draw = (field) => DRAWN[field.type](field, question, fields, at(field.name), set);
+  const draw = (field) => DRAWN[field.type](field, question, fields, at(field.name), set, form.blank);
   const skippable = Object.hasOwn(form.blank, "allow_skip");
   return [
     element("h2", {}, `Question ${place + 1}`),
@@ -155,17 +155,21 @@ const DRAWN = {
   whole: ({ name, label, hint }, question, fields, at, set) =>
     numberField(label, question[name], (value) => set({ [name]: value }), { hint, ...at, whole: true }),
 
-  lines({ name, label, hint }, question, fields, at, set) {
+  lines({ name, label, hint, instead }, question, fields, at, set, blank) {
     const change = (value) => {
       const lines = value.split("\n").map((line) => line.trim()).filter(Boolean);
       const bound = fields.filter(({ of }) => of === name);
-      set({ [name]: lines, ...Object.fromEntries(bound.map((one) => [one.name, kept(one, question, lines)])) });
+      const others = instead.map((one) => [one, lines.length ? "" : question[one] || blank[one]]);
+      set({ [name]: lines, ...Object.fromEntries([...others, ...bound.map((one) => [one.name, kept(one, question, lines)])]) });
     };
     return textField(label, (question[name] ?? []).join("\n"), change, { lines: 4, hint, ...at });
   },
 
-  "at-most"({ name, label, hint, of, none }, question, fields, at, set) {
-    const counts = question[of].slice(1).map((_, place) => [String(place + 1), `at most ${place + 1}`]);
+  choice: ({ name, label, hint, choices }, question, fields, at, set) =>
+    selectField(label, question[name], choices, (value) => set({ [name]: value }), { hint, ...at }),
+
+  "at-most"({ name, label, hint, of, none, each }, question, fields, at, set) {
+    const counts = question[of].slice(1).map((_, place) => [String(place + 1), each.replace("{count}", place + 1)]);
     const value = question[name] === null ? "" : String(question[name]);
     const change = (text) => set({ [name]: text ? Number(text) : null });
     return selectField(label, value, [["", none], ...counts], change, { hint, ...at });

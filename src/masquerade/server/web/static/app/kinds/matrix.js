@@ -50,7 +50,7 @@ export const kind = {
     const skip = rows[0].place.asked.allow_skip;
     return element(
       "table",
-      { className: "matrix" },
+      { className: words.some(Boolean) ? "matrix worded" : "matrix" },
       element(
         "thead",
         {},
