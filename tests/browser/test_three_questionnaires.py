@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from .conftest import NewVisitor
 from .test_builder import saved
@@ -24,7 +24,6 @@ class Hand:
 
     def __init__(self, page: Page) -> None:
         self.page, self.steps = page, 0
-        self.within: Page | Locator = page
 
     def press(self, name: str) -> None:
         """Press a button or a link."""
@@ -172,7 +171,7 @@ def test_a_poll_ranks_dates_and_pictures_in_two_languages(hand: Hand, generous: 
     hand.add("Pick one", "Where shall we go?", "Sea\nWood\nTown\nHill")
     hand.unfold("Pictures")
     for name in ("Sea", "Wood", "Town", "Hill"):
-        file = {"name": f"{name}.png", "mimeType": "image/png", "buffer": picture()}
+        file: FilePayload = {"name": f"{name}.png", "mimeType": "image/png", "buffer": picture()}
         hand.page.get_by_label(name, exact=True).set_input_files(file)
         expect(hand.page.get_by_role("img", name=name)).to_be_visible()
         hand.steps += 2
