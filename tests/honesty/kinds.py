@@ -16,6 +16,7 @@ from masquerade.estimation import (
     RankSums,
     Subsets,
     model_shares,
+    model_strengths,
     ratios,
 )
 from masquerade.exact.coins import SimulatedCoins
@@ -135,11 +136,31 @@ def _summed(ranking: np.ndarray, n: int, rng: np.random.Generator) -> Crowd:
     noise = 8.0
     sums = ranks.sum(axis=0) + noise * rng.standard_normal(ITEMS)
     count = float(given.sum() + 2.0 * rng.standard_normal())
-    return Crowd.of([RankSums(float(n), sums, noise**2, (count, 4.0))])
+    counted = np.bincount(ranking[given][:, 0], minlength=ITEMS) + 2.0 * rng.standard_normal(ITEMS)
+    # Who ranks an item first bounds how far its ranks can be spread; half of the time it is told.
+    first = counted if rng.random() < 0.5 else None
+    return Crowd.of([RankSums(float(n), sums, noise**2, (count, 4.0), first)])
 
 
 masked_ranks = _ranks(_masked)
 summed_ranks = _ranks(_summed)
+
+
+def strengths(runs: int, seed: int) -> dict[str, float]:
+    """Return coverage of a model's strength of an item, where one set fits everybody."""
+    rng = np.random.default_rng(seed)
+    mask = MaskedOrder(ITEMS, size=3, epsilon=2, null=True)
+    found = {}
+    for name, strength in STRENGTHS.items():
+        truth = float(strength[0] - strength.mean())
+        for n in (200, 1000):
+            inside = 0
+            for _ in range(runs):
+                sent = _sent(_rankings(rng, strength, n), mask, rng)
+                value, error = (one[0] for one in model_strengths([(*sent, mask)]))
+                inside += abs(float(value) - truth) <= 1.96 * float(error)
+            found[f"{name}, {n}"] = inside / runs
+    return found
 
 
 def first_choices(runs: int, seed: int) -> dict[str, float]:

@@ -174,6 +174,14 @@ ROWS = (
         quick=100,
     ),
     Row(
+        "strength of an item by a model",
+        "the 95 % interval holds where one set of strengths fits everybody",
+        "even, one far ahead; 200 and 1,000 people, orders of three at epsilon 2; a tenth skip",
+        ("estimation.model_strengths",),
+        kinds.strengths,
+        quick=60,
+    ),
+    Row(
         "share of first choices by a model",
         "within 10 points of the true share where one set of strengths fits everybody",
         "even, one far ahead; 1,000 people, orders of three at epsilon 2; a tenth skip",

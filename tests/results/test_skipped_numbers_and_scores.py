@@ -119,7 +119,7 @@ def test_a_forecast_is_the_margin_that_comes_out(question: Question, level: str)
             told = np.clip(np.rint(rng.normal(20, 10, 2000)), 0, 40)
             answers = np.where(rng.random(2000) < 0.8, told, 41)
         else:
-            answers = rng.choice([3, 7, 9], 2000, p=[0.157, 0.686, 0.157])
+            answers = rng.choice([3, 7, 9], 2000, p=[1 / 3] * 3)
         _, low, high, _ = mean_of(question, level, answers.astype(int).tolist(), seed)
         halves.append((high - low) / 2)
     assert np.mean(halves) == pytest.approx(margin, rel=0.1)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         share_plausibility,
     )
     from masquerade.estimation.quantiles import Quantile, quantile
-    from masquerade.estimation.ranks import Ranks, RankSums, model_shares
+    from masquerade.estimation.ranks import Ranks, RankSums, model_shares, model_strengths
     from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Subsets, Table
     from masquerade.estimation.shares import Shares, estimate_shares
     from masquerade.estimation.sums import Sums
@@ -88,6 +88,7 @@ __all__ = [
     "independence",
     "levels_alike",
     "model_shares",
+    "model_strengths",
     "number_plausibility",
     "quantile",
     "ratio_difference",

@@ -236,17 +236,18 @@ def shares_around(scores: ArrayLike, centre: float, spread: float) -> Floats:
     --------
     >>> shares_around([1, 2, 3], 2, 0.5).round(2).tolist()
     [0.16, 0.68, 0.16]
+    >>> shares_around([1, 1, 2, 3], 2, 0.5).round(2).tolist()
+    [0.08, 0.08, 0.68, 0.16]
     """
-    score = np.asarray(scores, dtype=np.float64)
-    order = np.argsort(score, kind="stable")
-    rising = score[order]
+    rising, place, times = np.unique(
+        np.asarray(scores, dtype=np.float64), return_inverse=True, return_counts=True
+    )
     if len(rising) == 1:
-        return np.ones(1)
+        return np.full(len(place), 1 / len(place))
     edge = (rising[1:] + rising[:-1]) / 2
     first, last = 2 * rising[0] - edge[0], 2 * rising[-1] - edge[-1]
     below = ndtr((np.concatenate([[first], edge, [last]]) - centre) / max(spread, 1e-12))
-    held = np.empty_like(score)
-    held[order] = np.diff(below) / (below[-1] - below[0])
+    held: Floats = (np.diff(below) / (below[-1] - below[0]) / times)[place]
     return held
 
 

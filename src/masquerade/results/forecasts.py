@@ -28,7 +28,6 @@ from masquerade.estimation import (
     Table,
 )
 from masquerade.estimation.expected import (
-    SPREAD,
     expected_counts,
     expected_figure,
     expected_levels,
@@ -206,10 +205,12 @@ class _Shape:
     scores: tuple[float, ...] | None
     lattice: Lattice | None
     span: tuple[float, float] | None
+    spread: float
 
     @classmethod
     def of(cls, question: Question) -> _Shape:
-        return cls(len(question.labels), question.scores, question.lattice, question.span)
+        scores, lattice = question.scores, question.lattice
+        return cls(len(question.labels), scores, lattice, question.span, question.expected_spread)
 
     @property
     def kind(self) -> str:
@@ -303,7 +304,7 @@ def _masked_figures(
         if response is None or float(response.signal) <= 0:
             raise ParameterError(f"reports of {mask} say nothing; no number is enough.")
         held = np.zeros(response.symbols)
-        held[:options] = answering * _held(shape.scores, options)
+        held[:options] = answering * _held(shape.scores, options, shape.spread)
         held[options:] = (1 - answering) / max(response.symbols - options, 1)
         held /= held.sum()
         if subsets is not None:
@@ -321,13 +322,13 @@ def _masked_figures(
     return found, together(options) if scores is None else CONFIDENCE
 
 
-def _held(scores: tuple[float, ...] | None, options: int) -> Floats:
+def _held(scores: tuple[float, ...] | None, options: int, spread: float) -> Floats:
     """Return expected shares of answers: around the middle of scores, or half for the first."""
     if scores is not None:
         low, high = min(scores), max(scores)
         # Labels without a score, such as "don't know", are expected of nobody.
         held = np.zeros(options)
-        held[: len(scores)] = shares_around(list(scores), (low + high) / 2, SPREAD * (high - low))
+        held[: len(scores)] = shares_around(list(scores), (low + high) / 2, spread * (high - low))
         return held
     held = np.full(options, 0.5 / max(options - 1, 1))
     held[0] = 0.5
@@ -406,7 +407,7 @@ def _split_forecast(survey: Survey, place: int, people: int, answering: float) -
     if isinstance(encoding, Total):
         values = [people * (encoding.lattice.points - 1) / 2]
     elif isinstance(encoding, CountedAnswers):
-        held = _held(encoding.scores, options)
+        held = _held(encoding.scores, options, question.expected_spread)
         values = [*(people * answering * held), *rest]
     elif isinstance(encoding, Ranked):
         items = len(encoding.items)

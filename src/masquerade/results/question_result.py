@@ -200,9 +200,16 @@ def _item_ranks(
 ) -> tuple[ItemRank, ...]:
     """Return the mean rank of each item, and a model's view of the orders."""
     means, first = reports.ranks.estimates(CONFIDENCE), reports.first_choices().tolist()
+    strengths = [Figure.of(one, n, width=math.inf) for one in reports.strengths()]
     return tuple(
-        ItemRank(item, Figure.of(mean, n, width=width), share, by_model=not reports.firsts)
-        for item, mean, share in zip(question.labels, means, first, strict=True)
+        ItemRank(
+            item,
+            Figure.of(mean, n, width=width),
+            share,
+            by_model=not reports.firsts,
+            strength=strengths[place] if strengths else None,
+        )
+        for place, (item, mean, share) in enumerate(zip(question.labels, means, first, strict=True))
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri
 
 from masquerade.estimation import (
     Ahead,
@@ -20,6 +22,7 @@ from masquerade.estimation import (
     first_options,
     levels_alike,
     model_shares,
+    model_strengths,
     ratios,
 )
 from masquerade.estimation.figures import CONFIDENCE
@@ -72,8 +75,8 @@ class RankReports:
         m, n = len(encoding.items), float(people.count)
         unit, value = 2 * (m - 1), np.asarray(sums.values, dtype=np.float64)
         given = (n, 0.0) if states is None else (float(states.values[0]), states.variance)
-        totals = RankSums(n, value[m:] / 2, sums.variance / 4, given)
         counts = value[:m] / unit
+        totals = RankSums(n, value[m:] / 2, sums.variance / 4, given, counts, encoding.top)
         rest = max(n - float(counts.sum()), 0.0)
         first = Crowd.of([people.sums([*counts, rest], sums.variance / unit**2)])
         whole = np.append(np.ones(m), 0.0)
@@ -112,6 +115,27 @@ class RankReports:
         if self.firsts:
             return np.array([one.value for one in self.firsts])
         return model_shares([(one.code, one.people, mask) for one, mask in self.sent])
+
+    def strengths(self) -> tuple[Estimate, ...]:
+        """Return the strength of each item by a model; none where first choices were counted."""
+        if self.firsts:
+            return ()
+        reach = float(ndtri(0.5 + CONFIDENCE / 2))
+        found = model_strengths([(one.code, one.people, mask) for one, mask in self.sent])
+        rows = zip(*(one.tolist() for one in found), strict=True)
+        # The errors of sampling and of masks are not told apart.
+        return tuple(
+            Estimate(
+                value,
+                error,
+                math.nan,
+                math.nan,
+                value - reach * error,
+                value + reach * error,
+                value,
+            )
+            for value, error in rows
+        )
 
     def mean_figures(self) -> Figures | None:
         """Return nothing: there is a mean rank for each item."""

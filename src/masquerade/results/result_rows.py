@@ -74,6 +74,9 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
             chance = _alone(rank.first_choice, n)
             kind = "model-first" if rank.by_model else "first-choice"
             yield [name, text(rank.item), kind, EVERYBODY, *chance]
+            if rank.strength is not None:
+                strength = numbers(rank.strength, n)
+                yield [name, text(rank.item), "model-strength", EVERYBODY, *strength]
         for part in question.by_level:
             for here in part.options:
                 yield [name, text(here.label), "level", part.level, *numbers(here.share, part.n)]

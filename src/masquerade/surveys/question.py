@@ -77,6 +77,9 @@ class Question(ABC):
     parts_of_whole: ClassVar[bool] = True
     #: Whether two parties can add up the answers as one sum.
     summable: ClassVar[bool] = False
+    #: Of the normal law, cut to the range, of answers that forecasts expect: its standard deviation
+    #: in widths of the range.
+    expected_spread: ClassVar[float] = 0.25
     #: How a headline names the mean of its answers.
     mean_name: ClassVar[str] = "mean"
     #: Whether questions of the kind can be the items of a labelling task.

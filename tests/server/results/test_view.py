@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 from tests.server.devices import Device
+from tests.server.results.reading import read_page
 from tests.surveys.small_surveys import define
 
 from masquerade.results import Figure
 from masquerade.server import Services
+from masquerade.server.http.pages import _templates
 from masquerade.server.results.figures import Axis, Figures
 from masquerade.server.results.view import result_view
-from masquerade.surveys import Choice, Comparison, Number, Question, Rating
+from masquerade.surveys import Choice, Comparison, Number, Question, Ranking, Rating
 
 QUESTIONS: tuple[Question, ...] = (
     Choice("c", "Which?", ("A", "B", "C")),
@@ -137,3 +139,26 @@ def test_means_in_words() -> None:
     assert figures.between(-5, 5, "and") == "−5.00 and 5.00 °C"
     assert figures.spread(0.123) == "0.12"
     assert Figures(True, Axis(0, 1), 1).spread(0.123) == "12.3 %-points"
+
+
+def test_a_ranking_has_mean_ranks_and_what_a_model_says(sqlite_services: Services) -> None:
+    """Strengths and first places stand in a table of their own, labelled as a model's."""
+    question = Ranking("k", "Which topic?", ("Ada", "Bell", "Cy"))
+    view, result = shown(sqlite_services, question, people=40, levels=("medium",))
+    [found] = view.questions
+    ranks = result["questions"][0]["ranks"]
+    assert [row.label for row in found.mean.rows] == ["Ada", "Bell", "Cy"]
+    for (item, first, strength, between), rank in zip(found.mean.first_choices, ranks, strict=True):
+        assert (item, first) == (rank["item"], f"{100 * rank['first_choice']:.0f} %")
+        assert (
+            rank["strength"]["low"] <= float(strength.replace("−", "-")) <= rank["strength"]["high"]
+        )
+        assert " to " in between
+    macros: Any = _templates.env.get_template("result/result.html").module
+    page = read_page(macros.results(view))
+    table = page.first("table", "first-choices")
+    assert table is not None
+    assert [head.text for head in table.all("th")][:4] == [
+        *("Item", "Ranked first", "Strength", "Interval"),
+    ]
+    assert "If one set of strengths fits everybody" in page.text

@@ -19,7 +19,7 @@ from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
     from masquerade.results import Figure, QuestionResult, SurveyResult
-    from masquerade.results.question_figures import OptionFigures
+    from masquerade.results.question_figures import ItemRank, OptionFigures
     from masquerade.results.typed_result import ItemStrength
 
 #: People below which a page says that intervals are wide.
@@ -66,8 +66,9 @@ class MeanView:
     axis: Axis
     rows: tuple[Row, ...]
     items: bool = False
-    # Of a ranking: items and shares of first choices in words, and whether a model says so.
-    first_choices: tuple[tuple[str, str], ...] = ()
+    # Of a ranking: items, shares of first choices, and a model's strengths with their intervals, in
+    # words; and whether a model says so.
+    first_choices: tuple[tuple[str, str, str, str], ...] = ()
     by_model: bool = True
 
     @property
@@ -362,10 +363,21 @@ def _float(value: float | None) -> float:
     return 0.5 if value is None else float(value)
 
 
+def _strength(rank: ItemRank) -> tuple[str, str]:
+    """Return the strength of an item with its interval, in words; empty where it has none."""
+    said = rank.strength
+    if said is None or said.value is None or said.low is None or said.high is None:
+        return "", ""
+    point, low, high = (f"{x:+.2f}".replace("-", "−") for x in (said.value, said.low, said.high))
+    return point if said.shown is not None else "–", f"{low} to {high}"
+
+
 def _mean_view(found: QuestionResult, figures: Figures | None) -> MeanView | None:
     if figures is not None and found.ranks is not None:
         rows = tuple(figures.row(one.item, one.mean) for one in found.ranks)
-        first = tuple((one.item, f"{100 * one.first_choice:.0f} %") for one in found.ranks)
+        first = tuple(
+            (one.item, f"{100 * one.first_choice:.0f} %", *_strength(one)) for one in found.ranks
+        )
         by_model = any(one.by_model for one in found.ranks)
         return MeanView(figures.axis, rows, items=True, first_choices=first, by_model=by_model)
     if figures is None or found.mean is None:

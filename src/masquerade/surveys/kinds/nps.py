@@ -64,6 +64,8 @@ class PromoterScore(LabelQuestion):
     called: ClassVar[str] = "a recommendation"
     translatable: ClassVar[tuple[str, ...]] = ("text", "low_label", "high_label")
     mean_name: ClassVar[str] = "score"
+    #: Most people are at an end: about as many in each of the three classes.
+    expected_spread: ClassVar[float] = 1.0
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Would recommend (NPS)",
         glyph="0 … 10",
