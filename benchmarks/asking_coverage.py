@@ -28,6 +28,7 @@ from masquerade.estimation import Figures
 from masquerade.estimation.figures import CONFIDENCE, cut_of
 from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.coins import SimulatedCoins
+from masquerade.mechanisms import CategoricalMechanism
 from masquerade.results import Codebook, SurveyReports
 from masquerade.results.forecasts import forecast, headline_figures
 from masquerade.results.question_reports import QuestionReports, question_reports
@@ -65,7 +66,7 @@ LOW_GRADE = RATED[0] + RATED[1]
 SKIPPED = 0.08
 
 
-def of_labels(shares: Sequence[float], skipped: float = 0.0) -> Law:
+def of_labels(shares: Sequence[float] | Law, skipped: float = 0.0) -> Law:
     """Return the law of codes of labels, then of "no answer" where some give none."""
     given = (1 - skipped) * np.asarray(shares)
     return np.append(given, skipped) if skipped else given
@@ -158,9 +159,9 @@ class Questionnaire:
                 fingerprint="0" * 32,
                 rho=0.5,
             )
-            level = OfferedLevel("two-parties", ())
+            only = OfferedLevel("two-parties", ())
             return Survey(
-                description="", template="pick", levels=(level,), two_parties=terms, **fields
+                description="", template="pick", levels=(only,), two_parties=terms, **fields
             )
         level, _, some = way.partition(", ")
         return Survey.at_levels(levels=(level,), asked=self.some if some else None, **fields)
@@ -271,6 +272,7 @@ class Study:
     def report_law(self) -> Law:
         """The law of masked reports."""
         question, mask = self.asked.question, self.survey.levels[0].mechanisms[self.place]
+        assert isinstance(mask, CategoricalMechanism)
         table = np.array([[float(x) for x in row] for row in mask.channel().table])
         law = np.zeros(len(table))
         sets = mask.as_sets
@@ -280,7 +282,8 @@ class Study:
                 row = question.masked_code(code)
                 law[row if rows is None else rows[row]] += chance
         found: Law = law @ table
-        return found / found.sum()
+        found /= found.sum()
+        return found
 
     def drawn(self, rng: np.random.Generator) -> QuestionReports:
         """Return the reports of so many people, from their law."""
