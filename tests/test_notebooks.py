@@ -18,9 +18,9 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.py
 NEEDED = {"01_two_parties": "pyhpke", "08_scale_on_dask": "distributed"}
 
 
-def test_there_are_twelve_notebooks() -> None:
-    """The gallery has its twelve studies."""
-    assert len(NOTEBOOKS) == 12
+def test_there_are_thirteen_notebooks() -> None:
+    """The gallery has its thirteen studies."""
+    assert len(NOTEBOOKS) == 13
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from masquerade.answers import Battles
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.preference import Leaderboard, battle_counts
+from masquerade.preference import Leaderboard, battle_counts, battle_files
 from masquerade.preference.battle_counts import CountedBattles
 from masquerade.preference.strength_fit import (
     StrengthFit,
@@ -30,6 +30,7 @@ from masquerade.preference.strength_fit import (
     voter_scatter,
 )
 from masquerade.preference.tie_models import TIE_MODELS
+from masquerade.truth.scale import DaskCluster
 
 #: Five voters' battles: first, second, outcome (the specification of arenas, 6).
 TINY: dict[str, list[Any]] = {
@@ -543,6 +544,55 @@ def test_files_of_votes_are_one_table(tmp_path: Path, files: int) -> None:
     np.testing.assert_allclose(found.strengths, whole.strengths, atol=1e-9)
     np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-9)
     assert [one.rank_high for one in found.standings] == [one.rank_high for one in whole.standings]
+
+
+@pytest.mark.parametrize("buckets", [1, 9])
+def test_files_that_name_other_items_are_one_table(
+    tmp_path: Path, buckets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files each with items of its own, voters in one bucket or nine, and none: one table's."""
+    monkeypatch.setattr(battle_files, "VOTES_A_BUCKET", -(-900 // buckets))
+    table = arena(np.random.default_rng(14), battles=900, items=9, voters=70)
+    pairs = np.array([table["model_a"], table["model_b"]])
+    kind = np.where((pairs >= "i4").all(axis=0), 0, np.where((pairs < "i4").all(axis=0), 1, 2))
+    table["voter"] = [f"v{who}" for who in table["voter"]]
+    for part in range(3):
+        rows = np.flatnonzero(kind == part)
+        assert rows.size
+        columns = {key: np.asarray(column)[rows].tolist() for key, column in table.items()}
+        pq.write_table(pa.table(columns), tmp_path / f"part-{part}.parquet")
+    whole, found = Leaderboard.fit(table), Leaderboard.scan(tmp_path)
+    assert (found.voters, found.items) == (70, whole.items)
+    np.testing.assert_allclose(found.strengths, whole.strengths, atol=1e-9)
+    np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-9)
+    del table["voter"]
+    for part in range(3):
+        file = tmp_path / f"part-{part}.parquet"
+        pq.write_table(pq.read_table(file).drop_columns(["voter"]), file)
+    whole, found = Leaderboard.fit(table), Leaderboard.scan(tmp_path)
+    np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-9)
+
+
+def test_votes_on_a_cluster_are_those_of_one_process(tmp_path: Path) -> None:
+    """Two workers of Dask, files in any order, the votes of a voter on both: the same numbers."""
+    distributed = pytest.importorskip("distributed")
+    table = arena(np.random.default_rng(15), battles=800, items=8, voters=60)
+    table["voter"] = [f"v{who}" for who in table["voter"]]
+    for part in range(4):
+        columns = {key: column[part::4] for key, column in table.items()}
+        pq.write_table(pa.table(columns), tmp_path / f"part-{part}.parquet")
+    whole = Leaderboard.scan(tmp_path)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as many,
+        distributed.Client(many, set_as_default=False) as client,
+        DaskCluster(client) as engine,
+    ):
+        found = Leaderboard.scan(tmp_path, engine=engine)
+        # Again with the same engine, which has other files of these paths by then.
+        again = Leaderboard.scan(tmp_path, both_bad="drop", engine=engine)
+    np.testing.assert_allclose(found.strengths, whole.strengths, atol=1e-12)
+    np.testing.assert_allclose(found.covariance, whole.covariance, atol=1e-12)
+    assert (found.voters, found.votes, again.votes) == (60, 800, whole.votes)
 
 
 def test_files_without_both_bad_votes(tmp_path: Path) -> None:

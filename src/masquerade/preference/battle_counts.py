@@ -220,6 +220,15 @@ class CountedBattles:
             )
         )
 
+    @property
+    def signed(self) -> bool:
+        """Whether voters are known."""
+        return self.voter is not None
+
+    def parts(self) -> Iterator[CountedBattles]:
+        """Yield the battles, which are all here."""
+        yield self
+
     def among(self, kept: Flags) -> CountedBattles:
         """Return the battles between some items alone."""
         if kept.all():

@@ -1,37 +1,146 @@
-"""Battles in many files: counted one file at a time, with thirteen bytes a vote in memory."""
+"""Battles in many files: read once, spilled by voter to a disk, and counted a file at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import hashlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from masquerade.answers.battles import Battles, BothBad, read_votes, voters_of
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.exact.arrays import Floats, Integers
-from masquerade.preference.battle_counts import BattleCounts, CountedBattles, voter_buckets
+from masquerade.exact.arrays import Codes, Flags, Floats, Integers
+from masquerade.preference.battle_counts import BattleCounts, CountedBattles
+from masquerade.truth.scale.engines import Engine
 
-_CHUNK = 1 << 22
+#: Votes of a bucket, which are in memory together.
+VOTES_A_BUCKET = 4_000_000
+_MOST_BUCKETS = 1 << 14
+_RAW = "raw-"
+
+
+class Votes(NamedTuple):
+    """Votes of a file or a bucket: the pair (smaller code first), its outcome, a voter's hash."""
+
+    key: Codes  # first * n_items + second
+    outcome: np.ndarray[Any, np.dtype[np.int8]]
+    voter: Integers  # empty where nobody knows who voted
+
+    def at(self, rows: Any) -> Votes:
+        """Return the votes at some places."""
+        return Votes(self.key[rows], self.outcome[rows], self.voter[rows])
+
+
+class Reading(NamedTuple):
+    """The columns of a file that are read, and what is done with votes that both are bad."""
+
+    items: tuple[Any, ...] | None
+    voter: str | None
+    both_bad: BothBad
+    token: str  # of this reading, whose scratch files nothing else uses
+
+
+class Plan(NamedTuple):
+    """All items in order, and how many buckets voters are spread over."""
+
+    items: tuple[str, ...]
+    buckets: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoteFile:
+    """One file of votes.
+
+    `key`: names its scratch files. `size`: in bytes, by which a cluster divides its work.
+    """
+
+    path: Path
+    key: str
+    size: int
+
+    @classmethod
+    def of(cls, path: str | Path) -> VoteFile:
+        """Return the file at a path."""
+        there = Path(path).absolute()
+        size = there.stat().st_size if there.exists() else 0
+        name = f"{there}\0{size}".encode()
+        return cls(there, hashlib.blake2b(name, digest_size=16).hexdigest(), size)
+
+
+class Content(NamedTuple):
+    """The items that files name, their number of votes, and how many of them say who voted."""
+
+    items: frozenset[str]
+    votes: int
+    files: int
+    signed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpilledBattles:
+    """Counts of battles, whose single votes are read a bucket of voters at a time.
+
+    Attributes
+    ----------
+    counts : BattleCounts
+    cell_of : int32 array, shape (n_items of the files squared,)
+        The cell of each pair; -1 where it has none.
+    bucket : callable
+        Returns the votes of a bucket.
+    buckets : int
+    signed : bool
+        Whether voters are known.
+    """
+
+    counts: BattleCounts
+    cell_of: Codes
+    bucket: Callable[[int], Votes]
+    buckets: int
+    signed: bool
+
+    def among(self, kept: Flags) -> SpilledBattles:
+        """Return the battles between some items alone."""
+        if kept.all():
+            return self
+        cells = kept[self.counts.first] & kept[self.counts.second]
+        place = np.append(np.where(cells, np.cumsum(cells) - 1, -1), -1).astype(np.int32)
+        return replace(self, counts=self.counts.among(kept), cell_of=place[self.cell_of])
+
+    def parts(self) -> Iterator[CountedBattles]:
+        """Yield the votes of one bucket after the other, all of a voter in one."""
+        for number in range(self.buckets):
+            votes = self.bucket(number)
+            cell = self.cell_of[votes.key]
+            if len(cell) and cell.min() < 0:
+                there = cell >= 0
+                votes, cell = votes.at(there), cell[there]
+            yield CountedBattles(self.counts, cell, votes.outcome, votes.voter, None)
+
+    def voters(self) -> int:
+        """Return how many different voters there are."""
+        if not self.signed:
+            return 0
+        return sum(len(np.unique(self.bucket(one).voter)) for one in range(self.buckets))
 
 
 def count_files(
-    paths: Iterable[str | Path],
+    paths: Sequence[str | Path],
+    engine: Engine,
     *,
     items: Sequence[Any] | None = None,
     voter: str | None = None,
     both_bad: BothBad = "tie",
-) -> tuple[CountedBattles, Battles]:
+) -> tuple[SpilledBattles, Battles]:
     """Return the counted votes of many files, and a table without rows that names their items.
 
-    Parameters
-    ----------
-    paths : iterable of paths
-        Files as `Battles.read` reads them, without weights; a voter may have votes in several.
-    items, voter, both_bad
-        As for `Battles.from_frame`.
+    `engine` visits the files and keeps what is spilled; it has to stay open. `items`, `voter`,
+    `both_bad`: as for `Battles.from_frame`.
 
     Raises
     ------
@@ -42,65 +151,144 @@ def count_files(
 
     Notes
     -----
-    Two passes: the first finds the items and counts the votes. Voters are told apart by a hash
-    of 64 bits. **Cost**: linear in votes; in memory 13 bytes a vote, one file, a table of pairs.
+    Files are read once; voters are told apart by a hash of 64 bits. **Cost**: linear in votes; in
+    memory one file, one bucket of some four million votes and a table of pairs, whatever the number
+    of files; on the disk of whoever visits a file 13 bytes a vote.
     """
-    files = [Path(path) for path in paths]
-    if not files:
+    if not paths:
         raise EmptyTable("there is no file of votes; name at least one.")
-    rows = 0
-    named: set[str] = set()
-    for file in files:
-        one = Battles.from_frame(read_votes(file, voter=voter), items=items, voter=voter)
-        rows += len(one)
-        named.update(one.items)
-    items = sorted(named) if items is None else items
-    m = len(items)
-    counts = np.zeros(3 * m * m)
-    # Filled file by file: parts that are joined later would be in memory twice.
-    cell, outcomes = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int8)
-    voters = np.empty(rows, dtype=np.int64)
-    end, said = 0, 0
-    for file in files:
-        frame = read_votes(file, voter=voter)
-        battles = Battles.from_frame(frame, items=items, voter=voter, both_bad="tie")
-        hashed = _hashes(frame, voter)
-        if both_bad == "drop":
-            battles, hashed = _without_both_bad(frame, items, voter, hashed)
-        if battles.weight is not None:
-            raise ParameterError(f"{file} has weights, which are read from one file alone.")
-        key, outcome = _oriented(battles, m)
-        counts += np.bincount(key.astype(np.int64) * 3 + outcome, minlength=3 * m * m)
-        part = slice(end, end + len(key))
-        cell[part], outcomes[part] = key, outcome
-        if hashed is not None:
-            voters[part], said = hashed, said + 1
-        end = part.stop
-    if 0 < said < len(files):
+    files: Any = [VoteFile.of(path) for path in paths]
+    named = None if items is None else tuple(items)
+    reading = Reading(named, voter, both_bad, secrets.token_hex(8))
+    content: Content = engine.fold(files, _content, _joined, reading)
+    if 0 < content.signed < content.files:
         raise ParameterError("some files say who voted, and others do not; give all or none.")
-    table = counts.reshape(-1, 3)
+    every = tuple(sorted(content.items)) if named is None else tuple(map(str, named))
+    plan = Plan(every, min(max(1, -(-content.votes // VOTES_A_BUCKET)), _MOST_BUCKETS))
+    shared = engine.share(plan)
+    counts: Floats = engine.fold(files, _counts, np.add, reading, shared).astype(np.float64)
+    m, table = len(every), counts.reshape(-1, 3)
     pairs = np.flatnonzero(table.any(axis=1))
+    cell_of = np.full(m * m, -1, dtype=np.int32)
+    cell_of[pairs] = np.arange(len(pairs), dtype=np.int32)
     cells = table[pairs].T
-    number = np.zeros(m * m, dtype=np.int32)
-    number[pairs] = np.arange(len(pairs), dtype=np.int32)
-    for start in range(0, end, _CHUNK):  # in place, for the same reason
-        part = slice(start, min(start + _CHUNK, end))
-        cell[part] = number[cell[part]]
-    counted = CountedBattles(
+
+    def bucket(number: int) -> Votes:
+        found: Votes = engine.fold(files, _bucket, _one_after_another, reading, shared, number)
+        return found
+
+    spilled = SpilledBattles(
         BattleCounts(m, pairs // m, pairs % m, cells, cells, np.zeros((len(pairs), 0))),
-        cell[:end],
-        outcomes[:end],
-        voters[:end] if said else None,
-        None,
+        cell_of,
+        bucket,
+        plan.buckets,
+        bool(content.signed),
     )
-    return counted, _header(tuple(map(str, items)), _different(voters[:end]) if said else 0)
+    nobody = np.zeros(0, dtype=np.int32)
+    empty: Floats = np.zeros((0, 0))
+    header = Battles(every, nobody, nobody, np.zeros(0, np.int8), None, spilled.voters(), empty)
+    return spilled, header
 
 
-def _oriented(battles: Battles, m: int) -> tuple[Any, Any]:
-    """Return the pair of each vote, the smaller code first, and its outcome seen from that."""
+def _content(file: VoteFile, scratch: Path, reading: Reading) -> Content:
+    """Read a file, keep its votes in the scratch folder, and return its content."""
+    items, votes = _read(file, reading)
+    folder = _folder(file, scratch, reading)
+    _write(folder, _RAW, votes)
+    _save(folder, "items", np.array(items))
+    signed = int(len(votes.voter) > 0 or not len(votes.key))
+    return Content(frozenset(items), len(votes.key), 1, signed)
+
+
+def _joined(one: Content, other: Content) -> Content:
+    items = one.items | other.items
+    return Content(items, *(a + b for a, b in zip(one[1:], other[1:], strict=True)))
+
+
+def _counts(file: VoteFile, scratch: Path, reading: Reading, plan: Plan) -> Integers:
+    """Return the counts of outcomes by pair of a file, and order its votes by bucket."""
+    folder = _ordered(file, scratch, reading, plan)
+    place = np.load(folder / "key.npy").astype(np.int64) * 3 + np.load(folder / "outcome.npy")
+    found: Integers = np.bincount(place, minlength=3 * len(plan.items) ** 2)
+    return found
+
+
+def _bucket(file: VoteFile, scratch: Path, reading: Reading, plan: Plan, number: int) -> Votes:
+    """Return the votes of a file whose voters are in a bucket."""
+    folder = _ordered(file, scratch, reading, plan)
+    ends = np.load(folder / "ends.npy")
+    key, outcome, voter = (np.load(folder / f"{one}.npy", mmap_mode="r") for one in Votes._fields)
+    part = Votes(key, outcome, voter).at(slice(ends[number], ends[number + 1]))
+    # Copies, so that no file stays open.
+    return Votes(part.key.copy(), part.outcome.copy(), part.voter.copy())
+
+
+def _one_after_another(one: Votes, other: Votes) -> Votes:
+    return Votes(
+        np.concatenate([one.key, other.key]),
+        np.concatenate([one.outcome, other.outcome]),
+        np.concatenate([one.voter, other.voter]),
+    )
+
+
+def _ordered(file: VoteFile, scratch: Path, reading: Reading, plan: Plan) -> Path:
+    """Return the folder in which a file's votes are, coded as the plan has it, by bucket."""
+    folder = _folder(file, scratch, reading)
+    if (folder / "ends.npy").exists():  # written last: all is there
+        return folder
+    if not (folder / "items.npy").exists():  # another worker read the file
+        _content(file, scratch, reading)
+    votes = Votes(*(np.load(folder / f"{_RAW}{one}.npy") for one in Votes._fields))
+    if reading.items is None:
+        own = np.load(folder / "items.npy")
+        # In order of names here and there, so that the smaller code stays the first.
+        place = np.searchsorted(np.array(plan.items), own)
+        first, second = place[votes.key // len(own)], place[votes.key % len(own)]
+        votes = votes._replace(key=(first * len(plan.items) + second).astype(np.int32))
+    ends: Integers = np.linspace(0, len(votes.key), plan.buckets + 1).astype(np.int64)
+    if len(votes.voter):
+        where = (votes.voter % plan.buckets).astype(np.int16)
+        order = np.argsort(where, kind="stable")
+        ends = np.searchsorted(where[order], np.arange(plan.buckets + 1))
+        votes = votes.at(order)
+    _write(folder, "", votes)
+    _save(folder, "ends", ends)
+    for name in Votes._fields:
+        (folder / f"{_RAW}{name}.npy").unlink(missing_ok=True)
+    return folder
+
+
+def _folder(file: VoteFile, scratch: Path, reading: Reading) -> Path:
+    folder = scratch / f"votes-{reading.token}-{file.key}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _write(folder: Path, before: str, votes: Votes) -> None:
+    for name, values in votes._asdict().items():
+        _save(folder, before + name, values)
+
+
+def _save(folder: Path, name: str, values: Any) -> None:
+    """Write an array whole or not at all: another thread may do the same after a failure."""
+    new = folder / f"{name}.{os.getpid()}.{threading.get_ident()}.new.npy"
+    np.save(new, values)
+    new.replace(folder / f"{name}.npy")
+
+
+def _read(file: VoteFile, reading: Reading) -> tuple[tuple[str, ...], Votes]:
+    """Return the items of a file in order, and its votes."""
+    frame = read_votes(file.path, voter=reading.voter)
+    battles = Battles.from_frame(frame, items=reading.items, voter=reading.voter, both_bad="tie")
+    if battles.weight is not None:
+        raise ParameterError(f"{file.path} has weights, which are read from one file alone.")
+    hashed = _hashes(frame, reading.voter)
+    if reading.both_bad == "drop":
+        battles, hashed = _without_both_bad(frame, battles.items, reading.voter, hashed)
     counted = CountedBattles.of(replace(battles, voter=None))
-    pair = counted.counts.first * m + counted.counts.second
-    return pair.astype(np.int32)[counted.cell], counted.outcome
+    pair = counted.counts.first * len(battles.items) + counted.counts.second
+    voter = np.zeros(0, dtype=np.int64) if hashed is None else hashed
+    return battles.items, Votes(pair.astype(np.int32)[counted.cell], counted.outcome, voter)
 
 
 def _hashes(frame: Any, voter: str | None) -> Integers | None:
@@ -108,8 +296,10 @@ def _hashes(frame: Any, voter: str | None) -> Integers | None:
     if found is None:
         return None
     codes, names = found
-    each = np.fromiter((hash(name) for name in names.to_pylist()), np.int64, len(names))
-    hashed: Integers = each[codes]
+    # The same in every process, unlike Python's own.
+    text = (str(name).encode() for name in names.to_pylist())
+    each = b"".join(hashlib.blake2b(one, digest_size=8).digest() for one in text)
+    hashed: Integers = np.frombuffer(each, dtype=np.int64)[codes]
     return hashed
 
 
@@ -126,14 +316,3 @@ def _without_both_bad(
     of_code = np.zeros(every.voters, dtype=np.int64)
     of_code[every.voter] = hashed
     return battles, of_code[battles.voter]
-
-
-def _different(hashes: Integers) -> int:
-    """Return how many hashes are different, without sorting all at once."""
-    return sum(len(np.unique(hashes[rows])) for rows in voter_buckets(hashes))
-
-
-def _header(items: tuple[str, ...], voters: int) -> Battles:
-    nobody = np.zeros(0, dtype=np.int32)
-    numbers: Floats = np.zeros((0, 0))
-    return Battles(items, nobody, nobody, np.zeros(0, np.int8), None, voters, numbers)

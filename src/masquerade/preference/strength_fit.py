@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -166,21 +166,35 @@ def battle_scatter(fit: StrengthFit) -> Floats:
     return _assembled(fit.counts, fit.model, *parts)
 
 
-def voter_scatter(fit: StrengthFit, battles: CountedBattles) -> tuple[Floats, int]:
+class VotesByVoter(Protocol):
+    """Battles of which all votes of a voter are in one part."""
+
+    @property
+    def signed(self) -> bool:
+        """Whether voters are known."""
+        ...
+
+    def parts(self) -> Iterator[CountedBattles]:
+        """Yield some voters' battles at a time."""
+        ...
+
+
+def voter_scatter(fit: StrengthFit, battles: VotesByVoter) -> tuple[Floats, int]:
     """Return the summed outer products of the voters' scores times n / (n - 1), and n.
 
     n counts the voters with a battle. Voters are taken in blocks of dense rows; where voters have
     few battles among many items, rows stay sparse.
     """
-    voter = battles.voter
-    if voter is None:
+    if not battles.signed:
         raise ParameterError("nobody knows who voted; use battle_scatter.")
     size = len(fit.parameters)
     scores = fit.model.scores(fit.advantages(), fit.tie)  # [d or g, outcome, cell]
     meat, voters = np.zeros((size, size)), 0
-    for order in _by_voter(voter, battles.weight):
-        found, many = _scatter_of(fit, battles, scores, order)
-        meat, voters = meat + found, voters + many
+    for part in battles.parts():
+        assert part.voter is not None
+        for order in _by_voter(part.voter, part.weight):
+            found, many = _scatter_of(fit, part, scores, order)
+            meat, voters = meat + found, voters + many
     if voters < 2:
         return np.zeros((size, size)), voters
     # Scores add to 0 at the maximum, which costs one degree of freedom.

@@ -15,13 +15,12 @@ from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from masquerade.errors import ClusterError, MissingExtra, ParameterError
-from masquerade.truth.scale.partitions import Partition
 
 _ATTEMPTS = 4  # at a fold, before workers are said to keep dying
 _SMALL = 1 << 12  # bytes of a value that is sent with every share
@@ -32,6 +31,20 @@ Combine = Callable[[Any, Any], Any]
 #: module and changes nothing but its own files in `scratch`, so that it may run anywhere, and again
 #: after a failure.
 Task = Callable[..., Any]
+
+
+class Piece(Protocol):
+    """A partition as engines see it: its name in scratch folders, and its size in bytes."""
+
+    @property
+    def key(self) -> str:
+        """Another for other contents."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes, by which a cluster divides its work."""
+        ...
 
 
 class Engine(ABC):
@@ -55,9 +68,7 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def fold(
-        self, partitions: Sequence[Partition], task: Task, combine: Combine, *shared: Any
-    ) -> Any:
+    def fold(self, partitions: Sequence[Piece], task: Task, combine: Combine, *shared: Any) -> Any:
         """Return the results of `task`, joined by `combine` in the order of the partitions.
 
         Parameters
@@ -117,9 +128,7 @@ class Stream(Engine):
         """Return the value: it is here."""
         return value
 
-    def fold(
-        self, partitions: Sequence[Partition], task: Task, combine: Combine, *shared: Any
-    ) -> Any:
+    def fold(self, partitions: Sequence[Piece], task: Task, combine: Combine, *shared: Any) -> Any:
         """Return the results of `task`; see `Engine.fold`."""
         return run_here(partitions, task, combine, Path(self._folder.name), *shared)
 
@@ -129,7 +138,7 @@ class Stream(Engine):
 
 
 def run_here(
-    partitions: Sequence[Partition], task: Task, combine: Combine, scratch: Path, *shared: Any
+    partitions: Sequence[Piece], task: Task, combine: Combine, scratch: Path, *shared: Any
 ) -> Any:
     """Return the joined results of these partitions, one after the other."""
     return reduce(combine, (task(partition, scratch, *shared) for partition in partitions))
@@ -247,9 +256,7 @@ class DaskCluster(Engine):
             handle = self._handles[id(value)] = Shared(value)
         return handle
 
-    def fold(
-        self, partitions: Sequence[Partition], task: Task, combine: Combine, *shared: Any
-    ) -> Any:
+    def fold(self, partitions: Sequence[Piece], task: Task, combine: Combine, *shared: Any) -> Any:
         """Return the results of `task`; see `Engine.fold`.
 
         Raises
@@ -305,7 +312,7 @@ class DaskCluster(Engine):
             self._cluster.close()
 
     def _gathered(
-        self, partitions: Sequence[Partition], task: Task, combine: Combine, sent: list[Any]
+        self, partitions: Sequence[Piece], task: Task, combine: Combine, sent: list[Any]
     ) -> list[Any]:
         threads: dict[str, int] = self.client.nthreads()
         shares = even_runs([one.size for one in partitions], sum(threads.values()))
@@ -329,9 +336,7 @@ class DaskCluster(Engine):
         gathered: list[Any] = self.client.gather(futures)
         return gathered
 
-    def _homes_of(
-        self, shares: Sequence[Sequence[Partition]], threads: dict[str, int]
-    ) -> list[str]:
+    def _homes_of(self, shares: Sequence[Sequence[Piece]], threads: dict[str, int]) -> list[str]:
         """Return a worker for each share: where most of it was coded, one share a thread."""
         free = dict(threads)
         coded = [Counter(self._homes.get(one.key, "") for one in share) for share in shares]
@@ -391,7 +396,7 @@ class Shared:
 
 
 def _run_share(
-    partitions: list[Partition], task: Task, combine: Combine, token: str, *shared: Any
+    partitions: list[Piece], task: Task, combine: Combine, token: str, *shared: Any
 ) -> Any:
     """Run a task on a share of the partitions on a worker of the cluster."""
     worker = import_module("distributed").get_worker()
