@@ -96,26 +96,17 @@ def worth_regression(design: Design, fitting: FitOptions) -> Regression:
         )
     variance = correction * bread @ (rows.T @ rows) @ bread
     z = math.sqrt(reference.cut(fitting.confidence))
-    terms, names = [], ("(constant)", *design.clear.names)
+    names = ("(constant)", *design.clear.names)
     binary = binary_columns(design)
-    for place, name in enumerate(names):
-        error = math.sqrt(float(variance[place, place]))
-        value = float(beta[place])
-        terms.append(
-            Term(
-                name,
-                None,
-                value,
-                error,
-                value - z * error,
-                value + z * error,
-                (value / error) ** 2,
-                reference.probability((value / error) ** 2),
-                slope=place > 0,
-                unit=half / float(columns[place]),
-                binary=place - 1 in binary,
-            )
+    terms = [
+        _term(
+            *(name, float(beta[place]), math.sqrt(float(variance[place, place])), z, reference),
+            slope=place > 0,
+            unit=half / float(columns[place]),
+            binary=place - 1 in binary,
         )
+        for place, name in enumerate(names)
+    ]
     return Regression(
         formula=design.formula,
         model="linear",
@@ -130,6 +121,27 @@ def worth_regression(design: Design, fitting: FitOptions) -> Regression:
         confidence=fitting.confidence,
         penalty=0.0,
         notes=("least squares of the unbiased worth of each report, with robust errors",),
+    )
+
+
+def _term(
+    name: str,
+    value: float,
+    error: float,
+    z: float,
+    reference: Reference,
+    *,
+    slope: bool,
+    unit: float,
+    binary: bool,
+) -> Term:
+    square = (value / error) ** 2
+    return Term(
+        *(name, None, value, error, value - z * error, value + z * error),
+        *(square, reference.probability(square)),
+        slope=slope,
+        unit=unit,
+        binary=binary,
     )
 
 

@@ -152,26 +152,13 @@ class MenuChoices(Result):
             order = np.lexsort((*values.T[::-1], choice, codes))
             values = values[order]
         flags, codes, choice = flags[order], codes[order], choice[order]
-        # A menu begins where voter or choice changes.
-        starts = np.flatnonzero(np.diff(codes, prepend=-1) | np.diff(choice, prepend=-1))
-        offsets = np.append(starts, len(codes))
-        sizes = np.diff(offsets)
-        # ones[menu]: alternatives that are marked as chosen
-        ones = np.add.reduceat(flags == 1, starts)
-        bad = (ones != 1) | (np.add.reduceat(flags == 0, starts) != sizes - 1) | (sizes < 2)
-        if bad.any():
-            place = int(starts[np.argmax(bad)])
-            raise InvalidRecord(
-                f"a choice of voter {known[int(codes[place])].as_py()!r} has "
-                f"{int(sizes[np.argmax(bad)])} alternatives of which {int(ones[np.argmax(bad)])} "
-                "are marked 1; expected two or more, one of them 1 and the others 0."
-            )
+        starts = _menus(flags, codes, choice, known)
         if by_name:
             _require_each_once(item[order], starts, known, codes)
         chosen = np.flatnonzero(flags == 1) - starts
         given = items is not None or not by_name
         return cls(
-            *(values, offsets, chosen, codes[starts], known, declared),
+            *(values, np.append(starts, len(codes)), chosen, codes[starts], known, declared),
             named_items=by_name,
             items_given=given,
         )
@@ -226,6 +213,24 @@ class MenuChoices(Result):
             f"MenuChoices({len(self)} choices of {self.n_voters} voters, {len(self.features)} "
             "features)"
         )
+
+
+def _menus(flags: Floats, voters: Integers, choice: Integers, known: pa.Array) -> Integers:
+    """Return the row at which each menu begins, of which exactly one alternative is chosen."""
+    # A menu begins where voter or choice changes.
+    starts = np.flatnonzero(np.diff(voters, prepend=-1) | np.diff(choice, prepend=-1))
+    sizes = np.diff(starts, append=len(voters))
+    # ones[menu]: alternatives that are marked as chosen
+    ones = np.add.reduceat(flags == 1, starts)
+    bad = (ones != 1) | (np.add.reduceat(flags == 0, starts) != sizes - 1) | (sizes < 2)
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise InvalidRecord(
+            f"a choice of voter {known[int(voters[starts[place]])].as_py()!r} has "
+            f"{int(sizes[place])} alternatives of which {int(ones[place])} "
+            "are marked 1; expected two or more, one of them 1 and the others 0."
+        )
+    return starts
 
 
 def _named(table: pa.Table, items: Sequence[Any] | None) -> tuple[tuple[Feature, ...], Integers]:
