@@ -12,6 +12,19 @@ from collections.abc import Mapping
 #: People at a level below which levels are not counted apart.
 FEWEST_AT_LEVEL = 5
 
+_COARSE = 10
+
+
+def in_tens(count: int) -> int:
+    """Return a count in whole tens, rounded down: what is told of people who come and go.
+
+    Examples
+    --------
+    >>> in_tens(9), in_tens(10), in_tens(128)
+    (0, 10, 120)
+    """
+    return count // _COARSE * _COARSE
+
 
 def shown_counts(counts: Mapping[str, int]) -> dict[str, int | None]:
     """Return how many people chose each level; None for all where some, but too few, chose one.

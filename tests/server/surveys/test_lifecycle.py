@@ -116,6 +116,35 @@ def test_days_end_surveys(database_url: str) -> None:
     services.close()
 
 
+def test_days_are_counted_once_in_whole_tens_and_forgotten_at_the_end(database_url: str) -> None:
+    """Each sweep notes what there is, rounded down; a second one of a day and the end say no more.
+
+    So of somebody who comes between two days nothing shows, but of each tenth person.
+    """
+    day = "2026-03-14"
+    services = Services.open(database_url, today=lambda: day)
+    draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
+    survey = services.drafts.open(draft.token, team=FIRST_TEAM)
+    services.daily_jobs.run()
+    for day, people in (("2026-03-15", 9), ("2026-03-16", 2), ("2026-03-17", 0)):  # noqa: B007
+        for _ in range(people):
+            Device().send(services, survey, [0], level="high")
+        services.daily_jobs.run()
+        services.daily_jobs.run()
+    expected = [
+        ("2026-03-14", 0),
+        ("2026-03-15", 0),
+        ("2026-03-16", 10),
+        ("2026-03-17", 10),
+    ]
+    assert services.surveys.days(survey.token, most=9) == expected
+    assert services.surveys.days(survey.token, most=2) == expected[2:]
+    services.surveys.close(survey)
+    services.daily_jobs.run()
+    assert services.surveys.days(survey.token, most=9) == []
+    services.close()
+
+
 @pytest.mark.parametrize("end", ["close", "cancel"])
 def test_a_crash_after_the_end_loses_no_message(
     services: Services, end: str, monkeypatch: pytest.MonkeyPatch

@@ -125,6 +125,15 @@ QUOTA = keyed_table(
     Required("begun", Integer),
 )
 
+#: The responses that a survey had when a day began, in whole tens, while it takes some. It says
+#: less than the total, which its page shows, and than the days in the ledger.
+RESPONSE_DAY = keyed_table(
+    "response_day",
+    Column("survey", ForeignKey("survey.token"), primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Required("responses", Integer),
+)
+
 #: The privacy cost of one response at one level of a survey, the same for everybody.
 COST = keyed_table(
     "ledger_cost",

@@ -18,14 +18,17 @@ from masquerade.server.db.tables import (
     CLOSING,
     OPEN,
     PARTICIPATION,
+    RESPONSE_DAY,
     SURVEY,
+    TAKING,
 )
-from masquerade.server.db.transactions import Transactions, reads, writes
+from masquerade.server.db.transactions import Transactions, insert_unless_there, reads, writes
 from masquerade.server.http.rate_limit import HELD_SECONDS
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.selection_runs import finished_wave, runs_of
 from masquerade.server.surveys.survey_records import counts
 from masquerade.server.webhooks.webhooks import WAVE_FINISHED, enqueue
+from masquerade.surveys.small_counts import in_tens
 
 #: At most so many are freed in one transaction, for which writers wait.
 _AT_ONCE: Final = 500
@@ -105,6 +108,7 @@ class DailyJobs:
         )
         self._transactions.write(lambda c: self._endings.expire(c, closing))
         self._transactions.write(self._tell_of_waves)
+        self._transactions.write(self._count_days)
         released = self._endings.finish()
         released += self._endings.release(lambda tables: tables.reservations(before))
         raised = self._raise()
@@ -122,6 +126,23 @@ class DailyJobs:
             if wave is not None:
                 about, day = f"{WAVE_FINISHED} {token} {wave}", self._today()
                 enqueue(connection, team, WAVE_FINISHED, survey=token, day=day, about=about)
+
+    def _count_days(self, connection: Connection) -> None:
+        """Note the responses of surveys that take some, once a day and in whole tens.
+
+        A number of one day would tell that one person answered on it.
+        """
+        taking = select(SURVEY.c.token).where(SURVEY.c.state.in_(TAKING))
+        connection.execute(delete(RESPONSE_DAY).where(RESPONSE_DAY.c.survey.not_in(taking)))
+        tokens = sorted(connection.scalars(taking))
+        people = counts(connection, tokens)
+        for token in tokens:
+            row = {
+                "survey": token,
+                "day": self._today(),
+                "responses": in_tens(people.get(token, 0)),
+            }
+            insert_unless_there(connection, RESPONSE_DAY, row)
 
     def _raise(self) -> int:
         return sum(self._begin_caps(person, caps) for person, caps in self._due())

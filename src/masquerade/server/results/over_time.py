@@ -138,7 +138,7 @@ def _over_time(
             for label, axis, row in _figures(one):
                 line = lines.setdefault(label, TimeLine(label, axis, []))
                 line.rows.append(replace(row, label=name, whole=False, people_there=one.n))
-    told = [_sentence(one) for one in changes if one.question == question.id and one.differ]
+    told = [change_in_words(one) for one in changes if one.question == question.id and one.differ]
     return QuestionOverTime(question.id, question.text, list(lines.values()), told)
 
 
@@ -149,7 +149,7 @@ def _figures(question: QuestionView) -> list[tuple[str, Axis, Row]]:
     return [(row.label, question.axis, row) for row in rows]
 
 
-def _sentence(one: Difference) -> str:
+def change_in_words(one: Difference) -> str:
     """Return in words the certain changes since the survey before."""
     low, high = one.simultaneous_low, one.simultaneous_high
     way = "rose" if low > 0 else "fell"

@@ -391,6 +391,10 @@ def _introduction(draft: Draft, review: Review) -> Mapping[str, object] | None:
     return introduction(review.survey, token=draft.token, hash_=hash_, reward=review.reward)
 
 
+#: Days that the page of an open survey shows.
+_DAYS = 14
+
+
 def live_page(
     actor: Actor, token: str, *, error: MasqueradeError | None = None, **_: Any
 ) -> Response:
@@ -412,6 +416,7 @@ def live_page(
         "origins": origins,
         "embed_code": embed_code if origins else "",
         "progress": progress,
+        "days": lifecycle.days(token, most=_DAYS),
         "target": target,
         "summary": summary(record),
         "today": actor.services.drafts.today,

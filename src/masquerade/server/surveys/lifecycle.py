@@ -28,6 +28,7 @@ from masquerade.server.db.tables import (
     OPENED,
     PARTICIPATION,
     PUBLISHED,
+    RESPONSE_DAY,
     SEALED,
     SUBMITTED,
     SURVEY,
@@ -41,7 +42,7 @@ from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.quotas import check_quotas
 from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import FrozenSurvey, SurveyRecord, Surveys, counts
-from masquerade.surveys.small_counts import shown_counts
+from masquerade.surveys.small_counts import in_tens, shown_counts
 from masquerade.surveys.survey import Survey
 
 
@@ -68,10 +69,6 @@ class Progress:
 
 #: Gives the columns of a survey that a step changes, within the step's transaction.
 Step = Callable[[Connection], Mapping[str, object]]
-
-
-#: People who began are told in whole tens.
-_COARSE = 10
 
 
 class LevelProgress(TypedDict):
@@ -258,6 +255,15 @@ class Lifecycle:
         levels = {level.name: people.get(level.name, 0) for level in record.survey.levels}
         return Progress(levels, _unfinished(connection, record.token))
 
+    @reads
+    def days(self, connection: Connection, token: str, *, most: int) -> list[tuple[str, int]]:
+        """Return the last days of a survey with the responses it had as each began, in tens."""
+        query = select(RESPONSE_DAY.c.day, RESPONSE_DAY.c.responses).where(
+            RESPONSE_DAY.c.survey == token
+        )
+        newest = connection.execute(query.order_by(RESPONSE_DAY.c.day.desc()).limit(most))
+        return [(row.day, row.responses) for row in newest][::-1]
+
     def document(self, record: SurveyRecord) -> Document:
         """Return the document of a survey that is open or was."""
         if record.document is not None:
@@ -328,7 +334,7 @@ def progress_json(record: SurveyRecord, progress: Progress) -> ProgressJson:
     responses, unfinished = sum(progress.responses.values()), progress.unfinished
     if record.state == OPEN:
         # Beside the total, an exact number would tell who looks often that somebody gave up.
-        unfinished = unfinished // _COARSE * _COARSE
+        unfinished = in_tens(unfinished)
     return {
         "state": record.state,
         "responses": responses,
@@ -336,7 +342,7 @@ def progress_json(record: SurveyRecord, progress: Progress) -> ProgressJson:
             {"name": name, "responses": count, "seats": (record.quotas or {}).get(name)}
             for name, count in levels.items()
         ],
-        "started": (responses + progress.unfinished) // _COARSE * _COARSE,
+        "started": in_tens(responses + progress.unfinished),
         "unfinished": unfinished,
         "closes": record.closes,
     }

@@ -26,6 +26,7 @@ from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.surveys.survey_records import FrozenSurvey, SurveyRecord, Surveys
 from masquerade.surveys.blind_rsa import EXPONENT, PrivateKey
 from masquerade.surveys.reach import TicketTerms, code_digest, new_code, read_code
+from masquerade.surveys.small_counts import in_tens
 
 #: How many tickets are made at once, and for one survey.
 MOST_AT_ONCE, MOST_OF_A_SURVEY = 10_000, 100_000
@@ -127,7 +128,7 @@ class Tickets:
         """Return how many tickets were made, and about how many of them were exchanged."""
         query = select(func.count(), func.count(TICKET.c.blinded)).where(TICKET.c.survey == survey)
         made, exchanged = connection.execute(query).one()
-        return TicketCounts(made, exchanged // 10 * 10)
+        return TicketCounts(made, in_tens(exchanged))
 
     def exchange(self, survey: str, code: str, blinded: bytes) -> bytes:
         """Return the blind signature for a ticket: the same again for the same blinded message.
