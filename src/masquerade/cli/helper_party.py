@@ -149,7 +149,7 @@ def _run(settings: Settings, *, change_identity: bool) -> None:
         )
     with _services(settings, change=change_identity) as services:
         token = services.access.new_leader_token(only_first=True)
-        link = services.access.new_link()
+        link = services.sessions.new_link()
         fingerprint = services.fingerprint
         now = services.identity
     settings = replace(settings, helper_operator=now.operator, public_url=now.address)
@@ -302,7 +302,7 @@ def link(context: typer.Context) -> None:
     Example: masquerade helper link
     """
     with _services(context.obj()) as services:
-        _say(f"{services.tasks.address}{services.access.new_link()}")
+        _say(f"{services.tasks.address}{services.sessions.new_link()}")
 
 
 def _decide(settings: Settings, task: str, *, approve: bool, as_json: bool) -> None:

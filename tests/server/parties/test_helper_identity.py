@@ -101,7 +101,7 @@ def test_the_page_says_what_is_added_up_and_the_noise_of_each(sqlite_pair: Pair)
         assert words.startswith(f"{deviation * scale:,.1f} {unit}")
     assert len(set(said)) == 2
     with visitor(pair.address) as operator:
-        page = operator.get(pair.helper.access.new_link()).text
+        page = operator.get(pair.helper.sessions.new_link()).text
     for words in (
         "asked only after “Yes” to “Do you work?”",
         "how many tick each answer",

@@ -6,8 +6,6 @@ import io
 import json
 import re
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -47,7 +45,7 @@ def test_the_operator_approves_on_the_helpers_page(sqlite_pair: Pair) -> None:
         assert stranger.get("/operator?token=wrong").status_code == 401
         assert stranger.post(decision, data={"decision": "approve"}).status_code == 401
     with visitor(sqlite_pair.address) as operator:
-        page = operator.get(sqlite_pair.helper.access.new_link())
+        page = operator.get(sqlite_pair.helper.sessions.new_link())
         assert page.status_code == 200
         for words in ("What for lunch?", "soup, salad, bread", "400 people", OPERATOR):
             assert words in page.text
@@ -213,41 +211,6 @@ def test_doctor_knows_tasks_and_lost_reports(sqlite_pair: Pair) -> None:
     with sqlite_pair.leader.engine.execution_options(write=True).begin() as connection:
         connection.exec_driver_sql("UPDATE split_task SET terms = replace(terms, '1', '2')")
     assert any("another survey" in detail for _, detail in findings())
-
-
-def test_the_operators_sessions_end(sqlite_pair: Pair) -> None:
-    """By signing out, by a new link, after three days unused, and after thirty in any case."""
-    access = sqlite_pair.helper.access
-    day = ["2026-03-14"]
-    access._today = lambda: day[0]
-
-    @contextmanager
-    def enter() -> Iterator[httpx.Client]:
-        with visitor(sqlite_pair.address) as browser:
-            browser.get(access.new_link())
-            yield browser
-
-    with enter() as first, enter() as second:
-        assert [one.get("/").status_code for one in (first, second)] == [401, 200]
-        csrf = re.search(r'name="csrf" value="(\w+)"', second.get("/").text)
-        assert csrf is not None
-        assert second.post("/sign-out", data={"csrf": "x"}).status_code == 403
-        assert second.post("/sign-out", data={"csrf": csrf[1]}).status_code == 401
-        assert second.get("/").status_code == 401
-    with enter() as idle:
-        for day[0] in ("2026-03-16", "2026-03-19"):
-            assert idle.get("/").status_code == 200
-        day[0] = "2026-03-23"
-        assert idle.get("/").status_code == 401
-    with enter() as busy:
-        for number in range(24, 32):
-            day[0] = f"2026-03-{number}"
-            assert busy.get("/").status_code == 200
-        for number in range(1, 23):
-            day[0] = f"2026-04-{number:02}"
-            assert busy.get("/").status_code == 200
-        day[0] = "2026-04-23"
-        assert busy.get("/").status_code == 401
 
 
 def test_one_address_cannot_ask_a_helper_without_end(sqlite_pair: Pair) -> None:

@@ -462,7 +462,7 @@ def test_the_operator_is_told_that_the_same_was_approved_before(sqlite_pair: Pai
     survey = sqlite_pair.define()
     sqlite_pair.open(survey)
     with httpx.Client(base_url=sqlite_pair.address, trust_env=False, follow_redirects=True) as page:
-        before = page.get(sqlite_pair.helper.access.new_link()).text
+        before = page.get(sqlite_pair.helper.sessions.new_link()).text
         sqlite_pair.ask(survey, secrets.token_hex(8))
         assert "nearly the same before" not in before
         assert "nearly the same before" in page.get("/").text

@@ -157,7 +157,7 @@ def test_the_operator_makes_and_revokes_tokens_on_the_page(sqlite_pair: Pair) ->
     sqlite_pair.add_helper()
     sqlite_pair.ask(sqlite_pair.define(), secrets.token_hex(8))
     with visitor(sqlite_pair.address) as operator:
-        page = operator.get(sqlite_pair.helper.access.new_link())
+        page = operator.get(sqlite_pair.helper.sessions.new_link())
         assert "Asked by <strong>leader</strong>" in page.text
         csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', page.text)
         assert csrf is not None

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 
@@ -16,12 +16,12 @@ from masquerade.errors import NotFound, OperationError, ParameterError, WrongSta
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.party_tables import APPROVED, HELPER_LEADER, HELPER_TASK
 from masquerade.server.db.seals import Seals, begin_sealing
-from masquerade.server.db.server_values import ServerValues
 from masquerade.server.db.tables import SETTING, SURVEY
 from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.keys import ServerKey
 from masquerade.server.parties.helper_aggregation import HelperAggregation
 from masquerade.server.parties.helper_tasks import HelperTasks
+from masquerade.server.parties.operator_sessions import OperatorSessions
 from masquerade.surveys.two_parties import require_origin
 
 _OPERATOR, _ADDRESS = "helper_operator", "helper_address"
@@ -93,11 +93,9 @@ def settle_identity(
 
 #: Order of the curve P-256: private keys are numbers below it.
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-_SESSION = "operator:"
 #: Name of the leader whose token the first start makes.
 FIRST_LEADER = "leader"
 _LONGEST_NAME = 100
-_SESSION_DAYS, _IDLE_DAYS = 30, 3
 
 
 def signing_key_of(key: ServerKey) -> SigningKey:
@@ -119,15 +117,10 @@ class Leader:
 
 
 class HelperAccess:
-    """The tokens of leaders, and the sessions of the operator; only hashes are kept.
+    """The tokens of leaders; only hashes are kept."""
 
-    `today`: gives the ISO date.
-    """
-
-    def __init__(self, transactions: Transactions, *, today: Callable[[], str]) -> None:
+    def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
-        self._values = ServerValues(transactions)
-        self._today = today
 
     def new_leader_token(self, name: str = FIRST_LEADER, *, only_first: bool = False) -> str | None:
         """Return a new token for a leader, which ends the one that it had before.
@@ -193,46 +186,6 @@ class HelperAccess:
         self._transactions.write(lambda c: c.execute(change))
         return replace(found, active=False)
 
-    def new_link(self) -> str:
-        """Return the path of a fresh one-time link to the operator's page."""
-        return f"/operator?token={self._values.new_owner_token()}"
-
-    def begin(self, token: str) -> str | None:
-        """Return the secret of a new session, where `token` is that of the one-time link.
-
-        It ends all other sessions: whoever loses a browser asks for a new link.
-        """
-        if not self._values.spend_owner_token(token):
-            return None
-        secret = secrets.token_urlsafe(32)
-        row = {"key": _session(secret), "value": f"{self._today()} {self._today()}"}
-        self._begin_session(row)
-        return secret
-
-    @writes
-    def _begin_session(self, connection: Connection, row: dict[str, str]) -> None:
-        _end_sessions(connection)
-        connection.execute(insert(SETTING), row)
-
-    def is_operator(self, secret: str) -> bool:
-        """Return whether this is the secret of a session that lasts: 30 days, or 3 unused ones."""
-        mine = SETTING.c.key == _session(secret)
-        value = self._transactions.read(lambda c: c.scalar(select(SETTING.c.value).where(mine)))
-        if value is None:
-            return False
-        today = date.fromisoformat(self._today())
-        begun, _, used = value.partition(" ")
-        if used < (today - timedelta(days=_IDLE_DAYS)).isoformat():
-            return False
-        if used != self._today():
-            change = update(SETTING).where(mine).values(value=f"{begun} {self._today()}")
-            self._transactions.write(lambda c: c.execute(change))
-        return bool(begun >= (today - timedelta(days=_SESSION_DAYS)).isoformat())
-
-    def end_all(self) -> None:
-        """End all sessions."""
-        self._transactions.write(_end_sessions)
-
 
 @dataclass(frozen=True, slots=True)
 class HelperServices:
@@ -241,6 +194,7 @@ class HelperServices:
     engine: Engine
     transactions: Transactions
     access: HelperAccess
+    sessions: OperatorSessions
     tasks: HelperTasks
     aggregation: HelperAggregation
     fingerprint: str
@@ -300,7 +254,8 @@ class HelperServices:
         return cls(
             engine,
             transactions,
-            HelperAccess(transactions, today=today),
+            HelperAccess(transactions),
+            OperatorSessions(transactions, today=today),
             tasks,
             HelperAggregation(transactions, tasks, clock=clock, today=today),
             signing_key.fingerprint,
@@ -330,14 +285,5 @@ def require_no_tasks(connection: Connection) -> None:
         )
 
 
-def _end_sessions(connection: Connection) -> None:
-    connection.execute(delete(SETTING).where(SETTING.c.key.startswith(_SESSION)))
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _session(secret: str) -> str:
-    # 160 bits of the hash: a key has 64 letters at most.
-    return _SESSION + _digest(secret)[:40]

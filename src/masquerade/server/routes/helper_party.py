@@ -29,6 +29,7 @@ from masquerade.server.http.security import csrf_token, same_origin
 from masquerade.server.parties.helper_page import task_address, task_view
 from masquerade.server.parties.helper_proposals import Proposal
 from masquerade.server.parties.helper_services import HelperServices
+from masquerade.server.parties.operator_sessions import SESSION_DAYS, session_id
 from masquerade.server.routes.app_shell import shell
 
 #: Bytes of the largest body of each kind: 500 reports with their checks or a million ids, a survey,
@@ -220,7 +221,7 @@ def overview(services: InHelper, request: Request) -> Response:
 
 @pages.get("/operator")
 def enter(services: InHelper, request: Request, token: str = "") -> Response:
-    secret = services.access.begin(token) if token else None
+    secret = services.sessions.begin(token) if token else None
     if secret is None:
         return RedirectResponse("/", 303)
     response = RedirectResponse("/", 303)
@@ -228,7 +229,7 @@ def enter(services: InHelper, request: Request, token: str = "") -> Response:
     response.set_cookie(
         _SECURE_COOKIE if https else _COOKIE,
         secret,
-        max_age=30 * 24 * 3600,
+        max_age=SESSION_DAYS * 24 * 3600,
         httponly=True,
         samesite="strict",
         secure=https,
@@ -239,9 +240,25 @@ def enter(services: InHelper, request: Request, token: str = "") -> Response:
 
 @pages.post("/sign-out")
 def sign_out(services: InHelper, request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-    _require_own_form(services, request, csrf)
-    services.access.end_all()
+    secret = _require_own_form(services, request, csrf)
+    services.sessions.end(session_id(secret))
     return RedirectResponse("/", 303)
+
+
+@pages.post("/sessions/end")
+def end_sessions(
+    services: InHelper,
+    request: Request,
+    session: Annotated[str, Form(max_length=64)] = "",
+    csrf: Annotated[str, Form()] = "",
+) -> Response:
+    """End one other session, or where none is named all others."""
+    secret = _require_own_form(services, request, csrf)
+    if session:
+        services.sessions.end(session)
+    else:
+        services.sessions.end_others(session_id(secret))
+    return RedirectResponse("/#sessions", 303)
 
 
 @pages.post("/tasks/{task}/decision")
@@ -293,6 +310,8 @@ def _overview(
         "csrf": csrf_token(secret),
         "identity": services.tasks.identity(),
         "leaders": leaders,
+        "sessions": services.sessions.listed(),
+        "mine": session_id(secret),
         "tasks": [
             {
                 **task_view(
@@ -320,7 +339,7 @@ def _operator(services: HelperServices, request: Request) -> str | None:
     """Return the secret of the operator's session, where the request has one that lasts."""
     name = _SECURE_COOKIE if request.url.scheme == "https" else _COOKIE
     secret: Any = request.cookies.get(name, "")
-    return secret if secret and services.access.is_operator(secret) else None
+    return secret if secret and services.sessions.use(secret) else None
 
 
 def _same(given: str, expected: str) -> bool:
