@@ -132,6 +132,66 @@ def test_no_secret_is_sent_beside_an_enrolment(generous: Any, new_visitor: NewVi
     assert not [one for one in beside if "masquerade-participant" in one.headers]
 
 
+@pytest.mark.parametrize(("path", "screen"), [("/me", "home"), ("/me/ledger", "ledger")])
+def test_the_account_is_not_asked_for_while_one_is_enrolled(
+    generous: Any, new_visitor: NewVisitor, faults: Any, path: str, screen: str
+) -> None:
+    """Opened by hand in the days of enrolment, a page of the account sends no secret unasked."""
+    visitor = new_visitor()
+    page = visitor.page
+    page.goto(f"{generous.url}/s/{opened(generous).token}")
+    answer(page)
+    other = opened(generous)
+    survey = opened(generous, tickets={"phases": 2, "answers_from": "2999-01-01"})
+    page.goto(link_of(generous, survey))
+    see(page, "enrol")
+    before = len(visitor.requests)
+
+    def named() -> list[Any]:
+        return [r for r in visitor.requests[before:] if "masquerade-participant" in r.headers]
+
+    # Also before the code is exchanged: the person is about to.
+    page.goto(f"{generous.url}{path}")
+    expect(page.locator("#not-asked")).to_contain_text("2999")
+    page.goto(f"{generous.url}/s/{survey.token}")
+    page.locator("#enrol").click()
+    expect(page.locator("#enrolled")).to_be_visible()
+    page.goto(f"{generous.url}{path}")
+    expect(page.locator("#not-asked")).to_be_visible()
+    assert faults(page, "not-asked") == {}
+    # Nor by the page of another survey, before anything is begun there.
+    page.goto(f"{generous.url}/s/{other.token}")
+    see(page, "intro")
+    assert named() == []
+    page.goto(f"{generous.url}{path}")
+    page.locator("#ask-now").click()
+    expect(page.locator("#not-asked")).to_have_count(0)
+    assert named()
+    # From the first day of answers on it is as always.
+    page.clock.set_fixed_time("2999-01-01T12:00:00Z")
+    before = len(visitor.requests)
+    page.goto(f"{generous.url}{path}")
+    see(page, screen)
+    expect(page.locator("#not-asked")).to_have_count(0)
+    assert named()
+
+
+def test_an_account_that_begins_while_one_is_enrolled_is_not_shown_to_the_server(
+    generous: Any, new_visitor: NewVisitor
+) -> None:
+    """A device that only enrolled so far draws its secret, and keeps it to itself."""
+    survey = opened(generous, tickets={"phases": 2, "answers_from": "2999-01-01"})
+    visitor = new_visitor()
+    page = visitor.page
+    page.goto(link_of(generous, survey))
+    page.locator("#enrol").click()
+    expect(page.locator("#enrolled")).to_be_visible()
+    page.goto(f"{generous.url}/me")
+    page.locator("#begin").click()
+    expect(page.locator("#not-asked")).to_be_visible()
+    assert not [one for one in visitor.requests if "masquerade-participant" in one.headers]
+
+
 def test_who_has_not_enrolled_asks_for_no_signature_in_the_days_of_answers(
     generous: Any, new_visitor: NewVisitor
 ) -> None:

@@ -31,6 +31,19 @@ export function ownPath(path) {
   return `${page}?leader=${encodeURIComponent(leader)}${anchor ? `#${anchor}` : ""}`;
 }
 
+/** Say that nothing was asked of the server, as this device is enrolled until a day; null for "". */
+export function enrolledNotice(until, ask) {
+  const { tickets: said, day } = words();
+  return until
+    ? element(
+        "div",
+        { className: "notice", id: "not-asked" },
+        paragraph(said.notAsked(day(until))),
+        actions(button("ask-now", said.askNow, ask, "")),
+      )
+    : null;
+}
+
 export function card(title, ...children) {
   return element("section", { className: "card" }, element("h2", {}, title), ...children);
 }

@@ -58,6 +58,18 @@ export class Device {
     return { ...USUAL_CAPS, ...(await this.settings()).caps };
   }
 
+  /**
+   * Return the last of the days until which this device is enrolled for a survey, "" where it is
+   * for none. Before it no request with the secret is made that nobody asked for: who sees the
+   * times of requests could join it with the exchange of the ticket.
+   */
+  async enrolledUntil() {
+    const today = new Date().toISOString().slice(0, 10);
+    const arrivals = await this.database.readAll("arrivals");
+    const days = arrivals.map((one) => one?.from).filter((day) => typeof day === "string");
+    return days.filter((day) => day > today).sort().at(-1) ?? "";
+  }
+
   /** Return what this device has charged, survey by survey. */
   charges() {
     return this.database.readAll("charges");

@@ -9,6 +9,7 @@ import {
   actions,
   battery,
   button,
+  enrolledNotice,
   failureNotice,
   heading,
   link,
@@ -43,19 +44,35 @@ export class HomePage {
     this.invitations = [];
     this.cursor = "";
     this.failure = null;
+    this.enrolledUntil = ""; // before that day the server is asked only where somebody says so
   }
 
   async start() {
     if (!(await this.device.known())) return this.#welcome({ focus: false });
-    await this.#load("");
+    await this.#open();
     return this.render({ focus: false });
+  }
+
+  /** Ask the server; while this device is enrolled for a survey, show what is kept. */
+  async #open() {
+    this.enrolledUntil = await this.device.enrolledUntil();
+    if (!this.enrolledUntil) return this.#load("");
+    this.invitations = (await this.device.kept("invitations")) ?? [];
+    this.me = await this.device.kept("me");
+    return null;
+  }
+
+  async #askNow() {
+    this.enrolledUntil = "";
+    await this.#load("");
+    await this.render();
   }
 
   #welcome(options) {
     const said = words().welcome;
     const begin = async () => {
       await this.device.secret();
-      await this.#load("");
+      await this.#open();
       await this.render();
     };
     return this.screen.show(
@@ -111,6 +128,7 @@ export class HomePage {
       "home",
       [
         heading(said.title),
+        enrolledNotice(this.enrolledUntil, () => this.#askNow()),
         battery(this.me || charges.length ? balanceOf(charges, await this.device.caps()) : null),
         this.failure &&
           (this.failure.status === 0

@@ -10,6 +10,7 @@ import {
   battery,
   button,
   card,
+  enrolledNotice,
   failureNotice,
   fold,
   heading,
@@ -51,17 +52,34 @@ function halvesOf({ token, step, reason, bytes, parties }) {
   ];
 }
 
+/** Return entries that are some, the newest first. */
+const listed = (entries) => entries.filter((entry) => typeof entry === "object" && entry).reverse();
+
 export class LedgerPage {
   constructor({ screen, server, device, database }) {
     Object.assign(this, { screen, server, device, database });
     this.entries = []; // newest first
     this.failure = null;
     this.raising = null; // a higher cap that waits for a confirmation
+    this.enrolledUntil = ""; // before that day the server is asked only where somebody says so
   }
 
   async start() {
-    if (await this.device.known()) await this.#load();
+    this.enrolledUntil = await this.device.enrolledUntil();
+    if (this.enrolledUntil) await this.#recall();
+    else if (await this.device.known()) await this.#load();
     return this.render({ focus: false });
+  }
+
+  async #recall() {
+    this.me = await this.device.kept("me");
+    this.entries = listed((await this.device.kept("ledger")) ?? []);
+  }
+
+  async #askNow() {
+    this.enrolledUntil = "";
+    await this.#load();
+    await this.render();
   }
 
   async #load() {
@@ -79,7 +97,7 @@ export class LedgerPage {
     this.failure = answer.ok ? null : answer;
     if (answer.ok) await this.device.keep("ledger", entries);
     else entries = (await this.device.kept("ledger")) ?? [];
-    this.entries = entries.filter((entry) => typeof entry === "object" && entry).reverse();
+    this.entries = listed(entries);
   }
 
   async render(options) {
@@ -96,6 +114,7 @@ export class LedgerPage {
       "ledger",
       [
         heading(said.title),
+        enrolledNotice(this.enrolledUntil, () => this.#askNow()),
         failure?.status === 0
           ? element("p", { className: "notice", role: "status" }, words().common.offline)
           : failureNotice(failure),

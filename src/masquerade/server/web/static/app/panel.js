@@ -1,8 +1,10 @@
 // Panels: what they send along with a person, and where the person goes afterwards.
 //
-// What a panel sends is bound to the completion code, by a request without the person's secret,
-// and goes with no answer. Addresses are the server's word, so only those are followed that the
-// person presses.
+// What a panel sends is bound to the completion code, by a request of its own without the person's
+// secret. No row of the server joins it with a response. But the server gave the code in its answer
+// to the response, and this request follows within seconds from the same network address: a server
+// that writes down either while it runs knows whose response is whose. Addresses are the server's
+// word, so only those are followed that the person presses.
 
 import { element } from "./dom.js";
 import { isRecord, isText } from "./promise.js";

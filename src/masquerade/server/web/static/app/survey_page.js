@@ -245,6 +245,7 @@ export class SurveyPage {
   /** Read how the person came, and see that the link meant this very survey. */
   async #arrive() {
     const { given } = await this.arrival.keep(this.invitation?.panel, this.search);
+    await this.ticket.note(this.invitation?.reach.invitations?.answers_from);
     const ticket = await this.ticket.read();
     this.coming = { ticket, given };
     if (ticket && this.invitation && ticket.hash !== this.invitation.hash) this.broken = true;
@@ -306,7 +307,8 @@ export class SurveyPage {
     }
     if (record?.step === "opened") this.#check(record);
     // No request with the person's secret stands beside an enrolment: its time would join them.
-    if (!this.#enrols() && (await this.device.known())) await this.#refreshAccount();
+    const quiet = this.#enrols() || (await this.device.enrolledUntil());
+    if (!quiet && (await this.device.known())) await this.#refreshAccount();
     await this.#count();
     const { levels = [], topic } = this.invitation ?? {};
     const settings = await this.device.settings();

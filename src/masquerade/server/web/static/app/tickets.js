@@ -30,6 +30,9 @@ function loadSigning() {
   return import("./blind_rsa.js");
 }
 
+/** Return what is kept once the code was exchanged: it is forgotten, and so is what was drawn. */
+const finished = ({ hash, from }, ticket) => ({ ticket, hash, ...(from && { from }) });
+
 export class Ticket {
   constructor(database, server, token) {
     this.database = database;
@@ -37,7 +40,10 @@ export class Ticket {
     this.token = token;
   }
 
-  /** Return `{code, hash}`, with `asked` once it was, or `{ticket, hash}`; null where nothing is. */
+  /**
+   * Return `{code, hash}`, with `asked` once it was, or `{ticket, hash}`; null where nothing is.
+   * `from` is with them where people answer from a day on.
+   */
   async read() {
     return (await this.database.read(TABLE, `ticket.${this.token}`)) ?? null;
   }
@@ -45,6 +51,11 @@ export class Ticket {
   /** Keep the code of a link; one that is being exchanged, or was, stays. */
   keep({ code, hash }) {
     return this.#change((old) => (old?.asked || old?.ticket ? old : { code, hash }));
+  }
+
+  /** Keep the first day of answers, before which nothing is asked that names the person. */
+  note(from) {
+    return this.#change((old) => (!old || !from || old.from === from ? old : { ...old, from }));
   }
 
   /**
@@ -59,7 +70,7 @@ export class Ticket {
     if (!signing) return { ok: false, status: 0, data: {}, lost: true, slug: "" };
     const { bytesOf, finalize } = signing;
     const ask = () => this.#ask(signing, key, wave);
-    const { asked } = await this.#change((old) => (old?.asked ? old : { code, hash, asked: ask() }));
+    const { asked } = await this.#change((old) => (old?.asked ? old : { ...old, asked: ask() }));
     const blinded = toBase64(bytesOf(BigInt(`0x${asked.blinded}`), key.length / 2));
     const answer = await this.server.exchange(this.token, code, blinded);
     if (!answer.ok) return answer;
@@ -69,7 +80,7 @@ export class Ticket {
     requireThat(signed, "the signature of a ticket");
     const prefix = bytesOf(BigInt(`0x${asked.prefix}`), PREFIX);
     const whole = toBase64(Uint8Array.of(...prefix, ...signed));
-    await this.#change((old) => (old?.ticket ? old : { ticket: whole, hash }));
+    await this.#change((old) => (old?.ticket ? old : finished(old, whole)));
     return null;
   }
 

@@ -14,7 +14,7 @@ const GRADED = { none: 8, low: 4, medium: 2, high: 1 }; // Kandappu et al. (2014
 const AFTER_MILLISECONDS = 5000;
 const HOW_PAID = {
   none: "Masquerade counts what this comes to and promises nobody anything.",
-  codes: "People are told the amounts before they begin, and each sees a code after sending, whatever they answered. They show it to you or to a panel and are paid there. You check codes off on the survey’s page, with their amounts. A code leads nobody to anybody’s answers.",
+  codes: "People are told the amounts before they begin, and each sees a code after sending, whatever they answered. They show it to you or to a panel and are paid there. You check codes off on the survey’s page, with their amounts. Nothing that is kept joins a code with a response.",
 };
 const at = (id) => document.getElementById(id);
 const capitals = (name) => name[0].toUpperCase() + name.slice(1);
@@ -176,7 +176,7 @@ class AudiencePage {
         element("p", { className: "hint" }, HOW_PAID[this.#plan().reward] ?? HOW_PAID.none),
       kind === "volunteer" &&
         check("Give a completion code", this.#plan().reward === "codes", (on) => this.#change({ reward: on ? "codes" : "none" }), {
-          hint: "For people of a panel: each sees a code after sending and shows it there. It leads nobody to anybody’s answers.",
+          hint: "For people of a panel: each sees a code after sending and shows it there. Nothing that is kept joins it with a response.",
         }),
     );
   }

@@ -284,7 +284,7 @@ export const GERMAN = {
     tells: "Ihr Code sagt den Betrag und damit die Stufe, die Sie gewählt haben. Er sagt nicht, was Sie geantwortet haben.",
     code: "Einen Abschluss-Code, sobald Ihre maskierten Antworten angekommen sind. Zeigen Sie ihn dem Panel, das Sie geschickt hat.",
     yours: "Für Sie",
-    codeHint: "Kopieren Sie diesen Code zum Panel, das Sie geschickt hat. Er führt niemanden zu Ihren Antworten.",
+    codeHint: "Kopieren Sie diesen Code zum Panel, das Sie geschickt hat. Nichts Gespeichertes verbindet ihn mit dem, was Sie gesendet haben. Wer den Server betreibt, könnte beides beim Eintreffen notieren, und sieht von Ihren Antworten nicht mehr, als Ihr Gerät gesendet hat.",
   },
   ended: {
     withdrawn: [
@@ -586,6 +586,8 @@ export const GERMAN = {
     enrolled: "Sie sind angemeldet. Ihr Ticket liegt nur auf diesem Gerät.",
     comeBack: (day) => `Öffnen Sie diese Seite ab dem ${day} wieder, mit diesem Browser auf diesem Gerät.`,
     needed: "Diese Umfrage ist für eingeladene Menschen. Bitte öffnen Sie den ganzen Link Ihrer Einladung mit diesem Browser.",
+    notAsked: (day) => `Sie haben sich für eine Umfrage angemeldet, die ab dem ${day} beantwortet wird. Bis dahin fragt diese Seite den Server nicht von selbst: Die Zeit könnte verraten, welche Anmeldung Ihre ist. Sie sehen, was dieses Gerät gespeichert hat.`,
+    askNow: "Den Server jetzt fragen",
     used: "Diese Einladung wurde schon benutzt. Jede gilt einmal, auf einem Gerät. Nichts wurde abgerechnet.",
     refused: "Diese Einladung gehört nicht zu dieser Umfrage. Bitte prüfen Sie den Link. Nichts wurde abgerechnet.",
   },

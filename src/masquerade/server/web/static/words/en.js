@@ -284,7 +284,7 @@ export const ENGLISH = {
     tells: "Your code says the amount, and so the level that you chose. It does not say what you answered.",
     code: "A completion code, once your masked answers have arrived. Show it to the panel that sent you.",
     yours: "For you",
-    codeHint: "Copy this code to the panel that sent you. It leads nobody to your answers.",
+    codeHint: "Copy this code to the panel that sent you. Nothing that is kept joins it with what you sent. Whoever runs the server could note both as they arrive, and sees no more of your answers than your device sent.",
   },
   ended: {
     withdrawn: [
@@ -586,6 +586,8 @@ export const ENGLISH = {
     enrolled: "You are enrolled. Your ticket is kept on this device alone.",
     comeBack: (day) => `Open this page again from ${day} on, with this browser on this device.`,
     needed: "This survey is for invited people. Please open the link of your invitation, whole, with this browser.",
+    notAsked: (day) => `You enrolled for a survey that is answered from ${day} on. Until then this page asks the server nothing by itself: its time could tell which enrolment is yours. You see what this device kept.`,
+    askNow: "Ask the server now",
     used: "This invitation was used before. Each works once, on one device. Nothing was charged.",
     refused: "This invitation is not one of this survey. Please check the link. Nothing was charged.",
   },

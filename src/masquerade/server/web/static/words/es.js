@@ -284,7 +284,7 @@ export const SPANISH = {
     tells: "Su código dice la cantidad, y por tanto el nivel que eligió. No dice lo que respondió.",
     code: "Un código final, cuando lleguen sus respuestas enmascaradas. Muéstrelo al panel que le envió.",
     yours: "Para usted",
-    codeHint: "Copie este código para el panel que le envió. No lleva a nadie a sus respuestas.",
+    codeHint: "Copie este código para el panel que le envió. Nada de lo que se guarda lo une con lo que usted envió. Quien gestiona el servidor podría anotar ambas cosas cuando llegan, y no ve de sus respuestas más de lo que envió su dispositivo.",
   },
   ended: {
     withdrawn: [
@@ -586,6 +586,8 @@ export const SPANISH = {
     enrolled: "Usted está inscrito. Su billete se guarda solo en este aparato.",
     comeBack: (day) => `Abra esta página otra vez desde el ${day}, con este navegador en este aparato.`,
     needed: "Esta encuesta es para personas invitadas. Abra el enlace entero de su invitación con este navegador.",
+    notAsked: (day) => `Se ha inscrito en una encuesta que se responde a partir del ${day}. Hasta entonces, esta página no pregunta nada al servidor por sí misma: la hora podría revelar qué inscripción es la suya. Usted ve lo que este dispositivo guardó.`,
+    askNow: "Preguntar al servidor ahora",
     used: "Esta invitación ya se usó. Cada una sirve una vez, en un aparato. No se contó nada.",
     refused: "Esta invitación no es de esta encuesta. Compruebe el enlace. No se contó nada.",
   },

@@ -284,7 +284,7 @@ export const FRENCH = {
     tells: "Votre code dit le montant, et donc le niveau que vous avez choisi. Il ne dit pas ce que vous avez répondu.",
     code: "Un code de fin, une fois vos réponses masquées arrivées. Montrez-le au panel qui vous envoie.",
     yours: "Pour vous",
-    codeHint: "Copiez ce code pour le panel qui vous envoie. Il ne mène personne à vos réponses.",
+    codeHint: "Copiez ce code pour le panel qui vous a envoyé. Rien de ce qui est gardé ne le relie à ce que vous avez envoyé. Qui exploite le serveur pourrait noter les deux à leur arrivée, et ne voit de vos réponses rien de plus que ce que votre appareil a envoyé.",
   },
   ended: {
     withdrawn: [
@@ -586,6 +586,8 @@ export const FRENCH = {
     enrolled: "Vous êtes inscrit. Votre billet est gardé sur cet appareil seulement.",
     comeBack: (day) => `Rouvrez cette page à partir du ${day}, avec ce navigateur sur cet appareil.`,
     needed: "Cette enquête est pour des personnes invitées. Ouvrez le lien entier de votre invitation avec ce navigateur.",
+    notAsked: (day) => `Vous êtes inscrit à une enquête à laquelle on répond à partir du ${day}. Jusque-là, cette page ne demande rien au serveur d'elle-même : le moment pourrait révéler quelle inscription est la vôtre. Vous voyez ce que cet appareil a gardé.`,
+    askNow: "Interroger le serveur maintenant",
     used: "Cette invitation a déjà servi. Chacune sert une fois, sur un appareil. Rien n'a été compté.",
     refused: "Cette invitation n'est pas de cette enquête. Vérifiez le lien. Rien n'a été compté.",
   },
