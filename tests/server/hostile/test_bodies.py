@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import secrets
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 from tests.patience import PATIENCE_SECONDS
 from tests.surveys.small_surveys import define
 
-from masquerade.server.http.security import LARGEST_BODY
+from masquerade.server.http.security import LARGEST_BODY, BodyLimit, LastResort
 from masquerade.surveys.survey import commitment_of
 
 if TYPE_CHECKING:
@@ -238,6 +241,34 @@ def test_a_body_announced_as_too_large_is_not_waited_for(place: Any) -> None:
             )
             line.sendall(head.encode())
             assert line.recv(12) == b"HTTP/1.1 413"
+
+
+def test_who_leaves_in_the_middle_of_a_long_body_is_no_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A party that is killed while it sends is not logged as a fault of the one that reads."""
+    messages = iter(
+        [
+            {"type": "http.request", "body": b"half", "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+    )
+    sent: list[Any] = []
+
+    async def reading(scope: Any, receive: Any, send: Any) -> None:
+        body = await Request(scope, receive).body()
+        await Response(body)(scope, receive, send)
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
+    app = LastResort(BodyLimit(reading, most=lambda _path: 2 * LARGEST_BODY))
+    asyncio.run(app(scope, receive, send))
+    assert (sent, caplog.records) == ([], [])
 
 
 def test_a_body_of_many_small_parts(place: Any) -> None:

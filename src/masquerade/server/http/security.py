@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -231,6 +232,8 @@ class BodyLimit:
             await self.app(scope, counted, send)
         except _TooLargeError:
             await _too_large(most)(scope, receive, send)
+        except ClientDisconnect:
+            return  # whoever sent it is gone in the middle: nobody is left to be answered
 
 
 class _TooLargeError(Exception):
