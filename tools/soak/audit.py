@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import text
 from tools.soak.people import OpenSurvey, People, Person, Run
 
-from masquerade.accounting import Charge
+from masquerade.accounting import Charge, Cost
 from masquerade.server import Services
 
 
-def count(services: Services, people: People, surveys: list[OpenSurvey]) -> dict[str, int]:
+def count(services: Services, people: People, surveys: list[OpenSurvey]) -> dict[str, float]:
     """Return the acknowledged responses that are lost, doubled or changed, and unequal accounts."""
-    figures = dict.fromkeys(("kept", "lost", "doubled", "taken_back_and_there"), 0)
+    # What was reserved in surveys that are closed is given back within a minute; here at once.
+    services.held_places.look()
+    names = ("kept", "lost", "doubled", "taken_back_and_there")
+    figures: dict[str, float] = dict.fromkeys(names, 0)
     for survey in surveys:
         for name, number in _responses(services, survey).items():
             figures[name] += number
-    unequal, device_sum, server_sum = 0, 0, 0
+    unequal, device_sum, server_sum = 0, 0.0, 0.0
     for person in people.persons:
         charges = [
             entry.charge
@@ -23,8 +28,8 @@ def count(services: Services, people: People, surveys: list[OpenSurvey]) -> dict
         ]
         unequal += not _is_equal(person, charges)
         paid = [charge.cost for charge in charges if charge.kind == "commit"]
-        device_sum += sum(round(float(cost.rho) * 1e6) for cost in person.spent)
-        server_sum += sum(round(float(cost.rho) * 1e6) for cost in paid)
+        device_sum += _sum(person.spent)
+        server_sum += _sum(paid)
     return figures | {
         "persons": len(people.persons),
         "unequal_accounts": unequal,
@@ -85,5 +90,9 @@ def _is_equal(person: Person, charges: list[Charge]) -> bool:
     return sorted(reserved) == sorted(ended) == sorted(begun)
 
 
-def _survey(cost: object) -> str:
-    return str(getattr(cost, "survey", ""))
+def _sum(costs: Sequence[Cost]) -> float:
+    return sum(cost.rho.micro for cost in costs)
+
+
+def _survey(cost: Cost) -> str:
+    return cost.survey

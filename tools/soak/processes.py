@@ -18,7 +18,7 @@ from pathlib import Path
 
 _TURNED_CLOCK = Path(__file__).with_name("turned_clock.c")
 _GLANCE_SECONDS = 0.2
-_START_SECONDS = 60
+_START_SECONDS = 300
 
 
 def turned_clock(folder: Path) -> Path | None:
@@ -190,7 +190,7 @@ class Server:
             if found:
                 return str(found[-1])
             time.sleep(_GLANCE_SECONDS)
-        raise TimeoutError(f"{self.name} did not say {pattern}")
+        raise TimeoutError(f"{self.name} did not say {pattern}:\n{self.log.read_text()[-3000:]}")
 
 
 def _serves(process: int) -> bool:
