@@ -30,6 +30,7 @@ html_theme = "furo"
 html_title = "Masquerade"
 html_static_path = ["_static"]
 html_css_files = ["masquerade.css"]
+html_js_files = ["local-search.js"]
 html_math_renderer = "mathml"
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "_static", "notebooks"]

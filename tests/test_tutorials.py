@@ -37,12 +37,14 @@ NOT_RUN = {
         "agreement",
         "client",
         "data-protection",
+        "datenschutz",
         "desk",
         "helper",
         "install",
         "operations",
     ),
     *("reach", "reproduce", "scale", "surveys", "surveys-from-a-program"),
+    *("audience-and-waves", "back-up-a-server", "survey-interface", "watch-a-server"),
 }
 PAGES = [
     ROOT / "README.md",
