@@ -2,10 +2,10 @@
 
     python tools/docs_pages.py [--site docs/_build/html] [--shots FOLDER] [PAGE ...]
 
-A page is at fault if it is wider than its window, writes an error to the console, has a picture that
-is not there, or asks another host for anything. The search has to find pages, from a folder of files
-and from a server, also without a network. `--shots` keeps a picture of each page. It needs Chromium,
-as the tests of the browser do.
+A page is at fault if it is wider than its window, writes an error to the console, lacks a picture,
+or asks another host for anything. The search has to find pages, from a folder of files and from a
+server, also without a network. `--shots` keeps a picture of each page. It needs Chromium, as the
+tests of the browser do.
 """
 
 from __future__ import annotations
