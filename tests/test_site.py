@@ -10,11 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 import typer
 
 from masquerade.cli import app
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytest.importorskip("sphinx")
 
@@ -143,14 +147,50 @@ def test_formulas_are_written_when_the_site_is_built(tmp_path: Path) -> None:
     assert warnings.getvalue() == ""
 
 
+@pytest.fixture(scope="module")
+def built(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The whole site, and what building it said."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    command += ["-d", str(folder / "doctrees"), str(ROOT / "docs"), str(folder / "html")]
+    return folder / "html", subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.slow
-def test_the_whole_site_is_built_without_a_warning(tmp_path: Path) -> None:
+def test_the_whole_site_is_built_without_a_warning(
+    built: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
     """`make docs` ends well: no fault of a page, no load from another host, no lost link."""
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    command += ["-d", str(tmp_path / "doctrees"), str(ROOT / "docs"), str(tmp_path / "html")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert built[1].returncode == 0, built[1].stderr
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+@pytest.mark.browser
+def test_every_page_of_the_site_is_well_in_a_browser(
+    built: tuple[Path, subprocess.CompletedProcess[str]], chromium: Browser
+) -> None:
+    """No page is wider than a telephone or a desk, has an error, or lacks a picture."""
+    pages = tool("docs_pages")
+    names = pages.pages_of(built[0])
+    assert len(names) > 100
+    assert list(pages.faults_of_pages(chromium, built[0], names)) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_search_works_without_a_network(
+    built: tuple[Path, subprocess.CompletedProcess[str]], chromium: Browser
+) -> None:
+    """It finds pages from a folder of files and from a server, and asks no other host."""
+    pages = tool("docs_pages")
+    with pages.served(built[0]) as address:
+        for place in (built[0].as_uri(), address):
+            assert list(pages.faults_of_search(chromium, place)) == []
 
 
 def test_diagrams_are_drawn_from_their_texts() -> None:

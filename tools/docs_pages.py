@@ -99,16 +99,19 @@ def faults_of_pages(
 
 def faults_of_search(browser: Browser, address: str) -> Iterator[str]:
     """Yield what the search at an address does not find, and its errors."""
-    found: list[str] = []
+    scheme = address.partition(":")[0]
     with browser.new_context() as context:
-        page = watched(context.new_page(), found)
         for words, wanted in SOUGHT.items():
+            # A page of its own: leaving one ends its requests, which is no fault.
+            found: list[str] = []
+            page = watched(context.new_page(), found)
             page.goto(f"{address}/search.html?q={words}")
             page.locator("p.search-summary", has_text=DONE).wait_for()
             links = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
             if not any(wanted in link for link in links):
-                yield f"{address.partition(':')[0]}: {words!r} finds {len(links)}, not {wanted}"
-        yield from (f"{address.partition(':')[0]}: {fault}" for fault in found)
+                found.append(f"{words!r} finds {len(links)} pages, and not {wanted}")
+            yield from [f"{scheme}: {fault}" for fault in found]
+            page.close()
 
 
 @contextmanager
