@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-THREATS = ("docs/explanation/threat-model.md", "docs/explanation/threats-of-participants.md")
+THREATS = tuple(
+    f"docs/explanation/{name}.md"
+    for name in ("threat-model", "threats-of-participants", "threats-of-surveyors")
+)
 PUBLIC = ("what-is-public", "public-in-a-survey", "public-on-a-server")
 PAGES = (*THREATS, *(f"docs/reference/{name}.md" for name in PUBLIC))
 _NAMED = re.compile(r"`(tests/[\w/.-]+\.(?:py|mjs|json)|benchmarks/\w+\.py)(?:::(\w+))?`|`::(\w+)`")
