@@ -28,7 +28,7 @@ from masquerade.estimation import Figures
 from masquerade.estimation.figures import CONFIDENCE, cut_of
 from masquerade.estimation.sums import SummedPeople
 from masquerade.exact.coins import SimulatedCoins
-from masquerade.mechanisms import CategoricalMechanism
+from masquerade.mechanisms import Channel
 from masquerade.results import Codebook, SurveyReports
 from masquerade.results.forecasts import forecast, headline_figures
 from masquerade.results.question_reports import QuestionReports, question_reports
@@ -272,8 +272,8 @@ class Study:
     def report_law(self) -> Law:
         """The law of masked reports."""
         question, mask = self.asked.question, self.survey.levels[0].mechanisms[self.place]
-        assert isinstance(mask, CategoricalMechanism)
-        table = np.array([[float(x) for x in row] for row in mask.channel().table])
+        channel: Channel = getattr(mask, "channel")()  # noqa: B009 numbers with noise have none
+        table = np.array([[float(x) for x in row] for row in channel.table])
         law = np.zeros(len(table))
         sets = mask.as_sets
         rows = None if sets is None else {code: row for row, code in enumerate(sets.answers())}

@@ -171,7 +171,7 @@ class Crowd:
                 f"scores have the shape {score.shape}; give {self.symbols} finite numbers each."
             )
         worths = [one.worths(score) for one in self.groups]
-        far = worths[0].far
+        far = worths[0].far if worths[0].ends is None else worths[0].ends
         low = score.min(axis=-1) if far is None else far[:, 0]
         high = score.max(axis=-1) if far is None else far[:, 1]
         return self._figures(worths, low, high)

@@ -72,7 +72,11 @@ class Ranks:
         least, most = order @ ranks[::-1], order @ ranks
         mean = np.clip(own @ (self.basis[:m] @ self.count) / max(self.n, 1.0), least, most)
         people = np.minimum(spread, (most - mean) * (mean - least))
-        return Worths(np.broadcast_to(self.count, worth.shape), worth, far, zero, zero, people)
+        # Of one person: the ranks of an order, or 0 without an answer.
+        given = scores[:, m]
+        ends = np.stack([np.minimum(least + given, 0.0), np.maximum(most + given, 0.0)], axis=-1)
+        count = np.broadcast_to(self.count, worth.shape)
+        return Worths(count, worth, far, zero, zero, people, ends=ends)
 
     def shares(self) -> Worths:
         """Return the worths for the rank of each item, and for the number of answers."""

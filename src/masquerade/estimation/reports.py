@@ -34,6 +34,8 @@ class Worths:
         Variance of one person's figure, of what people differ by alone.
     half : float array, shape (n_figures,), or float
         How many people are added at the far end.
+    ends : float array, shape (n_figures, 2), optional
+        Least and largest possible values of each figure, where scores and `far` do not say them.
     """
 
     count: Floats
@@ -43,6 +45,7 @@ class Worths:
     shift: Floats
     people: Floats
     half: Floats | float = HALF
+    ends: Floats | None = None
 
     def of_population(self, left: Floats | float) -> Worths:
         """Return the worths where only a part of the variance is unknown.
@@ -240,7 +243,10 @@ class Levelled:
 
     def worths(self, scores: Floats) -> Worths:
         """Return the worths of reports for figures of the sum and of the count."""
-        return self.levels.worths(scores @ self.basis)
+        each = scores @ self.basis
+        # Of one person: a level's number less a ratio, or 0 without an answer.
+        ends = np.stack([each.min(axis=-1), each.max(axis=-1)], axis=-1)
+        return replace(self.levels.worths(each), ends=ends)
 
     def shares(self) -> Worths:
         """Return the worths for the sum, and for the count."""
