@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -219,3 +220,34 @@ def test_a_database_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert "read-only" in str(disk_trouble(raised.value))
     assert "No space left" in str(disk_trouble(OSError(errno.ENOSPC, "No space left", "here")))
     assert disk_trouble(ValueError("x")) is None
+
+
+def test_a_server_whose_database_does_not_answer_ends_in_a_message(tmp_path: Path) -> None:
+    """As where PostgreSQL is still starting, or another program holds SQLite's lock."""
+    file = tmp_path / "locked.sqlite3"
+    with (
+        closing(sqlite3.connect(file, isolation_level=None)) as other,
+        closing(sqlite3.connect(file, timeout=0)) as late,
+    ):
+        other.execute("CREATE TABLE t (x)")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError) as raised:
+            late.execute("INSERT INTO t VALUES (1)")
+    assert "locked" in str(disk_trouble(raised.value))
+    settings = {
+        "MASQUERADE_SERVER_KEY_FILE": str(tmp_path / "key"),
+        "MASQUERADE_DATABASE": "postgresql+psycopg://me:geheim@127.0.0.1:1/none",
+        "MASQUERADE_HELPER_OPERATOR": "The works council",
+    }
+    for words in (("serve", "--no-browser"), ("helper",)):
+        done = subprocess.run(
+            [sys.executable, "-m", "masquerade", *words, "--port", "0"],
+            env=os.environ | settings,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "does not answer" in done.stderr
+        assert "geheim" not in done.stderr
+        assert "Traceback" not in done.stderr

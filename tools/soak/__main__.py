@@ -48,6 +48,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=20_000)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--minutes", type=float, help="after which nobody begins; default: no end")
     parser.add_argument("--clients", type=int, default=24)
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--seed", type=int, help="of the order of faults")
@@ -163,10 +164,14 @@ def _work(surveyors: Surveyors, people: People, faults: Faults, given: argparse.
     for loop in loops:
         loop.start()
     people.thread.start()
-    done, looked = 0, time.monotonic()
+    done, began = 0, time.monotonic()
+    looked = began
     while people.thread.is_alive():
-        # Spread over the runs, each a random while after its place.
-        if done < given.kills and sum(people.outcomes.values()) >= given.runs * done / given.kills:
+        passed = (time.monotonic() - began) / 60 / given.minutes if given.minutes else 0.0
+        people.enough = passed >= 1
+        # Spread over the runs, or the time, each a random while after its place.
+        reached = max(passed, sum(people.outcomes.values()) / given.runs)
+        if done < given.kills and reached < 1 and reached >= done / given.kills:
             time.sleep(random.random())
             happened = [faults.kill(), *([faults.disturb()] if done % 2 else [])]
             done += 1

@@ -104,6 +104,7 @@ class People:
         self.problems: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.approvals: dict[str, dict[str, Any]] = {}
+        self.enough = False  # nobody begins any more
         self._idle: list[Person] = []
         self._begun = 0
         self.thread = threading.Thread(target=lambda: asyncio.run(self._all()), daemon=True)
@@ -113,7 +114,7 @@ class People:
 
     async def _client(self) -> None:
         line = Line(self)
-        while self._begun < self.total:
+        while self._begun < self.total and not self.enough:
             survey = self._survey()
             if survey is None:
                 await asyncio.sleep(0.05)

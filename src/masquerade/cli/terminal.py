@@ -140,7 +140,7 @@ def _text(value: Any) -> str:
 
 
 def disk_trouble(error: BaseException) -> str | None:
-    """Return the fault of the disk that ended something, in words; None for another cause."""
+    """Return the fault of a disk or database that ended something, in words; None for another."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _DISK_ERRORS:
@@ -153,11 +153,15 @@ def disk_trouble(error: BaseException) -> str | None:
             words in str(cause) for words in _DISK_WORDS
         ):
             return f"the database cannot be written: {cause}. Is its disk full or read-only?"
+        if type(cause).__module__ in _DATABASES and type(cause).__qualname__ == "OperationalError":
+            said = str(cause).splitlines()[0].strip().rstrip(".")
+            return f"the database does not answer now: {said}. Nothing is lost; start it again."
         cause = cause.__cause__ or cause.__context__
     return None
 
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ENOENT)
+_DATABASES = ("sqlite3", "sqlcipher3.dbapi2", "psycopg")
 _DISK_WORDS = ("readonly database", "disk is full", "disk I/O error", "unable to open database")
 
 
