@@ -73,7 +73,7 @@ def of_labels(shares: Sequence[float] | Law, skipped: float = 0.0) -> Law:
 
 
 def of_numbers(low: int, high: int, mean: float, spread: float, skipped: float) -> Law:
-    """Return the law of whole numbers around a mean, with some who give none."""
+    """Return the law of whole numbers around a mean, with a share of missing ones."""
     point = np.arange(low, high + 1)
     held = np.exp(-(((point - mean) / spread) ** 2) / 2)
     return of_labels(held / held.sum(), skipped)
@@ -108,7 +108,7 @@ def of_rankings(question: Ranking, strength: Sequence[float]) -> Law:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A question, the law of its codes among those who are shown it, and the share who are."""
+    """A question, the law of its codes among those it is shown to, and their share."""
 
     question: Question
     law: Law
@@ -116,14 +116,14 @@ class Asked:
 
     @cached_property
     def codes(self) -> Law:
-        """The law of codes of everybody: who is not shown it has "no answer"."""
+        """The law of codes of everybody: "no answer" for those it is not shown to."""
         if self.shown == 1:
             return self.law
         return np.append(self.shown * self.law[:-1], 1 - self.shown + self.shown * self.law[-1])
 
     @property
     def answering(self) -> float:
-        """Share of people who give an answer."""
+        """Share of people with an answer."""
         return float(self.codes[: self.question.no_answer_code].sum())
 
 
@@ -303,7 +303,7 @@ class Study:
 
     @cached_property
     def split_codes(self) -> Law:
-        """The law of codes between two parties, where who is not shown it is told apart."""
+        """The law of codes between two parties, with those it is not shown to apart."""
         question, part = self.asked.question, self.survey.encoding.of(self.asked.question.id)
         law = np.zeros(part.answers + len(part.without))
         for code, chance in enumerate(self.asked.law):
@@ -386,7 +386,7 @@ class Study:
         return np.array([given @ scores])
 
     def _scores(self) -> Law | None:
-        """Return what each answer counts for in a mean: between two parties that of its range."""
+        """Return the score of each answer in a mean: between two parties that of its range."""
         question = self.asked.question
         codes = range(question.answer_count)
         if self.way == TWO:

@@ -61,7 +61,7 @@ Answer = dict[str, np.ndarray]
 
 
 class Task(NamedTuple):
-    """A task: its data, our work on it, and by what its time is divided."""
+    """A task: its data, our work on it, and the divisor of its time."""
 
     what: str
     data: Callable[[], Data]
@@ -72,7 +72,7 @@ class Task(NamedTuple):
 
 
 def no_answer(_: object) -> Answer:
-    """Return that there is nothing to compare, for what is drawn."""
+    """Return an empty answer: draws are not compared."""
     return {}
 
 
@@ -189,7 +189,7 @@ def probit(data: Data) -> Callable[[], Answer]:
 
 
 def dice() -> Data:
-    """Return people who answer yes or no by a die: a one says no, a six yes."""
+    """Return answers of yes or no by a die: a one says no, a six yes."""
     rng = np.random.default_rng(1)
     x, z = rng.normal(size=PEOPLE), rng.integers(0, 2, PEOPLE)
     yes = rng.random(PEOPLE) < 1 / (1 + np.exp(1 - 0.8 * x - 0.5 * z))
@@ -370,7 +370,7 @@ def theirs(name: str, data: Data) -> dict[str, dict[str, Any]]:
 
 
 def said(command: list[str]) -> dict[str, dict[str, Any]]:
-    """Return what a program prints as JSON, one library a line; nothing where it is not there."""
+    """Return the lines of JSON of a program, by library; nothing where it is not there."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:

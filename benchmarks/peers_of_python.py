@@ -27,7 +27,7 @@ Work = Callable[[], dict[str, Any]]
 
 
 def no_answer(_: object) -> dict[str, Any]:
-    """Return that there is nothing to compare, for what is drawn."""
+    """Return an empty answer: draws are not compared."""
     return {}
 
 

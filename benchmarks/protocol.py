@@ -392,7 +392,7 @@ def postmaster(services: Services) -> int | None:
 
 
 def populate(services: Services, survey: SurveyRecord, people: int) -> None:
-    """Store people who took part before, with their participations and accounts, directly."""
+    """Store people of earlier surveys, with their participations and accounts, directly."""
     cost, caps = survey.survey.level("medium").cost(survey.token), Caps()
     fill(services, survey, people)
     for start in range(0, people, 10_000):

@@ -151,7 +151,7 @@ def test_formulas_are_written_when_the_site_is_built(tmp_path: Path) -> None:
 def built(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """The whole site, and what building it said."""
+    """The whole site, and the messages of its build."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     command += ["-d", str(folder / "doctrees"), str(ROOT / "docs"), str(folder / "html")]

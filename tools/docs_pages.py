@@ -98,7 +98,7 @@ def faults_of_pages(
 
 
 def faults_of_search(browser: Browser, address: str) -> Iterator[str]:
-    """Yield what the search at an address does not find, and its errors."""
+    """Yield pages that the search at an address misses, and its errors."""
     scheme = address.partition(":")[0]
     with browser.new_context() as context:
         for words, wanted in SOUGHT.items():
