@@ -42,7 +42,7 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[ModuleType
 def test_a_card_is_kept_whole(
     modules: tuple[ModuleType, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is added is printed, and kept as one line with everything that a reader has to know."""
+    """A card is printed, and kept as one line with all that a reader has to know."""
     card, page = modules
     cards = card.Cards("somewhere/ledger.py")
     cards.add("masking", 2.0, "s", peer="another", peer_value=9.0, at_least=4)

@@ -15,7 +15,7 @@ TRANSLATIONS = sorted((ROOT / "locale").glob("*/LC_MESSAGES/participants.po"))
 
 
 def test_modules_are_in_step_with_the_catalogues() -> None:
-    """Each language's module is what `make catalogues` writes."""
+    """Each language's module is as `make catalogues` writes it."""
     check = [sys.executable, str(ROOT / "tools" / "catalogues.py"), "--check"]
     result = subprocess.run(check, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

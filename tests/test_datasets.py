@@ -166,7 +166,7 @@ def test_an_archive_is_downloaded_once_and_read(
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["wsd", "bluebird", "movielens_small"])
 def test_real_sets_are_what_the_catalogue_says(name: str) -> None:
-    """Counts of tasks, workers and answers are those of the files, whose checksums agree."""
+    """Counts of tasks, workers and answers are those of the files, and checksums agree."""
     one = dataset_named(name)
     if not one.available():
         pytest.skip("name the folder of the real data sets in MASQUERADE_DATA")
@@ -175,7 +175,7 @@ def test_real_sets_are_what_the_catalogue_says(name: str) -> None:
 
 
 def test_the_log_names_the_file(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Who wonders where a data set came from reads it at level DEBUG."""
+    """The origin of a data set is logged at level DEBUG."""
     with caplog.at_level(logging.DEBUG, logger="masquerade.datasets"):
         made_up().claims()
     [line] = [record.getMessage() for record in caplog.records]

@@ -54,7 +54,7 @@ def test_every_figure_is_documented() -> None:
 
 
 def test_every_page_opens_with_what_it_is_for() -> None:
-    """A page has one title, and tells its reader what it is for before its first section."""
+    """A page has one title, and states its purpose before its first section."""
     generated = {"changelog.md", "reference/glossary.md"}  # what they include has titles of its own
     for name in DOCS.keys() - generated:
         text = re.sub(r"^```.*?^```", "", DOCS[name], flags=re.M | re.S)
@@ -109,7 +109,7 @@ def modules() -> list[str]:
 
 
 def test_the_examples_in_docstrings_run() -> None:
-    """Every module can be imported, and every example of a docstring gives what it says."""
+    """Every module can be imported, and every example of a docstring holds."""
     loaded = [importlib.import_module(name) for name in modules()]
     # Looking for examples costs more than running them: only where there are any.
     explained = [module for module in loaded if ">>>" in inspect.getsource(module)]
@@ -155,7 +155,7 @@ def test_every_promise_of_the_threat_model_names_the_test_that_attacks_it() -> N
 
 
 def public_rows() -> list[str]:
-    """Return the rows of the tables of what is public, without their heads."""
+    """Return the rows of the tables of public things, without their heads."""
     pages = ("what-is-public", "public-in-a-survey", "public-on-a-server")
     lines = [line for page in pages for line in DOCS[f"reference/{page}.md"].splitlines()]
     heads = ("| what | why", "|---")
@@ -163,7 +163,7 @@ def public_rows() -> list[str]:
 
 
 def test_everything_public_names_a_test_that_is_there() -> None:
-    """Each row of what is public has a reason and names tests that exist."""
+    """Each public thing has a reason and names tests that exist."""
     for row in public_rows():
         cells = [cell.strip() for cell in row.strip("|").split(" | ")]
         assert len(cells) == 3, row

@@ -69,7 +69,7 @@ def test_callers_can_catch_the_builtin_kind() -> None:
 
 
 def test_a_wrong_parameter_says_which() -> None:
-    """Whoever shows an error beside a field reads the field's name off it, not off its words."""
+    """The name of a field is read off an error, and not off its words."""
     with pytest.raises(errors.ParameterError) as caught:
         finite("inf", "epsilon")
     assert (caught.value.field, caught.value.question) == ("epsilon", None)
@@ -77,7 +77,7 @@ def test_a_wrong_parameter_says_which() -> None:
 
 
 def test_an_error_knows_the_members_of_its_problem() -> None:
-    """What a class takes by name beside the message is what its problem details carry."""
+    """Problem details carry the parameters of an error beside its message."""
     refused = errors.InsufficientBudget("no", needed=3, residual=1, unit="rho")
     assert refused.details == {"needed": 3, "residual": 1, "unit": "rho"}
     again = errors.InsufficientBudget.from_problem("no", {"needed": 3, "residual": "x", "unit": 1})

@@ -61,7 +61,7 @@ def test_all_is_the_public_surface(name: str) -> None:
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_no_module_has_the_name_of_what_its_room_offers(name: str) -> None:
-    """A public name never comes to mean a module, in whatever order things are imported."""
+    """A public name never comes to mean a module, in any order of imports."""
     module = importlib.import_module(name)
     assert not {part.name for part in pkgutil.iter_modules(module.__path__)} & set(module.__all__)
 
@@ -101,7 +101,7 @@ def test_a_name_that_is_almost_right_is_corrected() -> None:
 
 
 def test_the_package_loads_its_rooms_when_they_are_used() -> None:
-    """The package lists what it offers, gives it on demand, and knows nothing else."""
+    """The package lists its names, gives them on demand, and knows no others."""
     assert dir(masquerade) == sorted(masquerade.__all__)
     assert masquerade.Claims is importlib.import_module("masquerade.answers").Claims
     assert masquerade.mechanisms is importlib.import_module("masquerade.mechanisms")
@@ -174,7 +174,7 @@ def test_public_objects_show_an_example() -> None:
 
 
 def test_what_needs_an_extra_names_it() -> None:
-    """In a base install the server is a room whose names say which extra to install."""
+    """In a base install each name of the server says which extra to install."""
     code = (
         "import sys\n"
         "sys.modules['pydantic_settings'] = None\n"
@@ -207,5 +207,5 @@ def test_what_needs_an_extra_names_it() -> None:
     ],
 )
 def test_an_extra_is_installed_from_where_the_rest_came(origin: Any, words: str) -> None:
-    """What a message tells pip works as it stands, for each origin of an installation."""
+    """The pip command in a message works as it stands, for each origin of an installation."""
     assert requirement("plots", origin) == words

@@ -53,7 +53,7 @@ def test_services_are_functions_over_a_connection() -> None:
 
 
 def test_dictionaries_of_anything_do_not_spread() -> None:
-    """What crosses rooms is typed: ``dict[str, Any]`` does not grow in number."""
+    """Values that cross rooms are typed: ``dict[str, Any]`` does not grow in number."""
     count = {
         path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8").count(
             "dict[str, Any]"

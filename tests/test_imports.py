@@ -112,7 +112,7 @@ def tier_fault(name: str, room: str) -> Iterator[str]:
 
 
 def faults(source: str, parts: tuple[str, ...]) -> list[str]:
-    """Return what a module at `parts` below the package imports and must not."""
+    """Return the forbidden imports of a module at `parts` below the package."""
     room = parts[0].removesuffix(".py")
     rank = RANK[room]
     package = ".".join(("masquerade", *parts[:-1]))
@@ -179,5 +179,5 @@ def test_a_module_imports_only_its_room_and_rooms_before_it() -> None:
 def test_the_rule_itself_finds_what_it_must(
     source: str, parts: tuple[str, ...], count: int
 ) -> None:
-    """Each way to import too much is found, and what is allowed is not."""
+    """Each way to import too much is found, and no allowed import is."""
     assert len(faults(source, parts)) == count

@@ -31,7 +31,7 @@ def without_code(text: str) -> str:
 
 
 def entries_of_tables_of_contents() -> list[str]:
-    """Return what the tables of contents of all pages list, as paths below docs."""
+    """Return the entries of the tables of contents of all pages, as paths below docs."""
     found = []
     for name, text in PAGES.items():
         folder = Path(name).parent.relative_to("docs") if name.startswith("docs") else None
@@ -57,7 +57,7 @@ def test_every_page_is_in_one_table_of_contents() -> None:
 
 
 def test_no_page_is_longer_than_a_task() -> None:
-    """No page has more than 3,000 words: a longer one is split by what its reader wants to do."""
+    """No page has more than 3,000 words: a longer one is split by its readers' tasks."""
     long = {
         name: len(text.split())
         for name, text in PAGES.items()
@@ -123,7 +123,7 @@ def test_everything_that_can_be_chosen_by_name_is_documented(page: str, names: l
 
 
 def test_every_environment_variable_is_documented() -> None:
-    """Whatever the package reads from the environment by a name of its own is in the docs."""
+    """Every variable of the environment that the package names is in the docs."""
     everything = "\n".join(PAGES.values())
     found = {
         name
@@ -148,7 +148,7 @@ def test_the_app_and_the_docs_say_the_same_of_privacy() -> None:
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.svg")), ids=lambda path: path.stem)
 def test_pictures_have_words_and_nothing_else_to_load(path: Path) -> None:
-    """A picture says what it shows to who cannot see it, fits dark pages, and runs no code."""
+    """A picture has a text for the blind, fits dark pages, and runs no code."""
     text = path.read_text(encoding="utf-8")
     tags = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(text).iter()]
     assert {"title", "desc", "text"} <= set(tags)

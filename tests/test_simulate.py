@@ -118,7 +118,7 @@ def test_a_seed_makes_one_crowd() -> None:
     ],
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
-    """A parameter out of range is refused, with what was expected."""
+    """A parameter out of range is refused, with the expected range."""
     given = {"tasks": 3, "workers": 5, "answers_per_task": 2, **parameters}
     with pytest.raises(ParameterError, match=message):
         crowd(_rng(), **given)
@@ -185,7 +185,7 @@ def test_a_study_is_reproducible_and_leaves_its_methods_alone() -> None:
 
 
 def test_studies_that_make_no_sense_are_refused() -> None:
-    """An unknown family, a method for numbers, or no trial is refused with what to choose."""
+    """An unknown family, a method for numbers, or no trial is refused with the choices."""
     claims, truths = crowd(_rng(10), tasks=10, workers=5, answers_per_task=2)
     with pytest.raises(ParameterError, match="'three-layer' is unknown; expected one of one-layer"):
         study(claims, truths, mechanism="three-layer")

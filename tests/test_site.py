@@ -63,7 +63,7 @@ def test_the_reference_has_a_page_for_every_room() -> None:
 
 
 def test_a_page_of_the_reference_lists_every_public_name_of_its_room() -> None:
-    """Classes, functions and constants are all of `__all__` but what another room offers."""
+    """Classes, functions and constants are all of `__all__` but for names of another room."""
     reference = tool("docs_reference")
     truth = importlib.import_module("masquerade.truth")
     estimation = importlib.import_module("masquerade.estimation")
@@ -74,7 +74,7 @@ def test_a_page_of_the_reference_lists_every_public_name_of_its_room() -> None:
 
 
 def test_every_public_name_of_every_room_is_on_a_page_of_the_reference() -> None:
-    """What a room's `__all__` lists is on the room's page, or on that of the room it comes from."""
+    """Each name of a room's `__all__` is on its page, or on that of the room it comes from."""
     reference = tool("docs_reference")
     pages = {
         room: {name for _, names in reference.sections(room) for name in names}
@@ -194,7 +194,7 @@ def test_the_search_works_without_a_network(
 
 
 def test_diagrams_are_drawn_from_their_texts() -> None:
-    """Each SVG is what `tools/diagrams.py` makes of its text, and stands on a page."""
+    """Each SVG is as `tools/diagrams.py` draws its text, and stands on a page."""
     assert tool("diagrams").main(["--check"]) == 0
     pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
     drawn = sorted((ROOT / "docs" / "diagrams").glob("*.txt"))

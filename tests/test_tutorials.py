@@ -94,7 +94,7 @@ def blocks(path: Path) -> Iterator[Block]:
 
 
 def run_python(page: Page, block: Block) -> None:
-    """Run a block of Python, as a doctest where it shows what comes out."""
+    """Run a block of Python, as a doctest where it shows results."""
     if ">>>" not in block.code:
         code = "\n" * (block.line - 1) + block.code
         exec(compile(code, str(page.path), "exec"), page.names)
@@ -112,7 +112,7 @@ def run_python(page: Page, block: Block) -> None:
 
 
 def run_commands(page: Page, block: Block) -> None:
-    """Run the commands of a block and compare what is shown below them."""
+    """Run the commands of a block and compare the lines shown below them."""
     if block.language == "sh":
         shown = [(line, "") for line in block.code.splitlines() if line.strip()]
     else:
@@ -128,7 +128,7 @@ def run_commands(page: Page, block: Block) -> None:
 
 
 def run_command(words: list[str], where: str) -> str:
-    """Run one command and return what it printed."""
+    """Run one command and return its output."""
     program, *rest = words
     if program == "masquerade" and rest[0] in ENDLESS:
         command = typer.main.get_command(app)
@@ -168,7 +168,7 @@ RUNNERS = {"python": run_python, "sh": run_commands, "console": run_commands}
 def test_every_block_of_the_page_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader who types a page from top to bottom sees what the page shows."""
+    """A page that is typed from top to bottom gives the results that it shows."""
     monkeypatch.chdir(tmp_path)
     page = Page(path)
     for block in blocks(path):
@@ -186,7 +186,7 @@ def test_the_tutorials_are_all_there() -> None:
 
 
 def test_what_a_page_shows_is_compared(tmp_path: Path) -> None:
-    """A page that shows something else than what comes out, in either form, fails."""
+    """A page with a false result, in either form, fails."""
     page = Page(tmp_path / "page.md")
     with pytest.raises(AssertionError, match="Expected"):
         run_python(page, Block("python", ">>> 1 + 1\n3\n", 1))

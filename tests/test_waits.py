@@ -50,7 +50,7 @@ def clocks_in_assertions(tree: ast.AST) -> list[int]:
 
 
 def test_no_wait_is_short_and_no_assertion_is_timed() -> None:
-    """Waits are of a minute or more unless their end is what is meant; no assertion is timed."""
+    """Waits last a minute or more unless their end is meant; no assertion is timed."""
     wrong = []
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")

@@ -272,7 +272,7 @@ def test_two_groups_need_two_chances() -> None:
 def test_two_groups_without_some_reports(
     missing: Any, design: Any, chances: dict[int, float]
 ) -> None:
-    """Missing reports are left out, or kept as unknown: both give what the others say."""
+    """Missing reports are left out, or kept as unknown: both give the estimate of the others."""
     group = np.repeat([1, 1, 2, 2], [651, 349, 566, 434])
     said = np.repeat([0, 1, 0, 1], [651, 349, 566, 434])
     there = np.arange(2000) % 10 > 0

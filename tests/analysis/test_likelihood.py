@@ -151,7 +151,7 @@ def test_order_of_rows_does_not_matter() -> None:
 
 
 def test_nobody_one_value_and_a_doubtful_order() -> None:
-    """No rows; a column with one value; texts whose order as codes nobody knows."""
+    """No rows; a column with one value; texts without a known order as codes."""
     with pytest.raises(EmptyTable, match="no rows"):
         regress({"y": [], "x": []}, "y ~ x")
     with pytest.raises(ValueError, match="one value alone"):

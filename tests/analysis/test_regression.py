@@ -115,7 +115,7 @@ def test_the_unit_of_a_column_moves_no_prediction(people: dict[str, Any], unit: 
 
 
 def test_predictions_of_the_people_of_the_fit_are_in_their_rows(people: dict[str, Any]) -> None:
-    """Also where people who are alike were joined for the fit."""
+    """Also where equal people were joined for the fit."""
     fit = regress(people, "said ~ age", mechanisms=MASK)
     assert fit.patterns < fit.people
     own, given = fit.predict(), fit.predict({"age": people["age"]})

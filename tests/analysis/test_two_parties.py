@@ -37,7 +37,7 @@ def test_least_squares_of_a_noisy_table() -> None:
 
 
 def test_a_slope_that_is_told_from_0_has_a_sentence() -> None:
-    """Relations between two parties are said in words, whatever numbers the scores are."""
+    """Relations between two parties are said in words, for any numbers of scores."""
     assert PAIRS.least_squares("column", ["row"]).sentence().startswith("People with more row have")
     scores = {"row": (0, 1, 2), "column": (0, 1000, 2000)}
     found = PairTables(150, 9.0, scores, {("row", "column"): COUNTS}).least_squares(

@@ -80,7 +80,7 @@ def test_real_reports_accept_coins_and_need_none() -> None:
 
 
 def test_simulation_refuses_what_is_no_generator() -> None:
-    """Simulation takes a numpy Generator; a bare seed is an error that says what to pass."""
+    """Simulation takes a numpy Generator; a bare seed is an error that asks for one."""
     with pytest.raises(ParameterError, match=r"rng is int.*default_rng"):
         SimulatedCoins(5)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="rng is Coins"):

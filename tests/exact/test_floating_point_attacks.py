@@ -22,7 +22,7 @@ FINE = 2.0**-51
 
 
 def numpy_laplace(uniform: float, answer: float, scale: float) -> float:
-    """Return what numpy's ``Generator.laplace`` makes of a uniform number."""
+    """Return the value of numpy's ``Generator.laplace`` for a uniform number."""
     if uniform >= 0.5:
         return answer - scale * math.log(2.0 - uniform - uniform)
     return answer + scale * math.log(uniform + uniform)

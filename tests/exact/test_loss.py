@@ -68,7 +68,7 @@ def test_golden_orders() -> None:
 def test_golden_noise(
     squared: int, largest: int, variance: str, orders: tuple[int, ...], clock: float
 ) -> None:
-    """Noise costs what is proven for its lattice; a coarse one has no clock."""
+    """Noise costs the proven amount of its lattice; a coarse one has no clock."""
     loss = noise(squared, largest, Fraction(variance))
     assert (loss.orders[:3], loss.clock, loss.pure) == (orders, clock, math.inf)
 
@@ -249,7 +249,7 @@ def test_an_amount_is_a_whole_number(amount: object) -> None:
 
 
 def test_a_tail_is_above_every_exact_quantile() -> None:
-    """Enumerated, the chance that the loss exceeds its tail is below what is said."""
+    """Enumerated, the chance that the loss exceeds its tail is below the stated one."""
     for sigma, most in ((12, 1638889), (6, 3333333), (3, 7111111)):
         bound = tail(noise(16, 16, Fraction(sigma**2)))
         assert bound.micro >= most

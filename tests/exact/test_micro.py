@@ -64,7 +64,7 @@ def test_prop_of_ratio_is_symmetric(numerator: int, denominator: int) -> None:
 
 @given(a=st.integers(0, 1 << 80), b=st.integers(0, 1 << 80), times=st.integers(0, 1000))
 def test_prop_sums_and_multiples_are_exact(a: int, b: int, times: int) -> None:
-    """Amounts add and multiply as integers, beyond what a float can hold."""
+    """Amounts add and multiply as integers, beyond the range of floats."""
     assert (Micro(a) + Micro(b)).micro == a + b
     assert (Micro(a) * times).micro == a * times == (times * Micro(a)).micro
     assert (Micro(a) < Micro(b)) == (a < b)
@@ -102,7 +102,7 @@ def test_of_ratio_rounds_a_product_once() -> None:
 
 
 def test_of_ratio_ignores_the_callers_decimal_settings() -> None:
-    """A caller who works with few decimal digits or traps inexact results changes nothing."""
+    """A caller's few decimal digits, or trap of inexact results, change nothing."""
     with decimal.localcontext() as context:
         context.prec = 3
         context.traps[decimal.Inexact] = True
@@ -155,7 +155,7 @@ def test_a_loss_is_frozen_and_hashable() -> None:
 
 
 def test_a_guarantee_is_json_with_amounts_unit_and_status() -> None:
-    """A guarantee's JSON says how much, for whom, against whom, and whether it is proven."""
+    """A guarantee's JSON has its amounts, unit, trust, and status."""
     promise = Guarantee(
         epsilon_single=Micro(400_000),
         epsilon_event=Micro(400_000),
@@ -237,7 +237,7 @@ def test_a_guarantee_in_unknown_words_is_refused(wrong: dict[str, Any]) -> None:
 
 @given(amount=st.fractions(min_value=0, max_value=10**6))
 def test_prop_an_amount_is_rounded_up_to_a_millionth(amount: Fraction) -> None:
-    """What is stated is at least the amount, and less than a millionth above it."""
+    """The stated amount is at least the true one, and less than a millionth above it."""
     stated = Fraction(int(Micro.of_amount(amount).micro), MICRO)
     assert amount <= stated < amount + Fraction(1, MICRO)
     assert Micro.of_amount(Fraction(1, 3 * MICRO)) == Micro(1)

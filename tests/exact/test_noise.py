@@ -47,7 +47,7 @@ class Rejected(Exception):
 def tree(
     monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any], least: Fraction
 ) -> tuple[dict[Any, Fraction], Fraction]:
-    """Return the probability of each result over the likely decisions, and what is left.
+    """Return the probability of each result over the likely decisions, and the rest.
 
     Every uniform integer that `run` draws is a branch; it is followed unless its values would have
     a probability below `least`. So each probability is bounded: the true one is between it and it

@@ -47,7 +47,7 @@ def test_losses_of_a_pair_are_those_of_two_distributions(pair: Pair) -> None:
 
 
 def test_exact_the_concentrated_loss_of_an_epsilon_is_rounded_up() -> None:
-    """Of 2000 epsilons, epsilon tanh(epsilon / 2) is at most what is stated, by a millionth."""
+    """Of 2000 epsilons, epsilon tanh(epsilon / 2) is at most the stated one, by a millionth."""
     with mpmath.workdps(40):
         for micro in range(1, 20_000_000, 10_007):
             epsilon = mpmath.mpf(micro) / MICRO

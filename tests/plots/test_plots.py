@@ -55,7 +55,7 @@ DRAWN: dict[str, tuple[Callable[..., Any], Any]] = {
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_figure_is_complete(name: str, theme: str, tmp_path: Path) -> None:
-    """Each kind has a title, says what its axes hold, stands on the theme's paper, and is saved."""
+    """Each kind has a title and named axes, stands on the theme's paper, and is saved."""
     draw, data = DRAWN[name]
     axes = draw(data, theme=theme)
     assert axes.get_title(loc="left")
@@ -143,7 +143,7 @@ def test_many_rows_are_counted_and_not_named() -> None:
 
 
 def test_a_column_that_is_missing_is_named() -> None:
-    """An error names the column, what there is, and what is probably meant."""
+    """An error names the column, those that are there, and the likely one."""
     with pytest.raises(SchemaError, match=r"needs a column 'option'.*Did you mean 'options'\?"):
         plots.shares({"options": ["a"], "value": [0.5]})
     with pytest.raises(SchemaError, match="cannot draw a int"):
@@ -155,7 +155,7 @@ def test_a_column_that_is_missing_is_named() -> None:
 
 
 def test_coefficients_are_drawn_as_they_are_printed() -> None:
-    """A coefficient whose interval is too wide has no point, and one of which nothing is known."""
+    """A coefficient with too wide an interval, or with none, has no point."""
     people = {"ill": [0, 1] * 30, "stress": [0, 0, 1, 1] * 15}
     fit = regress(people, "ill ~ stress", mechanisms={"ill": "warner:p=0.8"})
     axes = fit.plot()

@@ -76,7 +76,7 @@ def test_what_cannot_be_planned_is_an_error(text: str, change: dict[str, Any], s
 
 
 def test_faint_reports_are_counted_exactly() -> None:
-    """With an epsilon of 1e-15 reports differ by 5e-16, and not by what floats make of it."""
+    """With an epsilon of 1e-15 reports differ by 5e-16, without an error of floats."""
     faint = participants_needed(
         parse_mechanism("randomized-response:options=2,epsilon=1e-15"), margin=0.05
     )
@@ -96,7 +96,7 @@ def test_many_options_are_planned_without_a_table() -> None:
     "spec", ["randomized-response:options=2,epsilon=1", "discrete-laplace:low=1,high=5,epsilon=1"]
 )
 def test_a_margin_beyond_counting_is_refused(spec: str) -> None:
-    """A margin whose square vanishes is named instead of dividing by zero."""
+    """A margin with a vanishing square is named instead of dividing by zero."""
     with pytest.raises(ParameterError, match="the margin is so small"):
         participants_needed(parse_mechanism(spec), margin=1e-200)
 
@@ -170,7 +170,7 @@ def test_two_groups_of_the_planned_size_are_told_apart() -> None:
 
 
 def test_the_plan_of_two_parties_is_written_as_it_is_read() -> None:
-    """Text form and value are inverse; what is missing or out of range is named."""
+    """Text form and value are inverse; a missing or too large part is named."""
     plan = parse_plan("two-parties:questions=10,options=5,rho=1/6")
     assert plan == TwoPartySums(10, 5, "1/6")
     assert parse_plan(str(plan)) == plan

@@ -19,7 +19,7 @@ OFFERS = (
 
 
 def cost(seats: dict[str, int], offers: tuple[LevelOffer, ...] = OFFERS) -> float:
-    """Return what seats cost."""
+    """Return the cost of seats."""
     return sum(seats[offer.name] * offer.price for offer in offers)
 
 
@@ -85,7 +85,7 @@ def test_more_came_than_were_planned() -> None:
 
 
 def test_what_a_level_is_worth_says_what_it_adds_and_takes() -> None:
-    """What asking one takes is money at alpha 0 and privacy at 1; less noise adds more."""
+    """Asking one takes money at alpha 0 and privacy at 1; less noise adds more."""
     offers = [
         LevelOffer("high", 60, 2.0, 4.0, 0.1),
         LevelOffer("low", 40, 1.0, 0.4, 0.5),

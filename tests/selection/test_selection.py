@@ -97,7 +97,7 @@ def test_every_level_gets_seats() -> None:
 
 
 def test_alpha_spreads_the_loss_of_privacy() -> None:
-    """With alpha 1 the fresh are asked before those who have little left."""
+    """With alpha 1 the fresh are asked before those with little left."""
     share = np.linspace(0.01, 0.9, 100)
     people = Pool([f"p{i}" for i in range(100)], np.ones(100), np.ones(100), privacy_share=share)
     fair = select(people, budget=30.0, alpha=1.0)
@@ -128,7 +128,7 @@ def test_reasons_are_given_in_words() -> None:
 
 
 def test_waves_spend_what_is_left_on_others() -> None:
-    """The first at most 60 %, invited for those who will not come; then without the silent ones."""
+    """The first at most 60 %, with spare invitations; then without the silent ones."""
     people = pool(200)
     first = next_wave(people, budget=10.0, wave=1, response_rate=0.5)
     assert 6 < first.cost <= 12
@@ -153,7 +153,7 @@ def test_waves_spend_what_is_left_on_others() -> None:
     ids=str,
 )
 def test_bad_requests_say_what_was_expected(change: dict[str, Any], said: str) -> None:
-    """Each message names the parameter and what to give."""
+    """Each message names the parameter and its range."""
     with pytest.raises(ParameterError, match=said):
         select(pool(5), **{"budget": 1.0, **change})
 
