@@ -19,6 +19,8 @@ from masquerade.preference.tie_models import DAVIDSON
 NAMES = np.array([f"i{place:02d}" for place in range(10)])
 TRUTH = np.random.default_rng(10).standard_normal(10)
 TRUTH -= TRUTH.mean()
+#: Pairs of items without one in common.
+PAIRS = 5
 #: Votes an item, share of ties at even strength by nu, and how far voters differ.
 CELLS = list(product((20, 200), (0.0, 0.9), (0.0, 0.7)))
 #: Pairs of a person, and how far voters differ, where two parties add up 400 people's votes.
@@ -168,11 +170,14 @@ def _first(board: Leaderboard) -> bool:
     return not order or board.standing(order[0]).may_be_first
 
 
-def _apart(board: Leaderboard, factor: float, rng: np.random.Generator) -> bool:
+def _apart(board: Leaderboard, factor: float, rng: np.random.Generator) -> float:
+    """Return the share of intervals that hold, of differences that have no item in common."""
     if len(board.items) < 2:
-        return True  # nothing is said
-    a, b = rng.choice(len(board.items), 2, replace=False)
-    true = factor * (TRUTH[int(board.items[a][1:])] - TRUTH[int(board.items[b][1:])])
-    v = board.covariance
+        return 1.0  # nothing is said
+    a, b = rng.permutation(len(board.items))[: len(board.items) // 2 * 2].reshape(2, -1)
+    true = factor * TRUTH[[int(item[1:]) for item in board.items]]
+    v, left = board.covariance, board.strengths - true
     error = np.sqrt(v[a, a] + v[b, b] - 2 * v[a, b])
-    return bool(abs(board.strengths[a] - board.strengths[b] - true) <= 1.96 * error)
+    held = np.abs(left[a] - left[b]) <= 1.96 * error
+    # Items without a strength say nothing.
+    return float((held.sum() + PAIRS - len(held)) / PAIRS)

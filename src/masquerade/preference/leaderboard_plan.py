@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
-from scipy.special import ndtri
+import numpy as np
+from scipy.special import ndtr, ndtri
 
 from masquerade.errors import ParameterError
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
@@ -88,6 +90,22 @@ class LeaderboardPlan:
         """Return the least gap of strengths at which a top of the list is right in 95 of 100."""
         return float(ndtri(0.95)) * math.sqrt(2) * self.error(votes)
 
+    def rank_width(self, votes: float) -> float:
+        """Return how many ranks the interval of an item's rank is expected to span, on average.
+
+        Notes
+        -----
+        Items' strengths are expected as normal with a standard deviation of 1 in log-odds, as the
+        fit has them. Two items are told apart where their estimated difference is more than c
+        errors, c being the 95 % quantile of the largest of all differences; estimates spread by
+        the items and by the errors.
+        """
+        information, noise = self._information(votes), self._noise(votes)
+        ridge = 1 + noise / information
+        spread = (information**2 + information + noise) / (information + noise + ridge**2)
+        alike = 2 * ndtr(_all_differences(self.items) / math.sqrt(spread)) - 1
+        return float(1 + (self.items - 1) * alike)
+
     def votes_for_margin(self, margin: float, *, confidence: float = 0.95) -> int:
         """Return the fewest votes for a margin of a difference of two strengths.
 
@@ -123,6 +141,7 @@ class LeaderboardPlan:
             "standard_error": self.error(votes),
             "margin": self.margin(votes, confidence=confidence),
             "smallest_gap_of_a_top": self.gap(votes),
+            "mean_rank_interval": self.rank_width(votes),
             "confidence": confidence,
             "unit": self.unit,
             "trust": self.trust if epsilon is not None else "everyone",
@@ -146,6 +165,13 @@ class LeaderboardPlan:
             return 2 * votes / self.items * _noise_of_vote(self.epsilon, self.ties)
         times = self.votes_each if self.unit == "voter" else 1
         return 8 / float(self.epsilon) ** 2 * times**2
+
+
+@lru_cache(maxsize=256)
+def _all_differences(items: int) -> float:
+    """Return the 95 % quantile of the largest difference of so many alike, in errors of one."""
+    drawn = np.random.default_rng(items).standard_normal((2000, items))
+    return float(np.quantile(np.ptp(drawn, axis=1), 0.95) / math.sqrt(2))
 
 
 def _noise_of_vote(epsilon: Fraction, ties: float) -> float:

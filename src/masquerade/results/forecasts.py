@@ -72,12 +72,16 @@ class Forecast:
     standard_error : float
     mask_variance : float
         Of the masks on one report, in squared widths of the range.
+    ranks : (float, int) or None
+        Of a list on whose pairs people vote: how many ranks the interval of an item's rank is
+        expected to span on average, and of how many items.
     """
 
     kind: str
     margin: float
     standard_error: float
     mask_variance: float = 0.0
+    ranks: tuple[float, int] | None = None
 
 
 def forecast(
@@ -166,7 +170,8 @@ def _list_forecast(question: Question, votes: int, vote_noise: float) -> Forecas
     margin = plan.margin(votes, confidence=CONFIDENCE)
     # Of two items alike, a difference d of strengths is a share of 1 / (1 + exp(-d)).
     error = math.sqrt(2) * plan.error(votes) / 4
-    return Forecast(SHARE, math.tanh(margin / 2) / 2, error)
+    ranks = (plan.rank_width(votes), plan.items)
+    return Forecast(SHARE, math.tanh(margin / 2) / 2, error, ranks=ranks)
 
 
 def masked_forecast(

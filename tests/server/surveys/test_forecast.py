@@ -242,3 +242,16 @@ def test_a_new_question_of_every_kind_has_a_margin_within_its_range(kind: str) -
     for one in found:
         assert one["margin"] is not None
         assert 0 < one["margin"] < one["high"] - one["low"]
+
+
+def test_votes_on_a_list_are_foretold_by_ranks() -> None:
+    """The margin says over how many places a rank is known, and when that tells nothing."""
+    vote = PairVote("v", "Which?", tuple("abcdefghij"), votes=5, tie="Both alike")
+    survey = Survey.at_levels(title="T", questions=(vote,), levels=("low",))
+    [many] = margins(survey, {"low": 2000})
+    [some] = margins(survey, {"low": 400})
+    [few] = margins(survey, {"low": 10})
+    assert many["words"].startswith("ranks known to ")
+    places = [float(one["words"].split()[3]) for one in (many, some)]
+    assert 1 < places[0] < places[1] < 10
+    assert (many["tells"], few["words"]) == ("enough", "tells nothing")

@@ -219,6 +219,9 @@ def margin_of(question: Question, expected: Precision, shown: int | None = None)
     low, high = range_of(question, expected.kind)
     nobody = math.isnan(margin)
     told = NOTHING if nobody else tells(margin, high - low)
+    if not nobody and expected.ranks is not None:
+        width, items = expected.ranks
+        told = tells((width - 1) / 2, items - 1)
     points = "points" if expected.kind == "mean" else "share"
     return {
         "id": question.id,
@@ -241,6 +244,9 @@ def _words(question: Question, expected: Precision, told: str) -> str:
         return "nobody is asked"
     if told == "nothing":
         return "tells nothing"
+    if expected.ranks is not None:
+        width, items = expected.ranks
+        return f"ranks known to {width:.{0 if width >= 9.5 else 1}f} of {items} places"
     low, high = range_of(question, expected.kind)
     digits = figure(expected.kind, expected.margin)
     if expected.kind == "share":
