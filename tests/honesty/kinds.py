@@ -19,9 +19,15 @@ from masquerade.estimation import (
     model_strengths,
     ratios,
 )
+from masquerade.estimation.figures import cut_of
 from masquerade.exact.coins import SimulatedCoins
 from masquerade.mechanisms import MaskedOrder, RandomizedResponse, SubsetSelection
 from masquerade.mechanisms.masked_order import ranking_code
+from masquerade.results import cross_table, simulate_reports
+from masquerade.results.forecasts import forecast, headline_figures
+from masquerade.results.question_reports import question_reports
+from masquerade.surveys import Choice, ShowIf
+from masquerade.surveys.survey import Survey
 
 ITEMS = 5
 #: Rankings of five items by the strengths of Plackett and Luce: even, one far ahead, all alike.
@@ -175,4 +181,61 @@ def first_choices(runs: int, seed: int) -> dict[str, float]:
             sent = _sent(_rankings(rng, strength, 1000), mask, rng)
             inside += abs(float(model_shares([(*sent, mask)])[0]) - truth) <= 0.1
         found[f"{name}, 1000"] = inside / runs
+    return found
+
+
+def some_questions(runs: int, seed: int) -> dict[str, float]:
+    """Return coverage of a share and of a table's cell where each person is asked some blocks."""
+    rng = np.random.default_rng(seed)
+    asked = tuple(Choice(name, "?", ("Yes", "No")) for name in "abc")
+    survey = Survey.at_levels(
+        title="T", questions=asked, levels=("low",), asked=1, together=(("a", "b"),)
+    )
+    found: dict[str, float] = {}
+    for n in (60, 300):
+        inside = {"share": 0, "cell": 0}
+        for _ in range(runs):
+            first = rng.random(n) < 0.3
+            second = np.where(rng.random(n) < 0.2, ~first, first)
+            columns = {
+                name: np.where(column, "Yes", "No").tolist()
+                for name, column in (("a", first), ("b", second), ("c", first))
+            }
+            reports = simulate_reports(survey, columns, rng)
+            sent = reports.sent("low", 0)
+            counts = Counts.of(
+                [int(sent.people[sent.code == code].sum()) for code in (0, 1)],
+                sent.mask.label_response,
+            )
+            inside["share"] += _holds(Crowd.of([counts]).figures([[1.0, 0.0]]), 0.3)
+            cell = cross_table(reports, "a", "b").estimates[0]
+            inside["cell"] += cell.low <= 0.3 * 0.8 <= cell.high
+        found |= {f"{name}, {n}": count / runs for name, count in inside.items()}
+    return found
+
+
+def shown_to_some(runs: int, seed: int) -> dict[str, float]:
+    """Return how often a follow-up's interval is at most a third wider than its forecast."""
+    rng = np.random.default_rng(seed)
+    asked = (
+        Choice("a", "?", ("Yes", "No")),
+        Choice("b", "?", ("Yes", "No"), allow_skip=True),
+    )
+    conditions = (None, ShowIf("a", ("Yes",)))
+    survey = Survey.at_levels(title="T", questions=asked, levels=("low",), conditions=conditions)
+    found = {}
+    for part in (0.3, 0.6):
+        ahead = forecast(survey, 1, {"low": 2000}, answering=part).margin
+        inside = 0
+        for _ in range(runs):
+            columns = {
+                "a": np.where(rng.random(2000) < part, "Yes", "No").tolist(),
+                "b": np.where(rng.random(2000) < 0.5, "Yes", "No").tolist(),
+            }
+            sent = simulate_reports(survey, columns, rng).sent("low", 1)
+            reports = question_reports(asked[1], {"low": sent}, estimator="eb")
+            figures, confidence = headline_figures(reports, 2)
+            low, high = figures.curve.interval(cut_of(confidence))
+            inside += float(high[0] - low[0]) / 2 <= ahead * 4 / 3
+        found[f"shown to {100 * part:.0f} of 100"] = inside / runs
     return found

@@ -178,6 +178,23 @@ ROWS = (
         quick=100,
     ),
     Row(
+        "share, and cell of a table, where each person is asked some of the questions",
+        "the 95 % interval holds",
+        "one block of two; two questions asked together, 30 % yes; 60 and 300 people at low",
+        ("results.simulate_reports", "results.cross_table"),
+        kinds.some_questions,
+        quick=60,
+    ),
+    Row(
+        "forecast of a question that some are shown",
+        "the interval is at most a third wider in 95 of 100",
+        "shown to 30 and 60 of 100; 2,000 people at low",
+        ("results.simulate_reports",),
+        kinds.shown_to_some,
+        promised=0.95,
+        quick=15,
+    ),
+    Row(
         "strength of an item by a model",
         "the 95 % interval holds where one set of strengths fits everybody",
         "even, one far ahead; 200 and 1,000 people, orders of three at epsilon 2; a tenth skip",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from masquerade.results.reports import SurveyReports
     from masquerade.results.result import result_bytes, survey_result
     from masquerade.results.result_rows import result_table
+    from masquerade.results.simulated import simulate_reports
     from masquerade.results.sum_reports import QuestionSums, estimate_sums
     from masquerade.results.two_party_result import split_codebook, split_result
     from masquerade.results.typed_result import SurveyResult
@@ -82,6 +83,7 @@ __all__ = [
     "result_table",
     "result_workbook",
     "sentence",
+    "simulate_reports",
     "split_codebook",
     "split_group_comparisons",
     "split_result",
