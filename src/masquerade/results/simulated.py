@@ -70,7 +70,8 @@ def simulate_reports(
             field="levels",
         )
     codes, source = _codes(survey, answers, people), SimulatedCoins(rng)
-    rows = np.full(codes.shape, NOT_DRAWN, dtype=np.int64)
+    rows: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    rows = np.full((people, len(survey.questions)), NOT_DRAWN, dtype=np.int64)
     for name, level in known.items():
         here = np.flatnonzero(np.array(names) == name)
         for place, mask in enumerate(level.mechanisms):
