@@ -3,9 +3,9 @@
     python benchmarks/peers.py [TASK ...]
 
 Libraries of Python are measured in the interpreter that ``BENCH_PEER`` names (``pip install
-crowd-kit peerannot arena-rank choix statsmodels opendp pure-ldp svy samplics "scikit-learn<1.7"``
-into an environment of its own), libraries of R where ``Rscript`` finds them: RRreg, rr, survey. A
-library that is not there has no figure.
+crowd-kit peerannot arena-rank choix statsmodels opendp pure-ldp svy samplics "scikit-learn<1.7"
+"pandas<3"`` into an environment of its own), libraries of R where ``Rscript`` finds them: RRreg,
+rr, survey. A library that is not there has no figure.
 
 Each side begins with its own form of the same data in memory, and ends with what the task asks
 for. Seconds are processor time of all threads, the least of five runs after one that is not
