@@ -27,7 +27,7 @@ from masquerade.server.db.party_tables import SPLIT_TASK
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import TEMPLATES
-from masquerade.surveys import Choice, PairVote, Question, Rating, ShowIf
+from masquerade.surveys import Choice, PairVote, Question, Ranking, Rating, ShowIf
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
@@ -248,6 +248,47 @@ def test_votes_on_pairs_are_drawn_on_the_phone_and_added_up(
     board = page.locator(".leaderboard")
     expect(board).to_contain_text("two parties added them up with noise")
     expect(board).to_contain_text(SENTINELS[0])
+
+
+def test_a_ranking_is_pressed_on_the_phone_and_added_up(
+    leader: Any, helper: HelperProcess, new_visitor: NewVisitor
+) -> None:
+    """Nothing of an order is on the wire, lengths are equal, first places and ranks are counted."""
+    beasts = ("heron", "otter", "marten")
+    ranking = Ranking("k", "Rank the beasts", beasts)
+    record = open_survey(leader, helper, new_visitor().page, questions=(ranking,))
+    sent, wire = [], ""
+    for order in (("heron", "otter"), ("heron", "marten"), ("marten", "otter")):
+        visitor = new_visitor()
+        page = visitor.page
+        page.goto(f"{leader.url}/s/{record.token}")
+        person = Person(page, (0,), "two-parties")
+        person.finish("question")
+        for beast in order:
+            page.locator("button.rank", has_text=beast).click()
+        expect(page.locator('button.rank[aria-pressed="true"]')).to_have_count(3)
+        page.locator("#next").click()
+        see(page, "seal")
+        person.finish("reveal")
+        expect(page.locator("main")).to_contain_text("The length is the same")
+        person.finish()
+        assert not visitor.complaints
+        sent += bodies(visitor, "/sealed-report")
+        wire += "".join(str(one.post_data) for one in visitor.requests)
+    assert len({len(body) for body in sent}) == 1
+    assert not any(name in wire for name in (*beasts, "answers", '"reports"'))
+    leader.services.surveys.close(record)
+    assert leader.services.aggregation.run() == 1
+    result = leader.services.results.result(leader.services.surveys.record(record.token))
+    assert (result.responses, result.refused) == (3, 0)
+    ranks = result.questions[0].ranks or ()
+    assert [one.item for one in ranks] == list(beasts)
+    assert not any(one.by_model for one in ranks)
+    page = new_visitor(viewport={"width": 1280, "height": 900}).page
+    page.goto(leader.owner_link)
+    page.goto(f"{leader.url}/surveys/{record.token}")
+    page.locator("summary", has_text="Table and precision").click()
+    expect(page.locator("table.first-choices")).to_contain_text("heron")
 
 
 def lie(change: Callable[[dict[str, Any]], None]) -> Callable[[Any], None]:
