@@ -104,7 +104,15 @@ def command_line(only: str | None = None) -> typer.Typer:
 
 def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    versions: bool = typer.Option(
+        False, "--versions", help="Print the versions of all that is used, for reports of faults."
+    ),
 ) -> None:
+    if versions:
+        from masquerade.cli.versions import version_lines
+
+        typer.echo("\n".join(version_lines()))
+        raise typer.Exit
     if version:
         from masquerade import __version__
 
