@@ -254,7 +254,8 @@ def test_two_parties_take_every_answer(question: Question, summed: bool) -> None
     for code in some_codes(question, question.mask("medium", RULES[0])):
         answer = question.answer(code)
         given = str(answer) if isinstance(answer, Fraction) else answer
-        measured = encoding.measurement({question.id: given})
+        pairs = [(0, 1)] if question.takes_pair else None
+        measured = encoding.measurement({question.id: given}, pairs)
         sums = circuit.decode(circuit.truncate(circuit.encode(measured)), 1)
         noise = SumNoise.of_rho(encoding.blocks, "0.5")
         [found] = estimate_sums(encoding, sums, noise=noise, people=1)

@@ -41,7 +41,7 @@ class SummedVotes:
     >>> won, lost = np.array([60.0, 40.0]), np.array([40.0, 60.0])
     >>> votes = SummedVotes(("x", "y"), won, lost, 4.0, people=100, each=1)
     >>> [(one.item, round(one.strength, 2)) for one in leaderboard_of_sums(votes).standings]
-    [('x', 0.19), ('y', -0.19)]
+    [('x', 0.2), ('y', -0.2)]
     """
 
     items: tuple[str, ...]
