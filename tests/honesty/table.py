@@ -19,6 +19,7 @@ from tests.honesty import (
     one_by_one,
     regressions,
     released,
+    sentences,
     simulated,
 )
 
@@ -407,6 +408,16 @@ ROWS = (
         promised=0.055,
         errors=True,
         quick=30,
+    ),
+    Row(
+        "sentences of pages and reports",
+        "false in at most 5.5 of 100 surveys, of each kind of sentence",
+        "1, 19, 60, 400 and 5,000 people; waves; two parties; masks at two levels; groups; ties",
+        (),
+        sentences.false_rates,
+        promised=0.055,
+        errors=True,
+        quick=10,
     ),
     Row(
         "margin that is forecast",

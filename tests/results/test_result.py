@@ -66,6 +66,27 @@ def test_one_level_is_the_cores_figures(masking: str) -> None:
             )
 
 
+def test_tests_of_levels_are_corrected_for_the_number_of_questions() -> None:
+    """The same reports to one question and beside nine others: Holm's correction, tenfold at most.
+
+    A difference at p = .02 is told of a survey of one question, and not of one of ten.
+    """
+    asked = [Choice(f"q{place}", "?", ("a", "b")) for place in range(10)]
+    found = []
+    for questions in (asked[:1], asked):
+        definition = define(*questions, levels=("medium", "low"))
+        rows = []
+        for level, yes in (("medium", 22), ("low", 36)):  # of 60
+            some = [[int(n >= yes)] + [n % 2] * (len(questions) - 1) for n in range(60)]
+            rows += rows_of(some, level=level)
+        found.append(compute(definition, rows)["questions"][0]["heterogeneity"])
+    alone, together = found
+    assert alone["probability"] < 0.05 < together["probability"]
+    assert together["probability"] == pytest.approx(min(10 * alone["probability"], 1))
+    assert (alone["differ"], together["differ"]) == (True, False)
+    assert alone["statistic"] == pytest.approx(together["statistic"])
+
+
 @pytest.mark.parametrize(("estimator", "bound"), [("eb", WITHIN), ("respondent", OWN)])
 def test_several_levels_are_the_cores_figures(estimator: str, bound: float) -> None:
     """Levels are put together with the bound that was fixed; each stands alone beside them."""
