@@ -17,6 +17,7 @@ from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import qr_code, qr_file
 from masquerade.server.mail.address_list import merged, read_addresses, rows_of
 from masquerade.server.mail.mailings import Letter
+from masquerade.server.mail.usual_letters import invitation_of, reminder_of
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, base_address, require
 from masquerade.server.routes.forms import Text, form, page
@@ -93,12 +94,13 @@ def invitations_page(
     record = actor.survey(token)
     services, terms = actor.services, record.survey.reach.invitations
     mailing = services.mailings.progress(token)
-    letter = mailing.letter if mailing else _usual(record)
+    letter = mailing.letter if mailing else invitation_of(record)
     context = {
         "record": record,
         "terms": terms,
         "counts": services.tickets.counts(token) if terms else None,
         "mailing": mailing,
+        "reminder": reminder_of(record, mailing.letter) if mailing else None,
         "mail_ready": services.mailings.server.ready,
         "sender": services.mailings.server.sender,
         "subject": subject or letter.subject,
@@ -110,24 +112,6 @@ def invitations_page(
         "most_cards": MOST_CARDS,
     }
     return actor.page("surveyor/invitations.html", context, error=error)
-
-
-def _usual(record: SurveyRecord) -> Letter:
-    """Return the message that is suggested."""
-    terms, asker = record.survey.reach.invitations, record.survey.reach.asked_by
-    end = f"The survey closes on {record.closes}.\n" if record.closes else ""
-    once = "This link is yours alone and works once; please do not pass it on.\n" if terms else ""
-    enrol = (
-        f"Open it before {terms.answers_from} to enrol, and again from that day on to answer.\n"
-        if terms and terms.answers_from
-        else ""
-    )
-    text = (
-        f"Hello,\n\nyou are invited to take part in “{record.survey.title}”:\n\n{{link}}\n\n{once}"
-        f"{enrol}{end}Your answers are protected on your own device before anything is sent.\n\n"
-        f"{asker}"
-    )
-    return Letter(f"Invitation: {record.survey.title}"[:200], text.rstrip() + "\n")
 
 
 @form(pages, "/invitations/tickets", then=_HERE, refused=invitations_page)
