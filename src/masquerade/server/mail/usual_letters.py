@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from masquerade.server.mail.mailings import LONGEST_SUBJECT, Letter
+from masquerade.server.mail.mailings import LINK, LONGEST_SUBJECT, Letter
 from masquerade.server.surveys.survey_records import SurveyRecord
 
 #: Between two languages of one message.
