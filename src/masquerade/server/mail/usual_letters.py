@@ -144,6 +144,5 @@ def _text(record: SurveyRecord, code: str, *, again: bool) -> str:
     ]
     said = (words.again if again else words.invited).format(title=title)
     rest = "\n".join(filter(None, further))
-    return (
-        f"{words.hello}\n\n{said}\n\n{{link}}\n\n{rest}\n\n{record.survey.reach.asked_by}".rstrip()
-    )
+    parts = (words.hello, said, LINK, rest, record.survey.reach.asked_by)
+    return "\n\n".join(filter(None, parts))
