@@ -1,6 +1,7 @@
 """Write the catalogue of surveyors' pages, and the translations that the server reads.
 
-``locale/surveyors.pot`` lists the messages of the templates. ``surveyors.po`` in
+``locale/surveyors.pot`` lists the messages of the templates, and the words of the forms in which
+questions of each kind are written. ``surveyors.po`` in
 ``locale/<language>/LC_MESSAGES`` has their translations, of which
 ``src/masquerade/server/web/words/<language>.json`` is made. With ``--check`` nothing is written:
 the exit code says whether files are in step and every message is translated.
@@ -12,29 +13,40 @@ import json
 import re
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
 from masquerade.server.http.page_words import LANGUAGES, TRANSLATED, WORDS, messages
+from masquerade.surveys.kinds import kinds
 
 ROOT = Path(__file__).parents[1]
 CATALOGUES = ROOT / "locale"
 TEMPLATES = ROOT / "src/masquerade/server/web/templates"
 _EXPRESSION = re.compile(r"\{\{.*?\}\}")
+#: Of a text that a script or a form fills: ``{count}``.
+_PLACE = re.compile(r"(?<!\{)\{\w+\}(?!\})")
 
 
 def extracted() -> dict[str, list[str]]:
-    """Return the messages of all templates, each with the templates that say it."""
+    """Return the messages of templates and forms, each with the places that say it."""
     found: dict[str, list[str]] = {}
+
+    def note(message: str, place: str) -> str:
+        places = found.setdefault(message, [])
+        if place not in places:
+            places.append(place)
+        return message
+
     for path in sorted(TEMPLATES.rglob("*.html")):
         name = path.relative_to(TEMPLATES).as_posix()
         if name.startswith(TRANSLATED):
             for message in messages(path.read_text(encoding="utf-8")):
-                places = found.setdefault(message, [])
-                if name not in places:
-                    places.append(name)
+                note(message, name)
+    for kind, question in kinds().items():
+        question.builder.translated(partial(note, place=f"surveys/kinds/{kind}.py"))
     return found
 
 
@@ -68,6 +80,8 @@ def translations(language: str, found: dict[str, list[str]]) -> tuple[dict[str, 
         # Words in an expression may be translated; how many expressions there are may not differ.
         if sum(given.values()) != sum(wanted.values()):
             faults.append(f"{language}: other expressions: {message!r}")
+        if set(_PLACE.findall(text)) != set(_PLACE.findall(message)):
+            faults.append(f"{language}: other places: {message!r}")
         words[message] = text
     return words, faults
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+#: A text in another language.
+Translate = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,15 @@ class FormField:
     choices: tuple[tuple[str, str], ...] = ()
     instead: tuple[str, ...] = ()
 
+    def translated(self, translate: Translate) -> FormField:
+        """Return the field with its words in another language."""
+        choices = tuple((value, translate(words)) for value, words in self.choices)
+        texts = {"label": self.label, "hint": self.hint, "none": self.none}
+        if self.type == "at-most":
+            texts["each"] = self.each
+        words = {name: translate(text) if text else "" for name, text in texts.items()}
+        return replace(self, choices=choices, **words)
+
 
 @dataclass(frozen=True, slots=True)
 class BuilderForm:
@@ -55,6 +68,15 @@ class BuilderForm:
     place: int
     advanced: tuple[FormField, ...] = ()
     line: tuple[str, str, str] | None = None
+
+    def translated(self, translate: Translate) -> BuilderForm:
+        """Return the form with its words in another language; what a new question holds stays."""
+        return replace(
+            self,
+            name=translate(self.name),
+            rows=tuple(tuple(one.translated(translate) for one in row) for row in self.rows),
+            advanced=tuple(one.translated(translate) for one in self.advanced),
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the form as a JSON object."""

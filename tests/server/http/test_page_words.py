@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,7 @@ from masquerade.server.http.page_words import (
     page_words,
     translated,
 )
+from masquerade.surveys.kinds import kinds
 
 ROOT = Path(__file__).parents[3]
 
@@ -29,6 +31,30 @@ def test_no_message_is_missing(language: str) -> None:
     words, faults = translations(language, extracted())
     assert faults == []
     assert len(words) > 500
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_forms_of_questions_speak_the_language(language: str) -> None:
+    """Every word of the form of every kind is translated, and its fields set what they did."""
+    words = page_words(language)
+    for kind in kinds().values():
+        asked: list[str] = []
+        form = kind.builder
+
+        def said(message: str, asked: list[str] = asked) -> str:
+            asked.append(message)
+            return words[message]
+
+        other = form.translated(said)
+        fields = [*chain(*form.rows), *form.advanced]
+        others = [*chain(*other.rows), *other.advanced]
+        texts = {form.name, *(one.label for one in fields), *(one.hint for one in fields)} - {""}
+        assert texts <= set(asked)
+        assert [(one.name, one.type, one.of) for one in fields] == [
+            (one.name, one.type, one.of) for one in others
+        ]
+        assert all(one.label != two.label for one, two in zip(fields, others, strict=True))
+        assert (other.blank, other.line, other.place) == (form.blank, form.line, form.place)
 
 
 def test_files_are_in_step() -> None:

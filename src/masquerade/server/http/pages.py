@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from masquerade.aggregate.signature import fingerprint_groups
-from masquerade.server.http.page_words import TranslatedLoader, language_of, page_words
+from masquerade.server.http.page_words import LANGUAGES, TranslatedLoader, language_of, page_words
 
 WEB = Path(__file__).parents[1] / "web"
 STATIC = WEB / "static"
@@ -72,6 +73,13 @@ def render(
     templates = _templates if language in (None, "en") else _in_language(str(language))
     known |= {"language": language}
     return templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
+
+
+def translation(request: Request) -> Callable[[str], str]:
+    """Return the function that says a message of surveyors' pages in the reader's language."""
+    language = _language(request)
+    words = page_words(language) if language in LANGUAGES else {}
+    return lambda message: words.get(message, message)
 
 
 def _language(request: Request) -> str:

@@ -24,7 +24,7 @@ from masquerade.mechanisms.privacy_level import CLEAR, LEVEL_PATTERN
 from masquerade.server.db.idempotency import body_text
 from masquerade.server.db.party_tables import UNDER_WAY
 from masquerade.server.db.tables import CANCELLED, FINISHED, PUBLISHED, TAKING
-from masquerade.server.http.pages import qr_code
+from masquerade.server.http.pages import qr_code, translation
 from masquerade.server.http.security import PREVIEW_POLICY
 from masquerade.server.participants.privacy_balance import cap_amounts
 from masquerade.server.results.groups import comparable
@@ -362,7 +362,7 @@ def _draft_page(
         "draft": draft,
         "known": asdict(draft_response(actor, draft, review)),
         "document": draft.document,
-        "forms": {kind: question.builder.to_json() for kind, question in kinds().items()},
+        "forms": _forms(actor.request),
         "levels": [*ALL_LEVELS, *([CLEAR] if settings.allow_clear else [])],
         "introduction": _introduction(draft, review),
         "approval": _approval(actor, token, review),
@@ -372,6 +372,12 @@ def _draft_page(
         "weak": drafts.weak_questions(draft.document) if name == "review" else [],
     }
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)
+
+
+def _forms(request: Request) -> dict[str, object]:
+    """Return the form of each kind of question, in the reader's language."""
+    said = translation(request)
+    return {kind: one.builder.translated(said).to_json() for kind, one in kinds().items()}
 
 
 def _approval(actor: Actor, token: str, review: Review) -> Mapping[str, object] | None:
