@@ -39,12 +39,18 @@ class FormField:
 
     def translated(self, translate: Translate) -> FormField:
         """Return the field with its words in another language."""
-        choices = tuple((value, translate(words)) for value, words in self.choices)
-        texts = {"label": self.label, "hint": self.hint, "none": self.none}
-        if self.type == "at-most":
-            texts["each"] = self.each
-        words = {name: translate(text) if text else "" for name, text in texts.items()}
-        return replace(self, choices=choices, **words)
+
+        def said(text: str) -> str:
+            return translate(text) if text else ""
+
+        return replace(
+            self,
+            label=said(self.label),
+            hint=said(self.hint),
+            none=said(self.none),
+            each=said(self.each) if self.type == "at-most" else self.each,
+            choices=tuple((value, said(words)) for value, words in self.choices),
+        )
 
 
 @dataclass(frozen=True, slots=True)
