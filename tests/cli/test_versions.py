@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from importlib.metadata import version
 from typing import Any
 
@@ -18,3 +20,33 @@ def test_all_versions_are_printed(run: Any) -> None:
     assert lines[1].startswith(f"Python {platform.python_version()}")
     assert f"numpy {version('numpy')}" in lines
     assert not any(line.startswith(("pytest ", "sphinx ")) for line in lines)
+
+
+def test_the_version_loads_no_package_of_others() -> None:
+    """``masquerade --version`` answers before Typer or numpy are loaded, as checked names do."""
+    script = (
+        "import sys\n"
+        "from masquerade.cli import main\n"
+        "from masquerade.truth.method_names import name_of_method\n"
+        "sys.argv = ['masquerade', '--version']\n"
+        "main()\n"
+        "print(name_of_method('DawidSkene'))\n"
+        "print(sorted({'typer', 'rich', 'numpy', 'pyarrow', 'pydantic'} & set(sys.modules)))\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+    assert said.split("\n") == [f"masquerade {__version__}", "dawid-skene", "[]", ""]
+
+
+def test_a_named_method_loads_no_other() -> None:
+    """Looking a method up by its name loads its module and not those of all methods."""
+    script = (
+        "import sys\n"
+        "from masquerade.truth import method_named\n"
+        "print(method_named('mv').name, 'masquerade.truth.glad' in sys.modules)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+    assert said == "majority-vote False\n"

@@ -15,13 +15,14 @@ from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from masquerade import __version__
 from masquerade.cli.terminal import complain, disk_trouble, warnings_as_notes
 from masquerade.errors import MasqueradeError, MissingExtra, OperationError
 from masquerade.lazy import EXTRAS
 
 if TYPE_CHECKING:
+    import typer
+
     app: typer.Typer
 
 #: The module of each command, by group and name; a module's own command line ends in a colon.
@@ -79,6 +80,10 @@ def command_line(only: str | None = None) -> typer.Typer:
     only : str, optional
         The command that will run: no other is loaded. Every command where there is none such.
     """
+    import typer  # dear to load, and ``masquerade --version`` does without
+
+    from masquerade.cli.versions import root
+
     line = typer.Typer(
         name="masquerade",
         help="Run surveys and label data with privacy guarantees, and analyse the answers.",
@@ -87,7 +92,7 @@ def command_line(only: str | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    line.callback()(_root)
+    line.callback()(root)
     known = any(only in commands for commands in _COMMANDS.values())
     for group, commands in _COMMANDS.items():
         for name, home in commands.items():
@@ -100,24 +105,6 @@ def command_line(only: str | None = None) -> typer.Typer:
             else:
                 line.command(name, rich_help_panel=group)(part)
     return line
-
-
-def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
-    versions: bool = typer.Option(
-        False, "--versions", help="Print the versions of all that is used, for reports of faults."
-    ),
-) -> None:
-    if versions:
-        from masquerade.cli.versions import version_lines
-
-        typer.echo("\n".join(version_lines()))
-        raise typer.Exit
-    if version:
-        from masquerade import __version__
-
-        typer.echo(f"masquerade {__version__}")
-        raise typer.Exit
 
 
 def __getattr__(name: str) -> Any:
@@ -148,6 +135,9 @@ def main() -> None:
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"masquerade {__version__}\n")
+        return
     name = next(iter(sys.argv[1:]), None)
     with nullcontext() if name in _WITH_PANDAS else _WithoutPandas():
         run(lambda: command_line(name)())

@@ -13,7 +13,7 @@ import typer
 
 from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
-from masquerade.truth.method_names import method_names
+from masquerade.truth.method_names import method_names, name_of_method
 
 if TYPE_CHECKING:
     from masquerade.mechanisms import Mechanism
@@ -125,11 +125,9 @@ def methods() -> list[str]:
 
 def known_method(value: str | None) -> str | None:
     """Return the name of a truth method as it was given; wrong usage where there is none."""
-    from masquerade.truth import method_named
-
     try:
         if value is not None:
-            method_named(value)
+            name_of_method(value)
     except ParameterError as error:
         raise typer.BadParameter(str(error)) from None
     return value

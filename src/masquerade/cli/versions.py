@@ -1,10 +1,29 @@
-"""``masquerade --versions``: what a report of a fault needs to name."""
+"""The command without a subcommand: its version, and those that a report of a fault needs."""
 
 from __future__ import annotations
 
 import platform
 import re
 from importlib.metadata import PackageNotFoundError, requires, version
+
+import typer
+
+from masquerade import __version__
+
+
+def root(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    versions: bool = typer.Option(
+        False, "--versions", help="Print the versions of all that is used, for reports of faults."
+    ),
+) -> None:
+    """Print the version, or all versions, where that is asked for."""
+    if versions:
+        typer.echo("\n".join(version_lines()))
+        raise typer.Exit
+    if version:
+        typer.echo(f"masquerade {__version__}")
+        raise typer.Exit
 
 
 def version_lines() -> list[str]:
@@ -15,8 +34,6 @@ def version_lines() -> list[str]:
     >>> version_lines()[0].startswith("masquerade ")
     True
     """
-    from masquerade import __version__
-
     lines = [
         f"masquerade {__version__}",
         f"Python {platform.python_version()} ({platform.python_implementation()})",

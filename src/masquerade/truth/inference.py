@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masquerade.answers import Claims, Frame, Progress, Truths
 from masquerade.answers.frames import column_names
@@ -17,15 +17,9 @@ from masquerade.truth.estimator import Estimator
 from masquerade.truth.inference_options import InferenceOptions
 from masquerade.truth.methods import method_named
 from masquerade.truth.report_mechanisms import Masks, ReportMechanisms
-from masquerade.truth.scale import (
-    DaskCluster,
-    Engine,
-    PartitionFit,
-    Partitions,
-    Stream,
-    fit_partitions,
-    partition_by_task,
-)
+
+if TYPE_CHECKING:
+    from masquerade.truth.scale import Engine, PartitionFit, Partitions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +109,9 @@ class PartitionInference:
         InputError, ParameterError
             The folder holds no labels, or the method is for numbers.
         """
+        # Not loaded for claims in memory.
+        from masquerade.truth.scale import DaskCluster, Partitions, Stream, partition_by_task
+
         if options.repartition is not None:
             partition_by_task(folder, options.repartition)
             folder = options.repartition
@@ -145,6 +142,8 @@ class PartitionInference:
 
     def fit(self, method: str | None = None) -> PartitionFit:
         """Return the fit of the options' method, or of another one."""
+        from masquerade.truth.scale import fit_partitions
+
         return fit_partitions(
             self.partitions,
             method or self.method,

@@ -7,37 +7,41 @@ else has to be told of it: commands, documentation and the common tests read wha
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from masquerade.errors import ParameterError
-from masquerade.lazy import suggestion
-from masquerade.truth.estimator import Estimator, Kind
-from masquerade.truth.method_names import FOLDERS, method_names
+from masquerade.truth.method_names import FOLDERS, bare_name, method_names, name_of_method
 
-_ALIASES = {
-    "mv": "majority-vote",
-    "td": "truth-discovery",
-    "ca": "one-coin",
-    "channelaware": "one-coin",
-    "ds": "dawid-skene",
-    "wawa": "weighted-vote",
-}
+if TYPE_CHECKING:
+    from masquerade.truth.estimator import Estimator, Kind
+
+#: All methods, by kind and name; loaded when it is first asked for.
+METHODS: tuple[type[Estimator], ...]
 #: The method that the name ``"auto"`` stands for, by the kind of claims.
 AUTO: dict[Kind, str] = {"categorical": "auto", "numeric": "numeric-auto"}
 
 
 def registered() -> dict[str, type[Estimator]]:
     """Return all methods by their names, those for labels before those for numbers."""
-    methods: dict[str, type[Estimator]] = {}
-    for kind in FOLDERS:
-        for name, module in method_names(kind).items():
-            for one in vars(import_module(module)).values():
-                if isinstance(one, type) and vars(one).get("name") == name:
-                    methods[name] = one
-    return methods
+    return {name: _loaded(name, module) for name, module in _modules().items()}
 
 
-#: All methods, by kind and name.
-METHODS: tuple[type[Estimator], ...] = tuple(registered().values())
+def _modules() -> dict[str, str]:
+    return {name: module for kind in FOLDERS for name, module in method_names(kind).items()}
+
+
+def _loaded(name: str, module: str) -> type[Estimator]:
+    for one in vars(import_module(module)).values():
+        if isinstance(one, type) and vars(one).get("name") == name:
+            method: type[Estimator] = one
+            return method
+    raise LookupError(f"{module} holds no method {name!r}.")
+
+
+def __getattr__(name: str) -> tuple[type[Estimator], ...]:
+    if name == "METHODS":
+        return tuple(registered().values())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
@@ -61,22 +65,9 @@ def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
     """
     if not isinstance(text, str):
         raise ParameterError(f"method is {text!r}, expected a name such as 'majority-vote'.")
-    wanted = _bare(text)
-    if wanted == "auto":
+    if bare_name(text) == "auto":
         if kind not in AUTO:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
-        wanted = _bare(AUTO[kind])
-    methods = registered()
-    known = {_bare(name): method for name, method in methods.items()}
-    known |= {alias: methods[name] for alias, name in _ALIASES.items()}
-    if wanted not in known:
-        names = dict.fromkeys(["auto", *methods])
-        raise ParameterError(
-            f"method {text!r} is unknown; expected one of {', '.join(names)}."
-            f"{suggestion(text, list(names))}"
-        )
-    return known[wanted]
-
-
-def _bare(text: str) -> str:
-    return text.lower().translate({ord(letter): None for letter in "-_ "})
+        text = AUTO[kind]
+    name = name_of_method(text)
+    return _loaded(name, _modules()[name])

@@ -22,7 +22,7 @@ from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.confusions import Member, mean_shares
 from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import Estimator, option_columns
-from masquerade.truth.methods import METHODS, method_named
+from masquerade.truth.methods import method_named, registered
 from masquerade.truth.problem import Gold
 from masquerade.truth.rare_labels import (
     MOST_OPTIONS,
@@ -105,7 +105,7 @@ def fit_partitions(
     """
     estimator = method_named(method)() if isinstance(method, str) else method
     if not isinstance(estimator, CategoricalEstimator) or not estimator.streams:
-        able = [one.name for one in METHODS if getattr(one, "streams", False)]
+        able = [one.name for one in registered().values() if getattr(one, "streams", False)]
         raise ParameterError(
             f"{estimator.name} does not work over partitions; choose one of {', '.join(able)}, or "
             "fit in memory."
