@@ -6,7 +6,7 @@ UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := src papers tests benchmarks docs/conf.py tools
 
-.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench papers mutants wheel lock clean
+.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench papers mutants wheel lock sbom clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
@@ -20,6 +20,7 @@ help:
 	@echo "make mutants  break critical lines one at a time, and see that a test notices each"
 	@echo "make wheel  build dist/*.whl twice, compare the bytes, and try it in a clean environment"
 	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
+	@echo "make sbom   write dist/*.cdx.json: what requirements/*.txt lock, as bills of materials (CycloneDX)"
 	@echo "make format put the code into the house's form"
 	@echo "make clean  remove .venv and everything built"
 
@@ -148,5 +149,16 @@ lock:
 	@$(COMPILE) pyproject.toml --extra server --extra postgres --extra passkeys --extra parties --extra sso --output-file requirements/server.txt
 	@$(COMPILE) pyproject.toml --extra test --extra docs --output-file requirements/test.txt
 
+# Apart from .venv: a release needs it, and neither the library nor its tests do. Two runs write the
+# same bytes.
+SBOM := .venv-sbom
+sbom:
+	$(PYTHON) -m venv --clear $(SBOM)
+	$(SBOM)/bin/python -m pip --disable-pip-version-check install --quiet --no-compile 'cyclonedx-bom==7.5.0'
+	@mkdir -p dist
+	for list in $(basename $(notdir $(wildcard requirements/*.txt))); do \
+	  $(SBOM)/bin/python -W ignore -m cyclonedx_py requirements --pyproject pyproject.toml --output-reproducible \
+	    --output-file dist/$$list.cdx.json requirements/$$list.txt || exit 1; done
+
 clean:
-	rm -rf $(VENV) $(LOWEST) docs/_build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(SBOM) docs/_build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
