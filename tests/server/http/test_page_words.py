@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from itertools import chain
@@ -55,6 +57,22 @@ def test_forms_of_questions_speak_the_language(language: str) -> None:
         ]
         assert all(one.label != two.label for one, two in zip(fields, others, strict=True))
         assert (other.blank, other.line, other.place) == (form.blank, form.line, form.place)
+
+
+def test_the_builder_gets_its_forms_in_the_readers_language(site: Site) -> None:
+    """A German builder page has the forms in German; an English one as they are written."""
+    page = site.owner.post("/surveys/new", data={"template": "pick"})
+    address = f"/surveys/{page.url.path.split('/')[2]}/edit"
+    for accepted, name, label in (
+        ("de", "Eine auswählen", "Optionen"),
+        ("en", "Pick one", "Options"),
+    ):
+        html = site.owner.get(address, headers={"Accept-Language": accepted}).text
+        block = re.search(r'<script type="application/json" id="forms">(.*?)</script>', html)
+        assert block is not None
+        form = json.loads(block[1])["choice"]
+        assert (form["name"], form["rows"][0][0]["label"]) == (name, label)
+        assert form["blank"] == kinds()["choice"].builder.to_json()["blank"]
 
 
 def test_files_are_in_step() -> None:
