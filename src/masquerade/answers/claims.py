@@ -326,8 +326,10 @@ def _label_column(table: pa.Table) -> str:
         wrong = missing_column(absent[0], found, others=absent[1:])
         if len(found) > 2 and "worker" in absent and "label" in absent:
             wrong = SchemaError(
-                f"{wrong} Where each further column is an annotator, read it with "
-                "ClaimColumns(layout='wide') (--wide on the command line)."
+                f"{wrong} Where they have other names, say which they are with "
+                "ClaimColumns(task=..., worker=..., label=...) (--task-column, --worker-column, "
+                "--label-column on the command line). Where each further column is an annotator, "
+                "read it with ClaimColumns(layout='wide') (--wide on the command line)."
             )
         raise wrong
     for name in LABEL_COLUMNS:
