@@ -212,6 +212,8 @@ def test_an_amount_is_a_number_for_python() -> None:
     assert (float(amount), f"{amount:.1f}", f"{amount}") == (1.25, "1.2", "1.25")
     assert amount in {1.25}
     assert not amount < math.nan
+    assert amount < Decimal("Infinity") != amount
+    assert not amount <= Decimal("NaN")
     assert amount != "1.25"
     with pytest.raises(TypeError):
         _ = amount < "2"

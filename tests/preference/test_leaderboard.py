@@ -546,6 +546,17 @@ def test_files_of_votes_are_one_table(tmp_path: Path, files: int) -> None:
     assert [one.rank_high for one in found.standings] == [one.rank_high for one in whole.standings]
 
 
+def test_a_file_of_which_no_vote_is_left_is_not_one_that_says_who_voted(tmp_path: Path) -> None:
+    """Where nobody knows who voted, a file with votes for neither alone changes nothing."""
+    head = "model_a,model_b,winner\n"
+    (tmp_path / "a.csv").write_text(f"{head}x,y,model_a\ny,x,model_a\nx,y,model_b\n")
+    alone = Leaderboard.scan(tmp_path, both_bad="drop")
+    (tmp_path / "b.csv").write_text(f"{head}x,y,tie (bothbad)\n")
+    found = Leaderboard.scan(tmp_path, both_bad="drop")
+    assert (found.votes, found.voters) == (alone.votes, alone.voters)
+    np.testing.assert_allclose(found.covariance, alone.covariance, atol=1e-12)
+
+
 @pytest.mark.parametrize("buckets", [1, 9])
 def test_files_that_name_other_items_are_one_table(
     tmp_path: Path, buckets: int, monkeypatch: pytest.MonkeyPatch

@@ -35,3 +35,22 @@ test("whoever becomes somebody else keeps caps and charges, wherever that is int
     break;
   }
 });
+
+test("a device is enrolled until the day has begun in every time zone", async () => {
+  const day = new Date(Date.now() + 864e5 * 5).toISOString().slice(0, 10);
+  const begins = Date.parse(`${day}T00:00:00Z`);
+  const disk = new Disk();
+  for (const [key, from] of [["a", day], ["b", "2001-01-01"], ["c", undefined]]) {
+    await disk.seenBy().change("arrivals", key, () => ({ code: "x", hash: "y", from }));
+  }
+  const device = new Device(disk.seenBy());
+  const now = Date.now;
+  try {
+    for (const [hours, until] of [[-24, day], [0, day], [11.9, day], [12.1, ""], [48, ""]]) {
+      Date.now = () => begins + hours * 3600e3;
+      assert.equal(await device.enrolledUntil(), until, `${hours}`);
+    }
+  } finally {
+    Date.now = now;
+  }
+});

@@ -154,7 +154,7 @@ def disk_trouble(error: BaseException) -> str | None:
         ):
             return f"the database cannot be written: {cause}. Is its disk full or read-only?"
         if type(cause).__module__ in _DATABASES and type(cause).__qualname__ == "OperationalError":
-            said = str(cause).splitlines()[0].strip().rstrip(".")
+            said = next(iter(str(cause).splitlines()), "it gives no reason").strip().rstrip(".")
             return f"the database does not answer now: {said}. Nothing is lost; start it again."
         cause = cause.__cause__ or cause.__context__
     return None

@@ -49,7 +49,9 @@ class AsNumber:
         # NotImplemented is what Python expects here; it then tries the other's own comparison.
         if type(other) is type(self):
             return compare(self.millionths, other.millionths)
-        if isinstance(other, Rational | decimal.Decimal) and other == other:
+        if isinstance(other, decimal.Decimal) and not other.is_finite():
+            return compare(self.millionths, math.nan if other.is_nan() else float(other))
+        if isinstance(other, Rational | decimal.Decimal):
             return compare(self.millionths, Fraction(other) * MICRO)
         if not isinstance(other, Real):
             return NotImplemented  # type: ignore[no-any-return]

@@ -192,12 +192,11 @@ def count_files(
 
 def _content(file: VoteFile, scratch: Path, reading: Reading) -> Content:
     """Read a file, keep its votes in the scratch folder, and return its content."""
-    items, votes = _read(file, reading)
+    items, votes, is_signed = _read(file, reading)
     folder = _folder(file, scratch, reading)
     _write(folder, _RAW, votes)
     _save(folder, "items", np.array(items))
-    signed = int(len(votes.voter) > 0 or not len(votes.key))
-    return Content(frozenset(items), len(votes.key), 1, signed)
+    return Content(frozenset(items), len(votes.key), 1, int(is_signed))
 
 
 def _joined(one: Content, other: Content) -> Content:
@@ -276,8 +275,8 @@ def _save(folder: Path, name: str, values: Any) -> None:
     new.replace(folder / f"{name}.npy")
 
 
-def _read(file: VoteFile, reading: Reading) -> tuple[tuple[str, ...], Votes]:
-    """Return the items of a file in order, and its votes."""
+def _read(file: VoteFile, reading: Reading) -> tuple[tuple[str, ...], Votes, bool]:
+    """Return the items of a file in order, its votes, and whether it says who voted."""
     frame = read_votes(file.path, voter=reading.voter)
     battles = Battles.from_frame(frame, items=reading.items, voter=reading.voter, both_bad="tie")
     if battles.weight is not None:
@@ -288,7 +287,8 @@ def _read(file: VoteFile, reading: Reading) -> tuple[tuple[str, ...], Votes]:
     counted = CountedBattles.of(replace(battles, voter=None))
     pair = counted.counts.first * len(battles.items) + counted.counts.second
     voter = np.zeros(0, dtype=np.int64) if hashed is None else hashed
-    return battles.items, Votes(pair.astype(np.int32)[counted.cell], counted.outcome, voter)
+    votes = Votes(pair.astype(np.int32)[counted.cell], counted.outcome, voter)
+    return battles.items, votes, hashed is not None
 
 
 def _hashes(frame: Any, voter: str | None) -> Integers | None:

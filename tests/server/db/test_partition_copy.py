@@ -139,14 +139,17 @@ def test_whoever_writes_for_long_is_not_waited_for(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rewriting gives way to an open change, says so, and is whole once that has ended."""
-    monkeypatch.setattr(partition_copy, "_PATIENCE_SECONDS", 0.0)
     record, _ = a_crowd(services)
     with services.engine.connect() as connection:
         [part] = parts_of(connection, "participation", record.token)
         connection.rollback()
-        with connection.begin():
+        with connection.begin(), monkeypatch.context() as patch:
+            patch.setattr(partition_copy, "_PATIENCE_SECONDS", 0.0)
             connection.execute(text(f"UPDATE {part} SET state = state"))
             assert rewrite_tables(services.engine, record.token)
+        # Nothing of the attempt stays, PostgreSQL's own vacuum of the part least of all.
+        options = f"SELECT reloptions FROM pg_class WHERE oid = '{part}'::regclass"
+        assert connection.scalar(text(options)) is None
     before = rows(services)
     assert rewrite_tables(services.engine) == ""
     assert rows(services) == before

@@ -9,6 +9,8 @@ from email import message_from_bytes
 from email.policy import default
 from typing import Any
 
+from tests.patience import PATIENCE_SECONDS
+
 
 class MailBox:
     """What a mail server takes, by address; some it refuses, for good or for now."""
@@ -44,21 +46,25 @@ class MailBox:
         return "250 taken"
 
 
-def free_port() -> int:
-    """Return a port of this computer that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @contextmanager
-def listening(box: MailBox) -> Iterator[int]:
-    """Let a mail server that asks for no password fill a box; give its port."""
+def listening(box: MailBox, **options: Any) -> Iterator[int]:
+    """Let a mail server fill a box, by default one that asks for no password; give its port."""
     from aiosmtpd.controller import Controller
 
-    controller = Controller(box, hostname="127.0.0.1", port=free_port())
-    controller.start()
-    try:
-        yield controller.port
-    finally:
-        controller.stop()
+    class Bound(Controller):  # type: ignore[misc, unused-ignore]
+        """A mail server on a port that is its own before it starts."""
+
+        def _create_server(self) -> Any:
+            return self.loop.create_server(self._factory_invoker, sock=own)
+
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        port = int(own.getsockname()[1])
+        controller = Bound(
+            box, hostname="127.0.0.1", port=port, ready_timeout=PATIENCE_SECONDS, **options
+        )
+        controller.start()
+        try:
+            yield port
+        finally:
+            controller.stop()

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from tests.server.devices import everything
-from tests.server.mail.mail_box import MailBox, free_port
+from tests.server.mail.mail_box import MailBox, listening
 from tests.server.surveys.test_tickets import Holder, document, rows_of
 
 from masquerade.errors import OperationError, ParameterError, WrongState
@@ -30,7 +30,7 @@ from masquerade.server.mail.smtp import MailServer
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.reach import read_ticket_link
 
-controllers = pytest.importorskip("aiosmtpd.controller")
+pytest.importorskip("aiosmtpd.controller")
 smtp = pytest.importorskip("aiosmtpd.smtp")
 
 LINK = "https://surveys.example/s/"
@@ -77,21 +77,17 @@ def mail_server(box: MailBox, certificate: Path) -> Iterator[MailServer]:
         right = (given.login, given.password) == (b"surveys", b"secret")
         return smtp.AuthResult(success=right)
 
-    port = free_port()
-    controller = controllers.Controller(
-        box,
-        hostname="127.0.0.1",
-        port=port,
-        tls_context=context,
-        require_starttls=True,
-        authenticator=known,
-        auth_required=True,
-    )
-    controller.start()
-    yield MailServer(
-        "127.0.0.1", port, "starttls", "surveys", "secret", "ask@surveys.example", str(certificate)
-    )
-    controller.stop()
+    asked: dict[str, Any] = {
+        "tls_context": context,
+        "require_starttls": True,
+        "authenticator": known,
+        "auth_required": True,
+    }
+    with listening(box, **asked) as port:
+        yield MailServer(
+            *("127.0.0.1", port, "starttls", "surveys", "secret", "ask@surveys.example"),
+            str(certificate),
+        )
 
 
 class Clock:

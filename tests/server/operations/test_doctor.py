@@ -420,6 +420,12 @@ def test_why_a_database_cannot_be_reached(
     assert "geheim" not in found[0].detail
 
 
+def test_a_missing_right_is_told_before_the_name_beside_it() -> None:
+    """A database that an account may not use is there: the advice is not to make it."""
+    error = OperationalError("", {}, Exception('FATAL:  permission denied for database "surveys"'))
+    assert _why(error).endswith('for database "surveys"; give this account the right to it.')
+
+
 def test_a_wrong_password_is_told() -> None:
     """What the server says of a password is told with what to check."""
     words = (

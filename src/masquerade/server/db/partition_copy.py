@@ -80,6 +80,7 @@ class PartitionCopy:
         self._discard()
         try:
             if not self._watch():
+                self._run(f"ALTER TABLE {self.part} RESET (autovacuum_enabled)")
                 return _IN_USE
             self._write()
             # Most of what changed, so that little is left to do while others wait.
