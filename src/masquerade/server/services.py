@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from zoneinfo import ZoneInfo
 
@@ -152,6 +152,8 @@ class Services:
             transactions.close()
             raise
         zone = ZoneInfo(time_zone)
+        # Devices change from enrolling to answering by UTC, and know of no other zone.
+        utc_today = today or (lambda: datetime.now(UTC).date().isoformat())
         today = today or (lambda: datetime.now(zone).date().isoformat())
         caps, seals = caps or Caps(), Seals(server_key)
         values, reports = ServerValues(transactions), StoredReports(transactions)
@@ -189,6 +191,7 @@ class Services:
             transactions,
             surveys,
             today=today,
+            utc_today=utc_today,
             caps=caps,
             unopened_reservations=unopened_reservations,
             split_reports=SplitReports(seals),
@@ -218,7 +221,7 @@ class Services:
             surveys=lifecycle,
             drafts=drafts,
             selection_runs=SelectionRuns(transactions, lifecycle, drafts, today=today),
-            tickets=Tickets(transactions, surveys, keys, today=today),
+            tickets=Tickets(transactions, surveys, keys, today=utc_today),
             mailings=mailings,
             post=Post(transactions, surveys, mailings, clock=clock),
             reports=reports,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import secrets
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,7 +92,7 @@ def begun(services: Services) -> int:
 def set_day(monkeypatch: pytest.MonkeyPatch, services: Services, day: str) -> None:
     """Let it be another day for those who enrol and those who begin."""
     monkeypatch.setattr(services.tickets, "_today", lambda: day)
-    monkeypatch.setattr(services.participations.rules, "today", lambda: day)
+    monkeypatch.setattr(services.participations.rules, "utc_today", lambda: day)
 
 
 def rows_of(services: Services, *tables: Table) -> list[Any]:
@@ -188,12 +191,37 @@ def test_in_two_phases_nobody_answers_before_and_nobody_enrols_after(
     with pytest.raises(WrongState, match="answer from 2026-03-20"):
         first.begin(services, survey)
     monkeypatch.setattr(services.tickets, "_today", lambda: "2026-03-20")
-    monkeypatch.setattr(services.participations.rules, "today", lambda: "2026-03-20")
+    monkeypatch.setattr(services.participations.rules, "utc_today", lambda: "2026-03-20")
     assert services.tickets.state(frozen, state) == "open"
     with pytest.raises(WrongState, match="too late"):
         late.exchange(services, survey)
     first.begin(services, survey)
     assert begun(services) == 1
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Etc/GMT+12"])
+def test_phases_change_with_the_day_of_devices_in_every_zone(tmp_path: Path, zone: str) -> None:
+    """From UTC+14 to UTC-12 a server enrols and admits by the day in UTC, as devices do.
+
+    Else a device is locked out of enrolling, or names the person while others still enrol.
+    """
+    before = datetime.now(UTC).date()
+    services = Services.open(f"sqlite:///{tmp_path / 'server'}", time_zone=zone)
+    # Wherever the clock stands, one of the two zones has another day than UTC.
+    for days, enrols in ((0, False), (1, True)):
+        day = (before + timedelta(days=days)).isoformat()
+        later = (before + timedelta(days=9)).isoformat()
+        survey = opened(services, tickets={"phases": 2, "answers_from": later})
+        terms = survey.survey.reach.invitations
+        assert terms is not None
+        reach = SimpleNamespace(invitations=replace(terms, answers_from=day))
+        moved: Any = SimpleNamespace(survey=SimpleNamespace(reach=reach))
+        told = services.tickets.state(moved, "open")
+        day_of_steps = services.participations.rules.utc_today()
+        if datetime.now(UTC).date() == before:  # unless midnight passed meanwhile
+            assert told == ("enrolling" if enrols else "open")
+            assert day_of_steps == before.isoformat()
+    services.close()
 
 
 def test_nothing_of_tickets_stays_once_nobody_can_begin(

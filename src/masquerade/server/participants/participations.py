@@ -51,6 +51,7 @@ class Participations:
         surveys: Surveys,
         *,
         today: Callable[[], str],
+        utc_today: Callable[[], str],
         caps: Caps,
         unopened_reservations: int,
         split_reports: SplitReports,
@@ -58,7 +59,9 @@ class Participations:
     ) -> None:
         self._transactions = transactions
         #: What every step goes by.
-        self.rules = Rules(surveys, today, caps, unopened_reservations, split_reports, pair_choice)
+        self.rules = Rules(
+            surveys, today, caps, unopened_reservations, split_reports, pair_choice, utc_today
+        )
         self._taken = partial(taken, self.rules)
 
     async def take(self, step: Step) -> Any:

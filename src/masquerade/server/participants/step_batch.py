@@ -39,6 +39,7 @@ class Rules:
     unopened_reservations: int
     split_reports: SplitReports
     pair_choice: PairChoice
+    utc_today: Callable[[], str]  # the day of tickets in two phases, as devices count it
     places: dict[str, str] = field(default_factory=dict)  # surveys of participations met before
 
 

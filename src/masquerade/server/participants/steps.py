@@ -173,7 +173,7 @@ class Reserve:
         # Whoever came back after a lapse has spent theirs.
         if not again and frozen.survey.reach.invitations is not None:
             batch.write_directly()
-            redeem(batch.connection, frozen, self.ticket, today=batch.rules.today())
+            redeem(batch.connection, frozen, self.ticket, today=batch.rules.utc_today())
         # Only for what is new: a repetition is not counted.
         if self.admit is not None:
             self.admit(frozen, quotas is not None)

@@ -89,7 +89,7 @@ class TicketKeys:
 class Tickets:
     """The tickets of all surveys.
 
-    `today`: gives the ISO date.
+    `today`: gives the ISO date in UTC, by which devices change from enrolling to answering.
     """
 
     def __init__(
