@@ -63,12 +63,30 @@ def to_arrow(frame: Frame, *, columns: Collection[str] | None = None) -> pa.Tabl
     if isinstance(frame, pa.Table):
         return _without_views(frame)
     if isinstance(frame, Mapping):
+        _require_one_index(frame)
         return _assemble([(str(name), column) for name, column in frame.items()], columns)
     # pandas column by column: of a column of objects we say which row is odd.
     if is_pandas(frame):
         names = [str(name) for name in frame.columns]
         return _assemble([(n, frame.iloc[:, i]) for i, n in enumerate(names)], columns)
     return _without_views(_of_frame(frame, columns))
+
+
+def _require_one_index(columns: Mapping[Any, Any]) -> None:
+    """Refuse pandas series of different rows, which would be put together by their places."""
+    pandas = sys.modules.get("pandas")
+    series = [
+        (name, column)
+        for name, column in columns.items()
+        if pandas is not None and isinstance(column, pandas.Series)
+    ]
+    for name, column in series[1:]:
+        if not column.index.equals(series[0][1].index):
+            raise SchemaError(
+                f"columns {series[0][0]!r} and {name!r} are pandas series with different indexes. "
+                "Make a table of them with pandas.DataFrame(columns), which joins rows by the "
+                "index, or give their values alone with .to_numpy()."
+            )
 
 
 def _of_frame(frame: Frame, columns: Collection[str] | None) -> pa.Table:
