@@ -439,8 +439,12 @@ class Numbers:
         low: float,
         high: float,
         mechanism: DiscreteGaussian | None = None,
+        *,
+        people: ArrayLike | None = None,
     ) -> Numbers:
         """Return the reports of numbers on the question's scale, those of a mask bounded.
+
+        `people`: of how many people each report is, which then keep their order; by default of one.
 
         Examples
         --------
@@ -453,8 +457,12 @@ class Numbers:
             raise ParameterError(f"report {odd[0] + 1} is no finite number; leave it out.")
         mask = 0.0
         if mechanism is not None:
-            bounded = BoundedReport.of(mechanism, len(value))
+            size = len(value) if people is None else round(float(np.sum(people)))
+            bounded = BoundedReport.of(mechanism, size)
             value, mask = bounded.values(value), bounded.variance
+        if people is not None:
+            each = np.asarray(people, dtype=np.float64)
+            return cls(each, value, float(low), float(high), mask)
         worth, count = np.unique(value, return_counts=True)
         return cls(count.astype(np.float64), worth, float(low), float(high), mask)
 

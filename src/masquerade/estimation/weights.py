@@ -19,12 +19,78 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.estimation.reports import Worths, variance_of
-from masquerade.exact.arrays import Floats, on_simplex
+from masquerade.estimation.reports import Reports, Worths
+from masquerade.exact.arrays import Floats, Integers
 
 _ROUNDS, _PRECISION = 1000, 1e-11
 _LARGEST = 1e9  # of a weight
 _LEAST = 1e-9  # share below which nobody seems to have given an answer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowWeights:
+    """Weights of the people at one level, by what they sent, for the figures of one question.
+
+    Attributes
+    ----------
+    count : float array, shape (n_rows,)
+        People who sent each combination of reports.
+    total : float array, shape (n_rows,)
+        Worth of the weight itself.
+    margins : float array, shape (n_rows, n_margins)
+        Worths of the weighted answers whose shares are known.
+    known : float array, shape (n_margins,)
+        These shares.
+    gram : float array, shape (n_margins, n_margins)
+        Weighted means of products of two margins.
+    own : (float array, float array, float array) or None
+        Where people are weighed by the question itself: the number of each of its answers, the
+        weight of each row but for it, and the weighted means of products of a margin and an answer.
+    clear : bool
+        Whether all reports that count are the answers.
+    left : float
+        Part of the variance that is unknown, of a finite population.
+    """
+
+    count: Floats
+    total: Floats
+    margins: Floats
+    known: Floats
+    gram: Floats
+    own: tuple[Floats, Floats, Floats] | None = None
+    clear: bool = False
+    left: float = 1.0
+    _inverse: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # shares of a question add to 1, so that margins of two questions are dependent
+        object.__setattr__(self, "_inverse", np.linalg.pinv(self.gram, rcond=1e-9))
+
+    @property
+    def n(self) -> float:
+        """Number of people."""
+        return float(self.count.sum())
+
+    @property
+    def people(self) -> Floats:
+        """Weighted number of people of each row, as many in all as there are."""
+        # Masks can take a row's weight below 0; as counts they stand for how answers spread.
+        part = np.maximum(self.count * self.total, 0.0)
+        return part * (self.n / float(part.sum()))
+
+    @property
+    def effective(self) -> float:
+        """Effective number of people (Kish): as many without weights give a mean as exact."""
+        return float((self.count @ self.total) ** 2 / (self.count @ self.total**2))
+
+    def slopes(self, products: Floats) -> Floats:
+        """Return the coefficients of figures on the margins, from their mean products."""
+        found: Floats = self._inverse @ products
+        return found
+
+    def weigh(self, reports: Reports, place: Integers) -> WeightedReports:
+        """Return reports to the question with these weights; `place`: the report of each row."""
+        return WeightedReports(self, reports, place)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,85 +99,69 @@ class WeightedReports:
 
     Attributes
     ----------
-    count : float array, shape (n_rows,)
-        People who sent each combination of reports.
-    symbol : float array, shape (n_rows, n_symbols)
-        Worth of each answer to the question, weights included.
-    total : float array, shape (n_rows,)
-        Worth of the weight itself.
-    margins : float array, shape (n_rows, n_margins)
-        Worths of the weighted answers whose shares are known.
-    known : float array, shape (n_margins,)
-        These shares.
-    gram : float array, shape (n_margins, n_margins + n_symbols)
-        Weighted means of products of two margins, and of a margin and an answer.
-    alone : float array, shape (n_reports, n_symbols)
-        Worths of every possible report without a weight: where the half person stands.
-    left : float
-        Part of the variance that is unknown, of a finite population.
+    rows : RowWeights
+    reports : Reports
+        The same without weights: the worth of every possible report.
+    place : int array, shape (n_rows,)
+        Place of each row's report in these worths.
     """
 
-    count: Floats
-    symbol: Floats
-    total: Floats
-    margins: Floats
-    known: Floats
-    gram: Floats
-    alone: Floats
-    left: float = 1.0
-    _inverse: Floats = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        square = self.gram[:, : len(self.known)]
-        # shares of a question add to 1, so that margins of two questions are dependent
-        object.__setattr__(self, "_inverse", np.linalg.pinv(square, rcond=1e-9))
+    rows: RowWeights
+    reports: Reports
+    place: Integers
 
     @property
     def n(self) -> float:
         """Number of people."""
-        return float(self.count.sum())
+        return self.rows.n
 
     @property
     def symbols(self) -> int:
         """Number of possible answers."""
-        return int(self.symbol.shape[1])
-
-    @property
-    def effective(self) -> float:
-        """Effective number of people (Kish): as many without weights give a mean as exact."""
-        weight = self.total
-        return float((self.count @ weight) ** 2 / (self.count @ weight**2))
+        return self.reports.symbols
 
     def tiled(self, times: int) -> WeightedReports:
-        """Return the reports themselves, which serve a batch of any size."""
-        del times
-        return self
+        """Return the reports for a batch of figures so many times as large."""
+        return WeightedReports(self.rows, self.reports.tiled(times), self.place)
 
     def worths(self, scores: Floats) -> Worths:
         """Return the worths of reports for figures of the answers."""
-        mean = float(self.count @ self.total) / self.n
-        value = scores @ self.symbol.T
-        estimate = (value @ self.count) / (mean * self.n)
+        rows, plain = self.rows, self.reports.worths(scores)
+        total = rows.total
+        mean = float(rows.count @ total) / rows.n
+        each = plain.worth[:, self.place]
+        if rows.own is None:
+            value, products = each * total, None
+        else:
+            number, rest, pairs = rows.own
+            value = self.reports.worths(scores * number).worth[:, self.place] * rest
+            products = pairs @ scores.T
+        estimate = (value @ rows.count) / (mean * rows.n)
         # Of a ratio of sums: what each report adds to it.
-        worth = estimate[:, None] + (value - estimate[:, None] * self.total) / mean
-        if len(self.known):
-            slope = self._inverse @ (self.gram[:, len(self.known) :] @ scores.T)
-            away = self.margins - self.known * self.total[:, None]
-            worth = worth - (away @ slope).T / mean
-        every = scores @ self.alone.T
-        count = np.concatenate([self.count, np.zeros(len(self.alone))])
+        worth = estimate[:, None] + (value - estimate[:, None] * total) / mean
+        if len(rows.known):
+            if products is None:
+                products = (rows.margins.T * rows.count) @ each.T / rows.n
+            away = rows.margins - rows.known * total[:, None]
+            worth = worth - (away @ rows.slopes(products)).T / mean
+        people = plain.people * rows.n / rows.effective
+        if rows.clear:  # nothing but who answered makes the figure err
+            people = (worth - estimate[:, None]) ** 2 @ rows.count / rows.n
         zero = np.zeros(len(scores))
-        share = on_simplex((self.symbol.T @ self.count) / (mean * self.n))
-        people = variance_of(share, scores) * self.n / self.effective
-        worths = Worths(
-            np.broadcast_to(count, (len(scores), len(count))),
-            np.concatenate([worth, every], axis=1),
-            None,
-            zero,
-            zero,
-            people,
-        )
-        return worths if self.left >= 1 else worths.of_population(self.left)
+        count, far = np.broadcast_to(rows.count, worth.shape), None
+        if plain.far is None:
+            # Every possible report without a weight: where the half person stands.
+            none = np.zeros_like(plain.worth)
+            count = np.concatenate([count, none], axis=1)
+            worth = np.concatenate([worth, plain.worth], axis=1)
+        else:
+            size = np.array([total.min(), mean, total.max()]) / mean
+            ends = (
+                estimate[:, None, None] + (plain.far - estimate[:, None])[:, None] * size[:, None]
+            )
+            far = np.stack([ends.min(axis=(1, 2)), ends.max(axis=(1, 2))], axis=-1)
+        worths = Worths(count, worth, far, zero, zero, people, ends=plain.ends)
+        return worths if rows.left >= 1 else worths.of_population(rows.left)
 
     def shares(self) -> Worths:
         """Return the worths of reports for the share of each answer."""

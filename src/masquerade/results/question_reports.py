@@ -34,6 +34,7 @@ from masquerade.estimation import (
 )
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.estimation.reports import Worths
+from masquerade.estimation.weights import RowWeights
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Orders, Scale, Sets
@@ -230,6 +231,7 @@ class TickReports:
     pool: tuple[float, ...] | None
     bound: float
     plausibility: Plausibility | None = None
+    weights: tuple[RowWeights, ...] = ()
 
     @cached_property
     def _crowds(self) -> tuple[Crowd, ...]:
@@ -240,18 +242,29 @@ class TickReports:
         return tuple(crowd.shares() for crowd in self._crowds)
 
     def _crowd(self, bit: int) -> Crowd:
-        groups = [
-            Counts.of([people.sum() - people @ rows[:, bit], people @ rows[:, bit]], mask.bit)
-            for rows, people, mask in zip(self.bits, self.people, self.masks, strict=True)
-        ]
+        groups = []
+        for level, (rows, mask) in enumerate(zip(self.bits, self.masks, strict=True)):
+            own, people = rows[:, bit], self._people(level)
+            plain = Counts.of([people.sum() - people @ own, people @ own], mask.bit)
+            groups.append(self._weighed(level, plain, own))
         return Crowd.of(groups, pool=self.pool, bound=self.bound)
 
     def _pair(self, first: int, second: int) -> Crowd:
-        groups = [
-            _table(rows, people, mask, (first, second))
-            for rows, people, mask in zip(self.bits, self.people, self.masks, strict=True)
-        ]
+        groups = [self._table(level, (first, second)) for level in range(len(self.masks))]
         return Crowd.of(groups, pool=self.pool, bound=self.bound)
+
+    def _table(self, level: int, pair: tuple[int, int]) -> Reports:
+        """Return how many people at a level report each pair of two bits."""
+        first, second = (self.bits[level][:, bit] for bit in pair)
+        cell, bit = 2 * first + second, self.masks[level].bit
+        count = _counts(cell, self._people(level), 4).reshape(2, 2)
+        return self._weighed(level, Table.of(count, bit, bit), cell)
+
+    def _people(self, level: int) -> Integers | Floats:
+        return self.weights[level].people if self.weights else self.people[level]
+
+    def _weighed(self, level: int, plain: Reports, place: Integers) -> Reports:
+        return self.weights[level].weigh(plain, place) if self.weights else plain
 
     @property
     def crowd(self) -> Crowd:
@@ -300,8 +313,8 @@ class TickReports:
 
     def _pairs(self, first: int, others: Sequence[int]) -> Figures:
         groups = [
-            TickPairs(tuple(_table(rows, people, mask, (first, other)) for other in others))
-            for rows, people, mask in zip(self.bits, self.people, self.masks, strict=True)
+            TickPairs(tuple(self._table(level, (first, other)) for other in others))
+            for level in range(len(self.masks))
         ]
         crowd = Crowd.of(groups, pool=self.pool, bound=self.bound)
         return crowd.figures(np.tile([1.0, -1.0, 0.0], (len(others), 1)))
@@ -324,7 +337,7 @@ class TickReports:
 class TickPairs:
     """The ticks of one option against those of others at one level, each pair a figure."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[Reports, ...]
 
     @property
     def n(self) -> float:
@@ -348,6 +361,7 @@ class TickPairs:
             np.concatenate([part.noise for part in parts]),
             np.concatenate([part.shift for part in parts]),
             np.concatenate([part.people for part in parts]),
+            np.concatenate([np.broadcast_to(part.half, part.shift.shape) for part in parts]),
         )
 
     def tiled(self, times: int) -> TickPairs:
@@ -419,7 +433,12 @@ class NumberReports:
 
 
 def question_reports(
-    question: Question, sent: Sent, *, estimator: str, pool: Sequence[float] | None = None
+    question: Question,
+    sent: Sent,
+    *,
+    estimator: str,
+    pool: Sequence[float] | None = None,
+    weights: tuple[RowWeights, ...] = (),
 ) -> QuestionReports:
     """Return the reports to a question, one group a level; `EmptyTable` where there are none.
 
@@ -431,36 +450,46 @@ def question_reports(
         Of the survey; see `BOUNDS`.
     pool : sequence of float, optional
         People at each level, where that is known.
+    weights : tuple of RowWeights
+        Of each level, one for each of the reports in `sent`, which may stand several times. The
+        test of reports is of people, and left out then.
     """
     bound, domains = BOUNDS[estimator], {type(one.mask.domain) for one in sent.values()}
     if Orders in domains:
         from masquerade.results.rank_reports import RankReports
 
-        return RankReports.of(list(sent.values()), pool, bound)
+        return RankReports.of(list(sent.values()), pool, bound, weights)
     if Sets in domains:
-        return _ticks(question, sent, pool, bound)
+        return _ticks(question, sent, pool, bound, weights)
     if Scale in domains or not question.labels:
-        return _numbers(question, sent, pool, bound)
-    groups: list[Counts | Subsets] = []
+        return _numbers(question, sent, pool, bound, weights)
+    groups: list[Reports] = []
     counted, reported = {}, np.zeros(0)
-    for name, one in sent.items():
-        subsets = one.mask.as_subsets
+    for level, (name, one) in enumerate(sent.items()):
+        subsets, rows = one.mask.as_subsets, weights[level] if weights else None
         if subsets is not None:
-            groups.append(Subsets.of(one.code, one.people, subsets))
-            seen = _of_subsets(groups[-1])
+            plain = Subsets.of(one.code, one.people, subsets)
+            seen, place = _of_subsets(plain), np.arange(len(one.code))
+            if rows is not None:
+                plain = Subsets.of(one.code, rows.people, subsets)
+            groups.append(plain if rows is None else rows.weigh(plain, place))
         else:
             mask = _categories(one.mask)
             counts = _counts(one.code, one.people, mask.symbols)
-            groups.append(Counts.of(counts, mask))
             counted[name] = (counts.tolist(), mask)
             seen = counts.astype(np.float64)
+            if rows is None:
+                groups.append(Counts.of(counts, mask))
+            else:
+                spread = _counts(one.code, rows.people, mask.symbols)
+                groups.append(rows.weigh(Counts.of(spread, mask), one.code))
         reported = seen + (reported if reported.size else 0)
     crowd = Crowd.of(groups, pool=pool, bound=bound)
     reported = reported / max(crowd.n, 1)
     scores = None if question.scores is None else tuple(map(float, question.scores))
     low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))
     answers = len(question.labels)
-    plausible = share_plausibility(counted)
+    plausible = None if weights else share_plausibility(counted)
     return AnswerReports(crowd, np.asarray(reported), answers, scores, low, high, plausible)
 
 
@@ -472,7 +501,11 @@ def _of_subsets(group: Reports) -> Floats:
 
 
 def _ticks(
-    question: Question, sent: Sent, pool: Sequence[float] | None, bound: float
+    question: Question,
+    sent: Sent,
+    pool: Sequence[float] | None,
+    bound: float,
+    weights: tuple[RowWeights, ...],
 ) -> TickReports:
     bits, masks = [], []
     for one in sent.values():
@@ -489,31 +522,46 @@ def _ticks(
         test = share_plausibility(counted)
         tests.append((test.probability, test.reason))
     sizes = None if pool is None else tuple(pool)
-    options, plausible = len(question.labels), Plausibility.of(tests)
+    options, plausible = len(question.labels), None if weights else Plausibility.of(tests)
     people = tuple(one.people for one in sent.values())
-    return TickReports(tuple(bits), people, tuple(masks), options, sizes, bound, plausible)
+    return TickReports(tuple(bits), people, tuple(masks), options, sizes, bound, plausible, weights)
 
 
 def _numbers(
-    question: Question, sent: Sent, pool: Sequence[float] | None, bound: float
+    question: Question,
+    sent: Sent,
+    pool: Sequence[float] | None,
+    bound: float,
+    weights: tuple[RowWeights, ...],
 ) -> NumberReports:
     lattice = question.lattice
     assert lattice is not None
     low, high = float(lattice.low), float(lattice.high)
-    groups: list[Numbers | Levelled] = []
+    groups: list[Reports] = []
     masks, counted = {}, {}
-    for name, one in sent.items():
+    for level, (name, one) in enumerate(sent.items()):
         values, response = levels_of(one.mask, lattice)
+        own = weights[level] if weights else None
         if response is not None:
-            count = _counts(one.code, one.people, response.symbols)
-            groups.append(Levelled.of(Counts.of(count, response), values))
+            people = one.people if own is None else own.people
+            count = _counts(one.code, people, response.symbols)
+            levelled = Levelled.of(Counts.of(count, response), values)
+            groups.append(levelled if own is None else own.weigh(levelled, one.code))
             counted[name] = (count.tolist(), response)
+            continue
+        if own is not None:
+            value = low + float(lattice.step) * one.code
+            noise = one.mask.as_gaussian
+            plain = Numbers.of(value, low, high, noise, people=own.people)
+            groups.append(own.weigh(plain, np.arange(len(value))))
             continue
         rows = one.each
         value = low + float(lattice.step) * rows
         groups.append(Numbers.of(value, low, high, one.mask.as_gaussian))
         masks[name] = (rows, one.mask)
     crowd = Crowd.of(groups, pool=pool, bound=bound)
+    if weights:
+        return NumberReports(crowd, low, high)
     plausible = number_plausibility(masks) if masks else share_plausibility(counted)
     return NumberReports(crowd, low, high, plausible)
 
@@ -534,18 +582,10 @@ def levels_of(
     return np.empty(0), None
 
 
-def _table(bits: Integers, people: Integers, mask: BitwiseResponse, pair: tuple[int, int]) -> Table:
-    """Return how many people report each pair of two bits."""
-    first, second = pair
-    cell = _counts(2 * bits[:, first] + bits[:, second], people, 4)
-    return Table.of(cell.reshape(2, 2), mask.bit, mask.bit)
-
-
-def _counts(code: Integers, people: Integers, symbols: int) -> Integers:
-    # exact: sums of floats are, below 2**53 people
+def _counts(code: Integers, people: Integers | Floats, symbols: int) -> Integers | Floats:
+    # exact of whole people: sums of floats are, below 2**53 people
     total = np.bincount(code, weights=people, minlength=symbols)
-    found: Integers = total.astype(np.int64)
-    return found
+    return total if people.dtype.kind == "f" else total.astype(np.int64)
 
 
 def _categories(mask: DeviceMechanism) -> CategoricalMechanism:

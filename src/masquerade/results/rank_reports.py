@@ -18,6 +18,7 @@ from masquerade.estimation import (
     Plausibility,
     Ranks,
     RankSums,
+    Reports,
     Test,
     first_options,
     levels_alike,
@@ -27,6 +28,7 @@ from masquerade.estimation import (
 )
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.estimation.sums import SummedPeople
+from masquerade.estimation.weights import RowWeights
 from masquerade.exact.arrays import Floats
 from masquerade.mechanisms import MaskedOrder
 from masquerade.results.reports import SentReports
@@ -52,10 +54,15 @@ class RankReports:
     plausibility: Plausibility | None = None
     # Shares of first choices that two parties counted.
     firsts: tuple[Estimate, ...] = ()
+    weights: tuple[RowWeights, ...] = ()
 
     @classmethod
     def of(
-        cls, sent: Sequence[SentReports], pool: Sequence[float] | None, bound: float
+        cls,
+        sent: Sequence[SentReports],
+        pool: Sequence[float] | None,
+        bound: float,
+        weights: tuple[RowWeights, ...] = (),
     ) -> RankReports:
         """Return the reports of all levels."""
         masked = []
@@ -63,9 +70,14 @@ class RankReports:
             mask = one.mask.as_orders
             assert mask is not None
             masked.append((one, mask))
-        groups = [Ranks.of(one.code, one.people, mask) for one, mask in masked]
+        groups: list[Reports] = []
+        for level, (one, mask) in enumerate(masked):
+            own = weights[level] if weights else None
+            plain = Ranks.of(one.code, one.people if own is None else own.people, mask)
+            groups.append(plain if own is None else own.weigh(plain, np.arange(len(one.code))))
         # Ranks of two levels may differ by the bound in widths of their range.
-        return cls(Crowd.of(groups, pool=pool, bound=bound), tuple(masked), masked[0][1].items)
+        crowd = Crowd.of(groups, pool=pool, bound=bound)
+        return cls(crowd, tuple(masked), masked[0][1].items, weights=weights)
 
     @classmethod
     def of_sums(
@@ -114,11 +126,20 @@ class RankReports:
         """Return the share of first choices, of each item: counted, or by a model."""
         if self.firsts:
             return np.array([one.value for one in self.firsts])
-        return model_shares([(one.code, one.people, mask) for one, mask in self.sent])
+        # The slope of a weighted likelihood is right on average through masks, with weights of any
+        # sign: they come from other questions than the order.
+        people = [one.count * one.total for one in self.weights]
+        people = people or [one.people.astype(np.float64) for one, _ in self.sent]
+        rows = zip(self.sent, people, strict=True)
+        return model_shares([(one.code, count, mask) for (one, mask), count in rows])
 
     def strengths(self) -> tuple[Estimate, ...]:
-        """Return the strength of each item by a model; none where first choices were counted."""
-        if self.firsts:
+        """Return the strength of each item by a model.
+
+        None where first choices were counted, or people are weighed: errors of the model are of
+        people who count alike.
+        """
+        if self.firsts or self.weights:
             return ()
         reach = float(ndtri(0.5 + CONFIDENCE / 2))
         found = model_strengths([(one.code, one.people, mask) for one, mask in self.sent])

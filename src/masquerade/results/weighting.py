@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from masquerade.errors import EmptyTable, ParameterError
-from masquerade.estimation import Crowd
-from masquerade.estimation.weights import WeightedReports, raked
+from masquerade.estimation.weights import RowWeights, raked
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.lazy import suggestion
 from masquerade.mechanisms import CategoricalMechanism
-from masquerade.results.question_reports import BOUNDS, AnswerReports
+from masquerade.mechanisms.device_mechanism import DeviceMechanism
+from masquerade.results.question_reports import QuestionReports, question_reports
 from masquerade.results.question_result import Setting, question_result, tested_together
-from masquerade.results.reports import SurveyReports
+from masquerade.results.reports import SentReports, SurveyReports
 from masquerade.results.result import survey_result
 from masquerade.results.typed_result import SurveyResult
 from masquerade.surveys import Question
@@ -127,8 +127,9 @@ def _scaled(name: str, shares: Mapping[str, float]) -> dict[str, float]:
 def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResult:
     """Return the result in which people count as a weighting says.
 
-    It has the questions of one answer each; numbers with noise and several ticks are left out. With
-    several levels, known margins take no error away.
+    Labels are left out where one draw masks several of them; where each person is asked some
+    questions alone, so are those that are drawn without what people are weighed by. With several
+    levels, known margins take no error away.
 
     Parameters
     ----------
@@ -164,12 +165,21 @@ def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResul
             "number of all people."
         )
     plain = survey_result(reports)
-    model = WeightedPeople.of(reports, weighting)
+    models: dict[bytes, WeightedPeople] = {}
     found = []
     for place, question in enumerate(reports.codebook.questions):
         own = plain.question(question.id)
-        if not all(model.mask(level, place) for level in model.levels) or not own.options:
+        if question.takes_pair or not all(
+            _separate(level[place])
+            for name, level in reports.codebook.levels.items()
+            if own.n_by_level.get(name) != 0
+        ):
             continue
+        asked = _asked(reports, question.id, weighting)
+        if asked is None:
+            continue
+        here = asked.report.tobytes()
+        model = models.get(here) or models.setdefault(here, WeightedPeople.of(asked, weighting))
         setting = Setting(
             own.estimator,
             own.mechanism,
@@ -179,9 +189,35 @@ def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResul
             None,
         )
         found.append(question_result(question, model.answers(place), question.codes, setting))
+    if not found:
+        raise ParameterError(
+            "no question can be weighed by these: each person was asked some of the questions "
+            "alone. Weigh by one that is asked together with others."
+        )
     return replace(
         plain, questions=tested_together(found), labels=(), ranking=(), leaderboards=None
     )
+
+
+def _separate(mask: DeviceMechanism) -> bool:
+    """Return whether no draw masks two answers of a person, so that their worths multiply."""
+    one = mask.label_response is None or mask.as_subsets is not None
+    return one or mask.separate_response is not None
+
+
+def _clear(mask: DeviceMechanism) -> bool:
+    """Return whether reports are the answers; a level of numbers is rounded at random."""
+    return math.isinf(mask.guarantee().epsilon_user) and mask.as_numbers is None
+
+
+def _asked(reports: SurveyReports, question: str, weighting: Weighting) -> SurveyReports | None:
+    """Return the reports of who was asked a question and what people are weighed by, if any."""
+    ids = {one.id for one in reports.codebook.questions}
+    by = [name for name in (*weighting.weights, *weighting.margins) if name in ids]
+    if not reports.codebook.survey.asked_together(question, *by):
+        return None
+    asked = reports.asked_of(question, *by)
+    return asked if len(asked) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,63 +290,64 @@ class WeightedPeople:
                 found = found * (self.worth(level, place) @ number)
         return found
 
-    def answers(self, place: int) -> AnswerReports:
+    def answers(self, place: int) -> QuestionReports:
         """Return the weighted reports to a question."""
         question = self.reports.codebook.questions[place]
-        groups = [self._group(level, place) for level in self.levels]
-        totals = [float(one.count @ one.total) for one in groups]
+        rows = tuple(self._rows(level, place) for level in self.levels)
+        totals = [float(one.count @ one.total) for one in rows]
         if min(totals) <= 0:
             raise ParameterError(
                 "the masks leave too little of the answers that weigh; weigh by fewer or by larger "
                 "groups, or ask more people."
             )
-        bound = BOUNDS[self.reports.codebook.survey.estimator]
-        crowd = Crowd.of(groups, pool=totals, bound=bound)
-        count = sum(
-            np.bincount(sent[:, place], weights=people, minlength=groups[0].symbols)
-            for sent, people in self.rows.values()
-        )
-        scores = None if question.scores is None else tuple(map(float, question.scores))
-        low, high = (0.0, 1.0) if scores is None else (min(scores), max(scores))
-        share = np.asarray(count) / max(crowd.n, 1.0)
-        return AnswerReports(crowd, share, len(question.labels), scores, low, high)
+        sent = {}
+        for level in self.levels:
+            code, _ = self.rows[level]
+            _, people = self.reports.counted(level)
+            mask = self.reports.codebook.levels[level][place]
+            sent[level] = SentReports(code[:, place], people, mask)
+        estimator = self.reports.codebook.survey.estimator
+        return question_reports(question, sent, estimator=estimator, pool=totals, weights=rows)
 
-    def _group(self, level: str, place: int) -> WeightedReports:
+    def _rows(self, level: str, place: int) -> RowWeights:
         _, people = self.rows[level]
         places = list(self.by)
         known = [self._place(name) for name in self.weighting.margins]
         # margins are of all people, not of those at one level
         known = known if len(self.levels) == 1 else []
-        symbol = self._product(level, [place])
         margins = [self._product(level, [one]) for one in known]
         shares = [
             _of_answers(self.reports.codebook.questions[one], self.weighting.margins[name])
             for one, name in zip(known, self.weighting.margins, strict=False)
         ]
-        gram = [
-            np.concatenate([self._pair(level, one, other) for other in (*known, place)], axis=1)
-            for one in known
-        ]
-        mask = self.mask(level, place)
-        assert mask is not None
-        unit = np.eye(mask.symbols)
+        gram = self._pairs(level, known, known)
+        own = None
+        if place in self.by:
+            pairs = self._pairs(level, known, [place])
+            own = self.by[place], self.weight(level, [place]), pairs
         n = float(people.sum())
         size = self.weighting.population
-        clear = all(
-            (one := self.mask(level, at)) is not None and one.signal == 1 for at in (place, *places)
-        )
+        masks = self.reports.codebook.levels[level]
+        clear = all(_clear(masks[at]) for at in (place, *places))
         # who was not asked is all that is unknown, of answers in clear; masks stay as they are
         left = (size - n) / max(size - 1, 1) if size is not None and clear else 1.0
-        return WeightedReports(
+        return RowWeights(
             people,
-            symbol,
             self.weight(level),
             np.concatenate(margins, axis=1) if margins else np.zeros((len(people), 0)),
             np.concatenate(shares) if shares else np.zeros(0),
-            np.concatenate(gram) if gram else np.zeros((0, mask.symbols)),
-            (unit - float(mask.other_probability)) / float(mask.signal),
+            gram,
+            own,
+            clear,
             max(left, 0.0),
         )
+
+    def _pairs(self, level: str, first: Sequence[int], others: Sequence[int]) -> Floats:
+        """Return weighted means of products of answers to questions and to others."""
+        if not first:
+            return np.zeros((0, sum(len(self.by[one]) for one in others)))
+        rows = [np.concatenate([self._pair(level, a, b) for b in others], axis=1) for a in first]
+        return np.concatenate(rows)
 
     def _place(self, name: str) -> int:
         return [one.id for one in self.reports.codebook.questions].index(name)
