@@ -17,6 +17,7 @@ from masquerade.exact.arrays import Floats, Integers
 from masquerade.lazy import suggestion
 from masquerade.mechanisms import CategoricalMechanism
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
+from masquerade.results.question_figures import QuestionResult
 from masquerade.results.question_reports import QuestionReports, question_reports
 from masquerade.results.question_result import Setting, question_result, tested_together
 from masquerade.results.reports import SentReports, SurveyReports
@@ -165,6 +166,21 @@ def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResul
             "number of all people."
         )
     plain = survey_result(reports)
+    found = _weighted_questions(reports, weighting, plain)
+    if not found:
+        raise ParameterError(
+            "no question can be weighed by these: each person was asked some of the questions "
+            "alone. Weigh by one that is asked together with others."
+        )
+    return replace(
+        plain, questions=tested_together(found), labels=(), ranking=(), leaderboards=None
+    )
+
+
+def _weighted_questions(
+    reports: SurveyReports, weighting: Weighting, plain: SurveyResult
+) -> list[QuestionResult]:
+    """Return the results of the questions that can be weighed."""
     models: dict[bytes, WeightedPeople] = {}
     found = []
     for place, question in enumerate(reports.codebook.questions):
@@ -189,14 +205,7 @@ def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResul
             None,
         )
         found.append(question_result(question, model.answers(place), question.codes, setting))
-    if not found:
-        raise ParameterError(
-            "no question can be weighed by these: each person was asked some of the questions "
-            "alone. Weigh by one that is asked together with others."
-        )
-    return replace(
-        plain, questions=tested_together(found), labels=(), ranking=(), leaderboards=None
-    )
+    return found
 
 
 def _separate(mask: DeviceMechanism) -> bool:
