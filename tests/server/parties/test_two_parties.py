@@ -235,7 +235,7 @@ def test_a_last_day_moved_after_the_approval_is_refused(sqlite_pair: Pair) -> No
     sqlite_pair.ask(survey, token)
     with pytest.raises(WrongState, match="forgets this survey on"):
         sqlite_pair.leader.transactions.write(
-            lambda connection: bind_task(connection, token, survey, "2999-01-01")
+            lambda connection: bind_task(connection, token, survey, "2999-01-01", zone=UTC)
         )
 
 
