@@ -339,7 +339,7 @@ def test_mturk_takes_a_form_from_within_its_frame(
     inner.locator("#seal").click()
     inner.locator("#send").click()
     inner.locator("#way-back").click()
-    expect(inner.locator("p")).to_have_text("taken")
+    expect(inner.get_by_text("taken", exact=True)).to_be_visible()
     [body] = Site.sent
     fields = parse_qs(body)
     assert fields["assignmentId"] == ["a1"]

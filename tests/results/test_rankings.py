@@ -86,6 +86,7 @@ def test_a_model_finds_first_choices_through_the_masks() -> None:
     """Shares of first choices are those of the strengths, to 3 points at low with 20,000 people."""
     codes, _ = people(np.random.default_rng(2), 20_000)
     found = reports_of(Ranking("r", "Rank", ITEMS), "low", codes, 3).first_choices()
+    assert found is not None
     expected = np.exp(STRENGTHS) / np.exp(STRENGTHS).sum()
     np.testing.assert_allclose(found, expected, atol=0.03)
 
@@ -154,6 +155,20 @@ def sums_of(codes: Integers, seed: int) -> RankReports:
     )
 
 
+def test_first_choices_of_nothing_but_noise_are_not_told() -> None:
+    """Where sums of so few people come out below 0 there is no share, which JSON could not hold."""
+    encoding = Encoding((Ranking("r", "Rank", ITEMS),))
+    part = encoding.of("r")
+    assert isinstance(part, Ranked)
+    sums = NoisySums([-5.0] * part.block.outputs, 9.0)
+    assert RankReports.of_sums(part, sums, None, SummedPeople(3)).first_choices() is None
+    sums = NoisySums([40.0, -8.0, *[0.0] * (part.block.outputs - 2)], 9.0)
+    chosen = RankReports.of_sums(part, sums, None, SummedPeople(3)).first_choices()
+    assert chosen is not None
+    assert chosen.min() >= 0
+    assert chosen.sum() == pytest.approx(1)
+
+
 def test_mean_ranks_of_two_parties_hold_and_err_as_planned() -> None:
     """400 people, rho one half, 300 runs: error .076 and .021 as planned, intervals that hold.
 
@@ -172,7 +187,9 @@ def test_mean_ranks_of_two_parties_hold_and_err_as_planned() -> None:
         # The errors that are planned are those of people who rank in every way.
         flat = sums_of(rng.integers(0, 120, 400), seed)
         errors += [one.value - 3 for one in flat.ranks.estimates()]
-        firsts += (flat.first_choices() - 0.2).tolist()
+        chosen = flat.first_choices()
+        assert chosen is not None
+        firsts += (chosen - 0.2).tolist()
     assert held / 1500 >= 0.93, held / 1500
     assert np.std(errors) == pytest.approx(0.076, rel=0.1)
     assert np.std(firsts) == pytest.approx(0.021, rel=0.1)

@@ -85,7 +85,7 @@ def test_the_columns_are_declared_once() -> None:
     names = [column.name for column in COLUMNS]
     assert result_table(result).splitlines()[0].split(",") == names
     assert result.to_arrow().column_names == names
-    page = Path(__file__).parents[2] / "docs" / "explanation" / "results.md"
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "result-files.md"
     assert documented() in page.read_text()
 
 

@@ -122,7 +122,7 @@ what that costs.
         return self.pure
 
     def _compared(self, other: object, compare: Callable[[Any, Any], bool]) -> bool:
-        if not isinstance(other, Loss):
+        if not isinstance(other, type(self)):
             return AsNumber._compared(self, other, compare)
         self._require_same_worlds(other, "compared with")
         pairs = list(zip(self._amounts(), other._amounts(), strict=True))

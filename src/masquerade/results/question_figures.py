@@ -162,14 +162,14 @@ class ItemRank(JsonValue):
 
     `first_choice`: its share of first choices. By a model (`by_model`) it is so if one set of
     strengths fits everybody; where groups rank differently it is off by some points. Two parties
-    count first choices.
+    count first choices; None where nothing but noise was counted.
     `strength`: of that model, a natural logarithm around 0: of two items a difference of 1 is odds
     of 2.7 to 1 that the stronger one stands before the other. None where first choices are counted.
     """
 
     item: str
     mean: Figure = field(metadata=INLINE)
-    first_choice: float
+    first_choice: float | None
     by_model: bool = True
     strength: Figure | None = field(default=None, metadata=LEFT_OUT)
 

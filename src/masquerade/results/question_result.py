@@ -199,7 +199,8 @@ def _item_ranks(
     question: Question, reports: RankReports, n: int, width: float
 ) -> tuple[ItemRank, ...]:
     """Return the mean rank of each item, and a model's view of the orders."""
-    means, first = reports.ranks.estimates(CONFIDENCE), reports.first_choices().tolist()
+    means, counted = reports.ranks.estimates(CONFIDENCE), reports.first_choices()
+    first = [None] * len(means) if counted is None else counted.tolist()
     strengths = [Figure.of(one, n, width=math.inf) for one in reports.strengths()]
     return tuple(
         ItemRank(

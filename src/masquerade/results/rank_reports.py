@@ -29,7 +29,7 @@ from masquerade.estimation import (
 from masquerade.estimation.figures import CONFIDENCE
 from masquerade.estimation.sums import SummedPeople
 from masquerade.estimation.weights import RowWeights
-from masquerade.exact.arrays import Floats
+from masquerade.exact.arrays import Floats, on_simplex
 from masquerade.mechanisms import MaskedOrder
 from masquerade.results.reports import SentReports
 from masquerade.surveys.question_encoding import NoisySums, Ranked
@@ -122,10 +122,14 @@ class RankReports:
         whole = np.eye(self.items + 1)[-1]
         return ratios(self.crowd, part, whole, low=low, high=high)
 
-    def first_choices(self) -> Floats:
-        """Return the share of first choices, of each item: counted, or by a model."""
+    def first_choices(self) -> Floats | None:
+        """Return the share of first choices, of each item: counted, or by a model.
+
+        None where noise is all there is: where the number of answers comes out as 0 or fewer.
+        """
         if self.firsts:
-            return np.array([one.value for one in self.firsts])
+            counted = np.array([one.value for one in self.firsts])
+            return on_simplex(counted) if np.isfinite(counted).all() else None
         # The slope of a weighted likelihood is right on average through masks, with weights of any
         # sign: they come from other questions than the order.
         people = [one.count * one.total for one in self.weights]

@@ -26,11 +26,16 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 def services(
-    postgres_server: Any, migrated_template: str, request: pytest.FixtureRequest
+    postgres_server: Any,
+    migrated_template: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Services]:
     """A server with a database of its own in PostgreSQL."""
     name = f"copies_{abs(hash(request.node.name))}"
     postgres_server.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
+    # A machine under load has its readers for longer.
+    monkeypatch.setattr(partition_copy, "_READERS_SECONDS", 120.0)
     services = Services.open(postgres_server.url(name), rewrites=False)
     yield services
     services.close()

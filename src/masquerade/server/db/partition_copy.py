@@ -178,7 +178,8 @@ class PartitionCopy:
         now = self.connection.scalar(text("SELECT pg_current_xact_id()::text"))
         older = text(
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
-            "pg_backend_pid() AND greatest(age(backend_xmin), age(backend_xid)) >= "
+            "pg_backend_pid() AND backend_type <> 'autovacuum worker' "
+            "AND greatest(age(backend_xmin), age(backend_xid)) >= "
             "age((mod(CAST(:now AS numeric), 4294967296)::text)::xid) LIMIT 1"
         )
         end = time.monotonic() + _READERS_SECONDS

@@ -372,11 +372,15 @@ def _strength(rank: ItemRank) -> tuple[str, str]:
     return point if said.shown is not None else "–", f"{low} to {high}"
 
 
+def _whole_percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
 def _mean_view(found: QuestionResult, figures: Figures | None) -> MeanView | None:
     if figures is not None and found.ranks is not None:
         rows = tuple(figures.row(one.item, one.mean) for one in found.ranks)
         first = tuple(
-            (one.item, f"{100 * one.first_choice:.0f} %", *_strength(one)) for one in found.ranks
+            (one.item, _whole_percent(one.first_choice), *_strength(one)) for one in found.ranks
         )
         by_model = any(one.by_model for one in found.ranks)
         return MeanView(figures.axis, rows, items=True, first_choices=first, by_model=by_model)
