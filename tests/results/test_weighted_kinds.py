@@ -296,6 +296,7 @@ def test_first_choices_count_by_weight() -> None:
         margins = Weighting({"sex": {"Woman": women, "Man": 1 - women}})
         ranks = weighted_result(reports, margins).question("rank").ranks
         assert ranks is not None
+        assert ranks[0].first_choice is not None
         shares.append((ranks[0].first_choice, ranks[0].mean.value, ranks[0].strength))
     assert shares[1][0] > shares[0][0]
     assert shares[1][1] == pytest.approx(0.8 + 0.2 * 3)
