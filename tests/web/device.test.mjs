@@ -36,7 +36,7 @@ test("whoever becomes somebody else keeps caps and charges, wherever that is int
   }
 });
 
-test("a device is enrolled until the day has begun in every time zone", async () => {
+test("a device is enrolled until the day has begun in UTC, as the server counts it", async () => {
   const day = new Date(Date.now() + 864e5 * 5).toISOString().slice(0, 10);
   const begins = Date.parse(`${day}T00:00:00Z`);
   const disk = new Disk();
@@ -46,7 +46,7 @@ test("a device is enrolled until the day has begun in every time zone", async ()
   const device = new Device(disk.seenBy());
   const now = Date.now;
   try {
-    for (const [hours, until] of [[-24, day], [0, day], [11.9, day], [12.1, ""], [48, ""]]) {
+    for (const [hours, until] of [[-24, day], [-0.1, day], [0.1, ""], [48, ""]]) {
       Date.now = () => begins + hours * 3600e3;
       assert.equal(await device.enrolledUntil(), until, `${hours}`);
     }

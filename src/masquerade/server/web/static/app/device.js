@@ -6,8 +6,6 @@
 import { USUAL_CAPS, lowerCaps } from "./budget.js";
 import { randomName } from "../mechanisms/coins.js";
 
-const LATEST_ZONE = 12 * 3600 * 1000; // milliseconds after UTC
-
 export class Device {
   constructor(database) {
     this.database = database;
@@ -66,8 +64,7 @@ export class Device {
    * times of requests could join it with the exchange of the ticket.
    */
   async enrolledUntil() {
-    // The day is one of the server's time zone; in the last of all zones it begins 12 hours late.
-    const today = new Date(Date.now() - LATEST_ZONE).toISOString().slice(0, 10);
+    const today = new Date(Date.now()).toISOString().slice(0, 10);
     const arrivals = await this.database.readAll("arrivals");
     const days = arrivals.map((one) => one?.from).filter((day) => typeof day === "string");
     return days.filter((day) => day > today).sort().at(-1) ?? "";
