@@ -102,3 +102,10 @@ axes.figure
 
 reports = surveyor.reports(survey["token"])
 print(len(reports))
+
+# %%
+# The server of this page ends here; yours goes on.
+
+surveyor.close_connection()
+server.terminate()
+server.communicate()
