@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
-import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -93,25 +91,6 @@ def test_a_workbook_holds_the_numbers_and_no_formula(
     assert set(codes["question"]) == {one.id for one in ASKED}
     glance = pandas.read_excel(path, sheet_name="At a glance")
     assert len(glance) == len(ASKED)
-
-
-@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
-def test_libreoffice_opens_the_workbook(
-    tmp_path: Path, result: SurveyResult, survey: Survey
-) -> None:
-    """Its sheet of results, saved as CSV by LibreOffice, has as many rows as the table."""
-    path = tmp_path / "r.xlsx"
-    path.write_bytes(result_workbook(result, survey))
-    command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless"]
-    filters = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,2"
-    subprocess.run(
-        [*command, "--convert-to", filters, "--outdir", str(tmp_path), str(path)],
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
-    [found] = tmp_path.glob("*.csv")
-    assert len(pandas.read_csv(found)) == result.to_arrow().num_rows
 
 
 def test_spss_reads_results_and_reports_with_their_labels(
