@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from masquerade.answers import Claims
 from masquerade.truth import MajorityVote
@@ -37,6 +39,39 @@ def test_no_answer_joins_nobody() -> None:
     assert found.count == 1
     assert found.of_task.tolist() == [0, 1]
     assert found.of_worker.tolist() == [0, 1]
+
+
+@settings(deadline=None)
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30),
+    chain=st.integers(0, 40),
+)
+def test_prop_components_are_those_of_a_search(pairs: list[tuple[int, int]], chain: int) -> None:
+    """Two tasks are in one component exactly if a path of answers joins them.
+
+    A chain of workers with two tasks each is longer than the first search looks.
+    """
+    pairs += [(100 + link + end, 100 + link) for link in range(chain) for end in (0, 1)]
+    claims = Claims.from_frame(
+        {
+            "task": [f"t{t}" for t, _ in pairs] or ["a"],
+            "worker": [f"w{w}" for _, w in pairs] or ["b"],
+        }
+        | {"label": ["n"] * max(len(pairs), 1)},
+        duplicates="first",
+    )
+    found = components(claims)
+    leader = list(range(claims.n_tasks + claims.n_workers))
+
+    def root(node: int) -> int:
+        return node if leader[node] == node else root(leader[node])
+
+    for task, worker in zip(claims.task.tolist(), claims.worker.tolist(), strict=True):
+        leader[root(task)] = root(claims.n_tasks + worker)
+    roots = [root(node) for node in range(len(leader))]
+    numbers = [*found.of_task.tolist(), *found.of_worker.tolist()]
+    assert len(set(zip(roots, numbers, strict=True))) == len(set(roots)) == found.count
+    assert set(numbers) == set(range(found.count))
 
 
 def test_numeric_claims_have_components_too() -> None:

@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pa_parquet
 
 from masquerade.answers.codes import encode
 from masquerade.answers.comparison_columns import listed_items
@@ -266,6 +265,8 @@ def read_votes(
     path = Path(path)
     if not path.name.lower().endswith((".parquet", ".pq")) or not path.is_file():
         return read_table(path)
+    import pyarrow.parquet as pa_parquet  # dear to load, and many files are CSV
+
     try:
         schema = pa_parquet.read_schema(path)
         pairs = (name for pair in PAIRS for name in pair)

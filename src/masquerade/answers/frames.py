@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 
 from masquerade.answers.csv_files import read_csv
 from masquerade.answers.sheets import read_sheet, write_sheet
@@ -352,6 +351,8 @@ def read_table(path: str | Path) -> pa.Table:
         # Standard input has no ending by which to tell the format.
         if not data.startswith(_PARQUET_MAGIC):
             return read_csv_bytes(data, name="standard input")
+        import pyarrow.parquet as pa_parquet  # dear to load, and most files are CSV
+
         try:
             return pa_parquet.read_table(pa.BufferReader(data))
         except (pa.ArrowInvalid, OSError) as error:
@@ -361,6 +362,8 @@ def read_table(path: str | Path) -> pa.Table:
     name = path.name.lower()
     try:
         if name.endswith((".parquet", ".pq")):
+            import pyarrow.parquet as pa_parquet
+
             return pa_parquet.read_table(path)
         if name.endswith(_SEPARATED):
             return read_csv(lambda: path, path)
@@ -441,6 +444,8 @@ def write_table(table: pa.Table, path: str | Path) -> None:
     name = path.name.lower()
     try:
         if name.endswith((".parquet", ".pq")):
+            import pyarrow.parquet as pa_parquet
+
             pa_parquet.write_table(table, path)
         elif name.endswith(".csv"):
             pa_csv.write_csv(table, path, _QUOTED)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from masquerade import __version__
@@ -67,6 +70,9 @@ _COMMANDS = {
 #: Commands that run a server: it writes files for SPSS, which needs pandas.
 _WITH_PANDAS = {"demo", "serve"}
 
+#: Modules of numpy that scipy loads and no command uses by itself.
+_ON_FIRST_USE = {"numpy.f2py", "numpy.polynomial", "numpy.testing"}
+
 #: How many objects more there have to be before garbage is looked for: by the usual 700, a command
 #: looks a hundred times while it loads its modules.
 _GARBAGE_THRESHOLDS = (50_000, 20, 20)
@@ -113,13 +119,25 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class _WithoutPandas(MetaPathFinder):
-    """Keeps pandas from being loaded: pyarrow would, to ask of each list whether it is a series."""
+class _FewImports(MetaPathFinder):
+    """Keeps commands from loading what they do without.
 
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+    pyarrow would load pandas, to ask of each list whether it is a series. scipy copies all names of
+    numpy, among them compilers of Fortran and numpy's own tests: these are loaded on first use.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Say of pandas that it is not installed; formulas with functions alone need it."""
         if fullname == "pandas" and "formulaic" not in sys.modules:
             raise ModuleNotFoundError("commands do without pandas", name=fullname)
+        if fullname not in _ON_FIRST_USE:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
     def __enter__(self) -> None:
         sys.meta_path.insert(0, self)
@@ -139,7 +157,7 @@ def main() -> None:
         sys.stdout.write(f"masquerade {__version__}\n")
         return
     name = next(iter(sys.argv[1:]), None)
-    with nullcontext() if name in _WITH_PANDAS else _WithoutPandas():
+    with nullcontext() if name in _WITH_PANDAS else _FewImports():
         run(lambda: command_line(name)())
 
 

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from masquerade.answers import Claims, Frame
 from masquerade.answers.result import Result
 from masquerade.exact.arrays import Codes, Integers
 
 _ENOUGH_TO_BE_CONSTANT = 5  # answers of a worker
+_ROUNDS = 8  # of a search for one component, before the general algorithm
 _MOST_SHOWN = 5  # groups of similar labels that a remark lists
 
 
@@ -56,6 +55,12 @@ def components(claims: Claims | Frame) -> Components:
     2
     """
     claims = Claims.of(claims).answered()
+    whole = _one_component(claims)
+    if whole is not None:
+        return whole
+    from scipy import sparse
+    from scipy.sparse import csgraph  # dear to load, and most crowds are one component
+
     # Nodes are workers, then tasks; an answer joins two.
     n_workers, n_nodes = claims.n_workers, claims.n_workers + claims.n_tasks
     graph = sparse.coo_array(
@@ -70,6 +75,30 @@ def components(claims: Claims | Frame) -> Components:
     number = np.full(n_groups, count, dtype=np.int32)
     number[answered] = np.arange(count, dtype=np.int32)
     return Components(count, number[group[n_workers:]], number[group[:n_workers]])
+
+
+def _one_component(claims: Claims) -> Components | None:
+    """Return the components if all answers are in one and it is narrow; else nothing.
+
+    A search in breadth from the first answer's worker, over all claims at once: each round reaches
+    the tasks of its workers, then their workers. It ends after `_ROUNDS`, so the cost stays linear.
+    """
+    if not len(claims):
+        return None
+    of_task = np.ones(claims.n_tasks, dtype=np.int32)
+    of_worker = np.ones(claims.n_workers, dtype=np.int32)
+    of_worker[claims.worker[0]] = 0
+    reached = 0
+    for _ in range(_ROUNDS):
+        of_task[claims.task[of_worker[claims.worker] == 0]] = 0
+        joined = of_task[claims.task] == 0
+        of_worker[claims.worker[joined]] = 0
+        if joined.all():
+            return Components(1, of_task, of_worker)
+        if np.count_nonzero(joined) == reached:  # a component of its own is complete
+            return None
+        reached = np.count_nonzero(joined)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
