@@ -95,9 +95,9 @@ def _one_component(claims: Claims) -> Components | None:
         of_worker[claims.worker[joined]] = 0
         if joined.all():
             return Components(1, of_task, of_worker)
-        if np.count_nonzero(joined) == reached:  # a component of its own is complete
+        before, reached = reached, int(joined.sum())
+        if reached == before:  # a component of its own is complete
             return None
-        reached = np.count_nonzero(joined)
     return None
 
 
