@@ -156,24 +156,8 @@ def log_linear(
     table = np.asarray(counts, dtype=np.float64)
     x = np.column_stack([np.ones(len(table)), np.asarray(columns, dtype=np.float64)])
     names = list(names or [f"x{place}" for place in range(1, x.shape[1])])
-    k, width = table.shape[1] - 1, x.shape[1]
-    total = table.sum(axis=1)
-    theta = np.zeros(k * width)
-    for _ in range(_STEPS):
-        p, information = _score_parts(x, total, theta, k)
-        score = (x.T @ (table[:, 1:] - total[:, None] * p)).T.ravel()
-        values = np.linalg.eigvalsh(information)
-        if not values[0] > 0:
-            raise _hidden(names)
-        step = np.linalg.solve(information, score)
-        step *= min(1.0, 4 / max(float(np.abs(step).max()), 1e-300))
-        theta = theta + step
-        if float(np.abs(theta).max()) > _LARGEST:
-            raise _hidden(names)
-        if float(np.abs(step).max()) < 1e-11:
-            break
-    else:
-        raise _hidden(names)
+    k, total = table.shape[1] - 1, table.sum(axis=1)
+    theta = _root(x, table, names)
     p, information = _score_parts(x, total, theta, k)
     inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
     # of the score of answer a in a cell: x (n_a - n p_a), each count with its own noise
@@ -208,6 +192,25 @@ def log_linear(
         penalty=0.0,
         notes=("from one table of two parties: errors hold sampling and the parties' noise",),
     )
+
+
+def _root(x: Floats, table: Floats, names: Sequence[str]) -> Floats:
+    """Return where the score of the counts is zero, by Newton's method."""
+    total, k = table.sum(axis=1), table.shape[1] - 1
+    theta = np.zeros(k * x.shape[1])
+    for _ in range(_STEPS):
+        p, information = _score_parts(x, total, theta, k)
+        score = (x.T @ (table[:, 1:] - total[:, None] * p)).T.ravel()
+        if not np.linalg.eigvalsh(information)[0] > 0:
+            break
+        step = np.linalg.solve(information, score)
+        step *= min(1.0, 4 / max(float(np.abs(step).max()), 1e-300))
+        theta = theta + step
+        if float(np.abs(theta).max()) > _LARGEST:
+            break
+        if float(np.abs(step).max()) < 1e-11:
+            return theta
+    raise _hidden(names)
 
 
 def _score_parts(x: Floats, total: Floats, theta: Floats, k: int) -> tuple[Floats, Floats]:

@@ -32,16 +32,10 @@ def survey_variable(reports: SurveyReports, name: str) -> Variable:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("No", "Yes")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> found = SurveyReports.from_rows(book, people, ["medium"] * 40, [[n % 2] for n in range(40)])
-    >>> survey_variable(found, "ill").options
-    ('No', 'Yes')
+    After the example of `masquerade.results.survey_result`:
+
+    >>> survey_variable(reports, "ill").options
+    ('Yes', 'No')
     """
     codebook = reports.codebook
     ids = [one.id for one in codebook.questions]
@@ -104,17 +98,10 @@ def survey_regression(
 
     Examples
     --------
-    >>> from masquerade.results import Codebook
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Ill?", ("No", "Yes")), Choice("boss", "Knows?", ("No", "Yes")))
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(400)]
-    >>> sent = [[n % 2, (n // 3) % 2] for n in range(400)]
-    >>> found = SurveyReports.from_rows(book, people, ["medium"] * 400, sent)
-    >>> [one.name for one in survey_regression(found, "ill ~ boss").terms]
-    ['(constant)', 'boss[Yes]']
+    After the example of `masquerade.results.survey_result`:
+
+    >>> [one.name for one in survey_regression(reports, "ill ~ night").terms]
+    ['(constant)', 'night[No]']
     """
     ids = [one.id for one in reports.codebook.questions]
     read = Formula.of(formula, columns=ids, masked=ids)
@@ -150,17 +137,10 @@ def survey_relation(
 
     Examples
     --------
-    >>> from masquerade.results import Codebook
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill?", "Ill?", ("No", "Yes")), Choice("boss", "Knows?", ("No", "Yes")))
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(400)]
-    >>> sent = [[n % 2, (n // 3) % 2] for n in range(400)]
-    >>> found = SurveyReports.from_rows(book, people, ["medium"] * 400, sent)
-    >>> [one.name for one in survey_relation(found, "ill?", ["boss"]).terms]
-    ['(constant)', 'boss[Yes]']
+    After the example of `masquerade.results.survey_result`:
+
+    >>> [one.name for one in survey_relation(reports, "ill", ["night"]).terms]
+    ['(constant)', 'night[No]']
     """
     if not len(reports):
         raise EmptyTable("nobody has answered, so that there is nothing to relate.")

@@ -86,8 +86,7 @@ def worth_regression(design: Design, fitting: FitOptions) -> Regression:
         np.add.at(sums, design.cluster, rows)
         rows, correction = sums, len(sums) / max(len(sums) - 1, 1)
     reference = Reference(len(rows) if design.cluster is not None else len(rows) - x.shape[1] + 1)
-    residual = values - x @ beta
-    spread = float(weight @ residual**2 / weight.sum())
+    spread = float(weight @ (values - x @ beta) ** 2 / weight.sum())
     half = float(np.ptp(np.array(design.outcome.scores))) / 2
     if not spread > _EXACT * half**2:
         raise InputError(

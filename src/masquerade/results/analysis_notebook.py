@@ -90,15 +90,8 @@ def notebook(codebook: Codebook, *, reports: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    After the example of `masquerade.results.survey_result`:
+
     >>> notebook(book, reports="reports.csv")["nbformat"]
     4
     """

@@ -43,16 +43,9 @@ class CrossTable(Result):
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, cross_table
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> ill, told = (Choice(name, f"{name}?", ("Yes", "No")) for name in ("ill", "told"))
-    >>> asked = (ill, told)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [[n % 2, n % 3 % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, [f"p{n}" for n in range(40)], ["low"] * 40, rows)
-    >>> table = cross_table(reports, "ill", "told")
+    After the example of `masquerade.results.survey_result`:
+
+    >>> table = cross_table(reports, "ill", "night")
     >>> table.rows, table.columns, table.n
     (['Yes', 'No'], ['Yes', 'No'], 40)
     """
@@ -144,16 +137,9 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> ill, told = (Choice(name, f"{name}?", ("Yes", "No")) for name in ("ill", "told"))
-    >>> asked = (ill, told)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [[n % 2, n % 3 % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, [f"p{n}" for n in range(40)], ["low"] * 40, rows)
-    >>> cross_table(reports, "ill", "told").reported.tolist()
+    After the example of `masquerade.results.survey_result`:
+
+    >>> cross_table(reports, "ill", "night").reported.tolist()
     [[14, 6], [13, 7]]
     """
     codebook = reports.codebook

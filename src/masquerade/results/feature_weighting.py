@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from scipy.special import ndtri
 
 from masquerade.errors import EmptyTable, ParameterError
+from masquerade.exact.arrays import Floats
 from masquerade.preference.masked_choices import fit_masked_choices
 from masquerade.results.json_form import JsonValue
 from masquerade.results.question_result import CONFIDENCE
 from masquerade.results.reports import SurveyReports
+from masquerade.surveys.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,45 +72,25 @@ def feature_weights(
         features, or a feature is the same for all items.
     """
     codebook = reports.codebook
-    asked = [
-        (place, question, question.compared)
-        for place, question in enumerate(codebook.questions)
-        if question.compared is not None
-    ]
-    if not asked:
-        raise ParameterError("the survey has no pairwise question; weights are learnt from these.")
-    for _, question, _ in asked:
-        if len(question.labels) > 2 or question.allow_skip:
-            raise ParameterError(
-                f"question {question.id!r} has a third answer; weights are learnt from choices of "
-                "two."
-            )
-    items = dict.fromkeys(item for _, _, pair in asked for item in pair)
-    names = sorted({name for item in items for name in features.get(item, {})})
-    for item in items:
-        if sorted(features.get(item, {})) != names or not names:
-            raise ParameterError(
-                f"item {item!r} has the features {sorted(features.get(item, {}))}, expected "
-                f"{names}; describe every item by the same ones."
-            )
+    pairs = _pairs(codebook.questions)
+    names, table = _described(dict.fromkeys(chain(*pairs.values())), features)
     if not len(reports):
         raise EmptyTable("there are no reports; weights need some.")
-    table = {item: np.array([float(features[item][name]) for name in names]) for item in items}
     stacked = np.stack(list(table.values()))
     width = stacked.max(axis=0) - stacked.min(axis=0)
     if not (np.isfinite(stacked).all() and (width > 0).all()):
         raise ParameterError(f"of {names}, one is not finite or the same for all items; drop it.")
     # shown[question, feature]: the first item less the second, in widths
-    shown = np.stack([(table[first] - table[second]) / width for _, _, (first, second) in asked])
+    shown = np.stack([(table[first] - table[second]) / width for first, second in pairs.values()])
     signs, contrast = [], []
     for name, n in reports.counts().items():
         if not n:
             continue
         sent = reports.at_level(name)
         # code 0, the first item, is 1; code 1 is -1
-        signs.append(1 - 2 * sent[:, [place for place, _, _ in asked]])
+        signs.append(1 - 2 * sent[:, list(pairs)])
         row = []
-        for place, _, _ in asked:
+        for place in pairs:
             mechanism = codebook.levels[name][place]
             assert mechanism.option_response is not None
             # P(report = answer) - P(report = the other answer)
@@ -118,10 +101,10 @@ def feature_weights(
         # One row a choice, person by person within a level.
         np.concatenate(signs).ravel(),
         np.tile(shown, (people, 1)),
-        np.ones(people * len(asked)),
+        np.ones(people * len(pairs)),
         np.concatenate(contrast).ravel(),
         # Choices of one person depend on one another: errors are clustered.
-        voter=np.repeat(np.arange(people), len(asked)),
+        voter=np.repeat(np.arange(people), len(pairs)),
     )
     # by masking again, by other people, and by what the ridge took from the weights
     spread = np.diag(fit.noise) + np.diag(fit.sampling) + np.diag(fit.shrinkage)
@@ -138,3 +121,33 @@ def feature_weights(
         )
         for name, weight, error, extent in zip(names, fit.weights, errors, width, strict=True)
     )
+
+
+def _pairs(questions: Sequence[Question]) -> dict[int, tuple[str, str]]:
+    """Return the two items of each pairwise question, by its place."""
+    asked = [(place, one, one.compared) for place, one in enumerate(questions)]
+    pairs = {place: pair for place, _, pair in asked if pair is not None}
+    if not pairs:
+        raise ParameterError("the survey has no pairwise question; weights are learnt from these.")
+    for place in pairs:
+        if len(questions[place].labels) > 2 or questions[place].allow_skip:
+            raise ParameterError(
+                f"question {questions[place].id!r} has a third answer; weights are learnt from "
+                "choices of two."
+            )
+    return pairs
+
+
+def _described(
+    items: Iterable[str], features: Mapping[str, Mapping[str, float]]
+) -> tuple[list[str], dict[str, Floats]]:
+    """Return the names of the features, sorted, and the features of each item."""
+    items = list(items)
+    names = sorted({name for item in items for name in features.get(item, {})})
+    for item in items:
+        if sorted(features.get(item, {})) != names or not names:
+            raise ParameterError(
+                f"item {item!r} has the features {sorted(features.get(item, {}))}, expected "
+                f"{names}; describe every item by the same ones."
+            )
+    return names, {item: np.array([float(features[item][n]) for n in names]) for item in items}

@@ -107,12 +107,10 @@ def forecast(
 
     Examples
     --------
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
-    >>> round(forecast(survey, 0, {"low": 400}).margin, 3)
-    0.091
+    After the example of `masquerade.results.survey_result`:
+
+    >>> round(forecast(survey, 0, {"medium": 400}).margin, 3)
+    0.173
     """
     question = survey.questions[place]
     if question.votes_asked and survey.two_parties is not None:

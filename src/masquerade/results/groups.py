@@ -102,15 +102,8 @@ def group_difference(
 
     Examples
     --------
-    >>> from masquerade.results import Codebook
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = tuple(Choice(name, f"{name}?", ("Yes", "No")) for name in ("ill", "night"))
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [[int(n % 3 == 0), n % 2] for n in range(900)]
-    >>> people = [f"p{n}" for n in range(900)]
-    >>> reports = SurveyReports.from_rows(book, people, ["low"] * 900, rows)
+    After the example of `masquerade.results.survey_result`:
+
     >>> found = group_difference(reports, "ill", by="night", groups=("Yes", "No"), option="Yes")
     >>> found.low < 0 < found.high
     True

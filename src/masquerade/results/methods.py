@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from masquerade.estimation import WITHIN
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.question_figures import QuestionResult
@@ -83,17 +85,10 @@ def methods_text(result: SurveyResult) -> str:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, survey_result
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> methods_text(survey_result(reports))[:40]
-    '40 people answered a survey of 1 questio'
+    After the example of `masquerade.results.survey_result`:
+
+    >>> methods_text(result)[:40]
+    '900 people answered a survey of 2 questi'
     """
     split = result.split
     n, asked = result.responses, len(result.levels[0].mechanisms)
@@ -106,74 +101,78 @@ def methods_text(result: SurveyResult) -> str:
     sentences = [
         f"{people} answered a survey of {questions} ({quoted(result.title)}).",
         *(split_methods(result) if split else (_masking(result), _promise(result))),
+        *_figures(result),
+        *_checks(result),
+        *_models(result),
+        f"Computed with Masquerade {result.version}; the definition that was shown to "
+        f"participants has the SHA-256 hash {result.hash[:16]}…, the "
+        f"{'sums' if split else 'reports'} {result.inputs[:16]}….",
     ]
-    masked = [level.name for level in result.levels if level.name != CLEAR]
-    if masked and not split:
-        sentences.append("Estimates undo the masks, whose probabilities are known exactly.")
-    sentences.append(
+    return " ".join(sentences)
+
+
+def _figures(result: SurveyResult) -> Iterator[str]:
+    """Yield the sentences on estimates and intervals."""
+    split = result.split
+    if not split and any(level.name != CLEAR for level in result.levels):
+        yield "Estimates undo the masks, whose probabilities are known exactly."
+    yield (
         f"Intervals are of {100 * result.confidence:g} % and hold the errors of sampling and of "
         f"{'the noise' if split else 'masking'}: they are those of the likelihood ratio of the "
         f"{'sums' if split else 'reports'}, with half a person added at the far end (Owen, 1988)."
     )
     if len(result.levels) > 1:
-        sentences.append(
-            f"{_LEVEL_WORDS[result.estimator]} This was fixed before the first answer."
-        )
-    sentences.append(
+        yield f"{_LEVEL_WORDS[result.estimator]} This was fixed before the first answer."
+    yield (
         "Shares are shown as the nearest that are at least 0 and sum to 1, means within their "
         "scale, and no point is shown where the interval is wider than a quarter of the range."
     )
     if any(question.headline.option is not None for question in result.questions):
-        sentences.append(
+        yield (
             "An option is said to be ahead where it is so of the second in a two-sided test (Hung "
             "and Fithian, 2019); its interval holds for all options at once."
         )
     if any(_NOISE in question.mechanism for question in result.questions):
-        sentences.append(
+        yield (
             "What one noisy report counts is bounded a few standard deviations of the noise "
             "beyond the scale, with a bias of at most a twentieth of a level’s standard error."
         )
+
+
+def _checks(result: SurveyResult) -> Iterator[str]:
+    """Yield the sentences on reports that no mask makes, and on differences between levels."""
     doubtful = [q.text for q in result.questions if q.plausibility.doubtful]
     if doubtful:
         named = ", ".join(quoted(text) for text in doubtful)
-        sentences.append(
+        yield (
             f"Reports were not such as the masks make of any answers (p < "
             f"{result.rules.false_alarm:g}) in {named}; some devices did not mask, or lied."
         )
-    differ = [q for q in result.questions if _differs(q)]
-    tested = [q for q in result.questions if q.heterogeneity]
-    if tested:
-        found = (
-            "at p < 0.05 they did in " + ", ".join(quoted(question.text) for question in differ)
-            if differ
-            else "at p < 0.05 they did in no question"
-        )
-        sentences.append(
+    if any(question.heterogeneity for question in result.questions):
+        differ = ", ".join(quoted(one.text) for one in result.questions if _differs(one))
+        yield (
             "Whether levels differed was tested, and corrected for the number of questions (Holm, "
-            f"1979): {found}."
+            f"1979): at p < 0.05 they did in {differ or 'no question'}."
         )
+
+
+def _models(result: SurveyResult) -> Iterator[str]:
+    """Yield the sentences on rankings, leaderboards and labels."""
     if result.ranking:
-        sentences.append(
+        yield (
             "Compared items were put on one scale from the estimated shares of all pairs (Bradley "
             "and Terry, 1952), ties counted half."
         )
     if result.leaderboards:
-        sentences.append(_ranked_list(split=split))
+        yield _ranked_list(split=result.split)
     if result.labels:
-        sentences.append(
+        yield (
             "An item has the label that is surely ahead of the others by its counts, else none."
-            if split
+            if result.split
             else "Labels were inferred together with the accuracy of each person by Bayesian "
             "combination (Kim and Ghahramani, 2012), through the masks; a known label was left "
             "out while its own item was inferred."
         )
-    sentences.append(
-        f"Computed with Masquerade {result.version}; the definition that was shown to "
-        f"participants has the SHA-256 hash {result.hash[:16]}…, the "
-        f"{'sums' if split else 'reports'} "
-        f"{result.inputs[:16]}…."
-    )
-    return " ".join(sentences)
 
 
 def _ranked_list(*, split: bool) -> str:
@@ -197,16 +196,9 @@ def bibliography(result: SurveyResult) -> str:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, survey_result
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> bibliography(survey_result(reports)).startswith("@")
+    After the example of `masquerade.results.survey_result`:
+
+    >>> bibliography(result).startswith("@")
     True
     """
     known = {"version": result.version, "inputs": result.inputs}

@@ -55,16 +55,9 @@ def result_workbook(
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, survey_result
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [[n % 2] for n in range(40)]
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, rows)
-    >>> result_workbook(survey_result(reports), survey)[:2]
+    After the example of `masquerade.results.survey_result`:
+
+    >>> result_workbook(result, survey)[:2]
     b'PK'
     """
     rows = arrow_table(result)
@@ -169,16 +162,9 @@ def result_sav(result: SurveyResult) -> bytes:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, survey_result
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [[n % 2] for n in range(40)]
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, rows)
-    >>> result_sav(survey_result(reports))[:4]
+    After the example of `masquerade.results.survey_result`:
+
+    >>> result_sav(result)[:4]
     b'$FL2'
     """
     rows = arrow_table(result)

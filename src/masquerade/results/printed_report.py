@@ -32,16 +32,9 @@ def report_pdf(result: SurveyResult, *, description: str = "") -> bytes:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, survey_result
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [[n % 2] for n in range(40)]
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, rows)
-    >>> report_pdf(survey_result(reports))[:4]
+    After the example of `masquerade.results.survey_result`:
+
+    >>> report_pdf(result)[:4]
     b'%PDF'
     """
     people = "person" if result.responses == 1 else "people"

@@ -24,13 +24,10 @@ class ReportCounts:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> counts = ReportCounts(Codebook("0123456789abcdef", survey, survey.content_hash()))
-    >>> counts.add([("p1", "medium", "[0]"), ("p2", "medium", "[0]")])
+    After the example of `masquerade.results.survey_result`:
+
+    >>> counts = ReportCounts(book)
+    >>> counts.add([("p1", "medium", "[0,1]"), ("p2", "medium", "[0,1]")])
     >>> len(counts.reports())
     2
     """

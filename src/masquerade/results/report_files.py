@@ -68,16 +68,9 @@ def write_reports(
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> rows = [("p1", "medium", "[0]"), ("p2", "medium", "[1]")]
+    After the example of `masquerade.results.survey_result`:
+
+    >>> rows = [("p1", "medium", "[0,1]"), ("p2", "medium", "[1,1]")]
     >>> b"".join(write_reports(book, [rows], kind="csv")).count(b"p1")
     1
     """
@@ -101,15 +94,11 @@ def read_codebook(path: str | Path) -> Codebook:
 
     Examples
     --------
+    After the example of `masquerade.results.survey_result`:
+
     >>> import json
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from masquerade.results import Codebook
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder) / "codebook.json"
     ...     _ = file.write_text(json.dumps(book.to_json()))
@@ -153,15 +142,11 @@ def read_reports(
 
     Examples
     --------
+    After the example of `masquerade.results.survey_result`:
+
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from masquerade.results import Codebook, write_reports
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [("p1", "medium", "[0]"), ("p2", "medium", "[1]")]
+    >>> rows = [("p1", "medium", "[0,1]"), ("p2", "medium", "[1,1]")]
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder) / "reports.csv"
     ...     _ = file.write_bytes(b"".join(write_reports(book, [rows], kind="csv")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from masquerade.errors import ParameterError
@@ -13,7 +13,11 @@ from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.labels import label_result
 from masquerade.results.leaderboard import leaderboards
-from masquerade.results.question_figures import FEWEST_FOR_HEADLINE, WIDEST_HEADLINE
+from masquerade.results.question_figures import (
+    FEWEST_FOR_HEADLINE,
+    WIDEST_HEADLINE,
+    QuestionResult,
+)
 from masquerade.results.question_result import CONFIDENCE, masked_question, tested_together
 from masquerade.results.ranking import ranking_result
 from masquerade.results.reports import SurveyReports
@@ -24,7 +28,7 @@ from masquerade.results.typed_result import (
     ResultRules,
     SurveyResult,
 )
-from masquerade.surveys.codebook import LABEL_TEMPLATE
+from masquerade.surveys.codebook import LABEL_TEMPLATE, Codebook
 from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
 
 
@@ -52,14 +56,15 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
     >>> from masquerade.results import Codebook, SurveyReports
     >>> from masquerade.surveys import Choice
     >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
+    >>> asked = [Choice(name, f"{name}?", ("Yes", "No")) for name in ("ill", "night")]
     >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
     >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> [question.id for question in survey_result(reports).questions]
-    ['ill']
+    >>> people, levels = [f"p{n}" for n in range(900)], ["medium"] * 900
+    >>> sent = [[int(n % 3 == 0), n % 2] for n in range(900)]
+    >>> reports = SurveyReports.from_rows(book, people, levels, sent)
+    >>> result = survey_result(reports)
+    >>> [question.id for question in result.questions]
+    ['ill', 'night']
     """
     codebook = reports.codebook
     n, counts = len(reports), reports.counts()
@@ -72,7 +77,6 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
     # A level of the pool at which nobody answered still counts among the people.
     pool = codebook.pool
     names = [name for name, n in counts.items() if n or (pool is not None and pool[name])]
-    asked = enumerate(codebook.questions) if n else ()
     return SurveyResult(
         survey=codebook.token,
         title=codebook.survey.title,
@@ -84,17 +88,8 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
         estimator=codebook.survey.estimator,
         level=codebook.survey.fixed_level,
         levels=tuple(
-            LevelSummary(
-                name=name,
-                responses=shown[name],
-                share=_share(shown[name], n),
-                pool=None if pool is None else pool[name],
-                guarantee=PrintedGuarantee.of(guarantees[name]),
-                rho_each=rho[name].to_json(),
-                rho_total=_total(rho[name], shown[name]),
-                mechanisms=tuple(str(mechanism) for mechanism in mechanisms),
-            )
-            for name, mechanisms in codebook.levels.items()
+            _level(codebook, name, PrintedGuarantee.of(guarantees[name]), shown[name], n)
+            for name in codebook.levels
         ),
         # Of the level that protects least: nobody has less.
         guarantee_per_participant=PrintedGuarantee.of(weakest),
@@ -116,23 +111,46 @@ def survey_result(reports: SurveyReports) -> SurveyResult:
         hash=codebook.hash,
         inputs=reports.digest(),
         version=version("masquerade"),
-        questions=tested_together(
-            [
-                masked_question(
-                    question,
-                    {name: reports.sent(name, place) for name in names},
-                    estimator=codebook.survey.estimator,
-                    pool=None if pool is None else {name: pool[name] for name in names},
-                    known=(codebook.known_shares or {}).get(question.id),
-                    offered={name: masks[place] for name, masks in codebook.levels.items()},
-                )
-                for place, question in asked
-            ]
-        ),
+        questions=_questions(reports, names) if n else (),
         cross_tables=None,
         labels=label_result(reports) if n and codebook.survey.template == LABEL_TEMPLATE else (),
         ranking=ranking_result(reports) if n else (),
         leaderboards=leaderboards(reports) or None,
+    )
+
+
+def _level(
+    codebook: Codebook, name: str, guarantee: PrintedGuarantee, shown: int | None, people: int
+) -> LevelSummary:
+    rho, pool = codebook.rho(name), codebook.pool
+    return LevelSummary(
+        name=name,
+        responses=shown,
+        share=_share(shown, people),
+        pool=None if pool is None else pool[name],
+        guarantee=guarantee,
+        rho_each=rho.to_json(),
+        rho_total=_total(rho, shown),
+        mechanisms=tuple(str(mechanism) for mechanism in codebook.levels[name]),
+    )
+
+
+def _questions(reports: SurveyReports, names: Sequence[str]) -> tuple[QuestionResult, ...]:
+    """Return the results of all questions over the levels of these names."""
+    codebook = reports.codebook
+    pool, known = codebook.pool, codebook.known_shares or {}
+    return tested_together(
+        [
+            masked_question(
+                question,
+                {name: reports.sent(name, place) for name in names},
+                estimator=codebook.survey.estimator,
+                pool=None if pool is None else {name: pool[name] for name in names},
+                known=known.get(question.id),
+                offered={name: masks[place] for name, masks in codebook.levels.items()},
+            )
+            for place, question in enumerate(codebook.questions)
+        ]
     )
 
 
@@ -141,16 +159,9 @@ def result_bytes(result: SurveyResult) -> bytes:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, survey_result
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> result_bytes(survey_result(reports))[:1]
+    After the example of `masquerade.results.survey_result`:
+
+    >>> result_bytes(result)[:1]
     b'{'
     """
     # allow_nan=False: an error rather than a text that other programs cannot read

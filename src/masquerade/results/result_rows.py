@@ -36,16 +36,9 @@ def result_table(result: SurveyResult) -> str:
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports, survey_result
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
-    >>> result_table(survey_result(reports)).split(",")[:4]
+    After the example of `masquerade.results.survey_result`:
+
+    >>> result_table(result).split(",")[:4]
     ['survey', 'question', 'option', 'estimator']
     """
     out = io.StringIO()

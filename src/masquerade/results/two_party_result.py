@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from masquerade.aggregate.noise import TWO_PARTIES
+from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
 from masquerade.estimation import Quantile, shown_shares
 from masquerade.estimation.sums import SummedPeople
 from masquerade.exact import Micro
@@ -39,6 +39,7 @@ from masquerade.results.typed_result import (
     SurveyResult,
 )
 from masquerade.surveys.codebook import LABEL_TEMPLATE
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import RESPONDENT, Survey
 
 CODEBOOK_FORMAT, CODEBOOK_VERSION = "masquerade-sums", 1
@@ -80,7 +81,6 @@ def split_result(
         figure by sampling and by noise stand apart, the latter as its ``mechanism_error``.
     """
     noise, level = survey.split_noise, survey.levels[0]
-    cost = level.cost(token)
     rho = Micro.of_amount(noise.rho)
     promise = PrintedGuarantee.of(level.guarantee())
     minimum = survey.two_parties.minimum if survey.two_parties else 0
@@ -88,7 +88,6 @@ def split_result(
     # Votes on lists are in their leaderboards.
     places = [place for place, one in enumerate(survey.questions) if count and not one.takes_pair]
     tables = range(len(survey.encoding.cross)) if count else ()
-    inputs = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
     return SurveyResult(
         survey=token,
         title=survey.title,
@@ -100,27 +99,9 @@ def split_result(
         # Everybody counts once; there are no levels to weigh.
         estimator=RESPONDENT,
         level=level.name,
-        levels=(
-            LevelSummary(
-                name=level.name,
-                responses=count,
-                share=1.0 if count else None,
-                pool=population,
-                guarantee=promise,
-                rho_each=rho.to_json(),
-                rho_total=(rho * count).to_json(),
-                mechanisms=tuple(cost.mechanisms),
-            ),
-        ),
+        levels=(_level(level, token, people, rho),),
         guarantee_per_participant=promise,
-        noise=AddedNoise(
-            _NOISE,
-            2,
-            tuple(
-                BlockNoise(block.outputs, str(one), str(2 * one))
-                for block, one in zip(noise.blocks, noise.variances, strict=True)
-            ),
-        ),
+        noise=_added(noise),
         ledger=ResultLedger(
             count, promise.epsilon_user, {level.name: (rho * count).to_json()}, clear_disclosures=0
         ),
@@ -133,7 +114,7 @@ def split_result(
         ),
         simulated=known is not None,
         hash=survey.content_hash(),
-        inputs=hashlib.sha256(inputs.encode()).hexdigest(),
+        inputs=_inputs(token, count, sums),
         version=version("masquerade"),
         questions=tuple(
             _question(survey, place, sums, people, (known or {}).get(survey.questions[place].id))
@@ -144,6 +125,30 @@ def split_result(
         ranking=(),
         leaderboards=(summed_leaderboards(survey, sums, count) or None) if count else None,
     )
+
+
+def _level(level: OfferedLevel, token: str, people: SummedPeople, rho: Micro) -> LevelSummary:
+    return LevelSummary(
+        name=level.name,
+        responses=people.count,
+        share=1.0 if people.count else None,
+        pool=people.population,
+        guarantee=PrintedGuarantee.of(level.guarantee()),
+        rho_each=rho.to_json(),
+        rho_total=(rho * people.count).to_json(),
+        mechanisms=tuple(level.cost(token).mechanisms),
+    )
+
+
+def _added(noise: SumNoise) -> AddedNoise:
+    blocks = zip(noise.blocks, noise.variances, strict=True)
+    each = tuple(BlockNoise(block.outputs, str(one), str(2 * one)) for block, one in blocks)
+    return AddedNoise(_NOISE, 2, each)
+
+
+def _inputs(token: str, count: int, sums: Sequence[Sequence[int]]) -> str:
+    text = json.dumps([token, count, [list(one) for one in sums]], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _labels(

@@ -252,18 +252,11 @@ class SurveyResult(JsonValue, Result):
 
     Examples
     --------
-    >>> from masquerade.results import Codebook, SurveyReports
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = (Choice("ill", "Have you worked while ill?", ("Yes", "No")),)
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("medium",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> people = [f"p{n}" for n in range(40)]
-    >>> sent = [[n % 2] for n in range(40)]
-    >>> reports = SurveyReports.from_rows(book, people, ["medium"] * 40, sent)
+    After the example of `masquerade.results.survey_result`:
+
     >>> result = SurveyResult.of(reports)
     >>> result.responses, [option.label for option in result.question("ill").options]
-    (40, ['Yes', 'No'])
+    (900, ['Yes', 'No'])
     """
 
     survey: str

@@ -146,14 +146,8 @@ def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResul
 
     Examples
     --------
-    >>> from masquerade.results import Codebook
-    >>> from masquerade.surveys import Choice
-    >>> from masquerade.surveys.survey import Survey
-    >>> asked = [Choice(name, f"{name}?", ("Yes", "No")) for name in ("night", "ill")]
-    >>> survey = Survey.at_levels(title="Work", questions=asked, levels=("low",))
-    >>> book = Codebook("0123456789abcdef", survey, survey.content_hash())
-    >>> rows = [[n % 2, n % 3 % 2] for n in range(90)]
-    >>> reports = SurveyReports.from_rows(book, [f"p{n}" for n in range(90)], ["low"] * 90, rows)
+    After the example of `masquerade.results.survey_result`:
+
     >>> found = weighted_result(reports, Weighting({"night": {"Yes": 0.2, "No": 0.8}}))
     >>> round(found.question("night").option("Yes").share.value, 3)
     0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, time, timedelta, tzinfo
 from functools import cache, partial
@@ -148,49 +148,12 @@ def create_app(
     """
     limits = limits or LimitTable()
     metrics = None if settings.metrics == "off" else Metrics()
-    services = Services.open(
-        settings.database,
-        time_zone=settings.time_zone,
-        caps=settings.caps,
-        allow_clear=settings.allow_clear,
-        reservation_days=settings.reservation_days,
-        unopened_reservations=settings.unopened_reservations,
-        webhook_private=settings.webhook_private,
-        helper_private=settings.helper_private,
-        rewrites=sweeps,
-        key=settings.database_key,
-        server_key=settings.server_key,
-        provider=provider_of(settings),
-        mail=_mail_server(settings),
-    )
-    sender = Sender(
-        services.transactions,
-        private=settings.webhook_private,
-        seals=Seals(settings.server_key),
-        # Computed before it is told, so that who follows the message finds the results.
-        before={
-            RESULTS_READY: lambda token: services.results.result_text(
-                services.surveys.record(token)
-            )
-        },
-    )
+    services = _services(settings, rewrites=sweeps)
+    sender = _sender(services, settings)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        alone: list[Coroutine[Any, Any, None]] = []
-        if sweeps:
-            add_up = partial(services.aggregation.run, patiently=True)
-            alone = [
-                _run_daily(services, metrics, ZoneInfo(settings.time_zone)),
-                _repeat("held places wait", services.held_places.look, _PLACES_SECONDS),
-                _repeat("webhooks wait", sender.deliver, _DELIVERY_SECONDS),
-                _repeat("messages wait", services.post.deliver, _DELIVERY_SECONDS),
-                _repeat("adding up waits", add_up, _ADDING_SECONDS),
-            ]
-            if metrics is not None:
-                look = partial(readings, services.transactions, settings.sqlite_file)
-                gauges = partial(_read_gauges, metrics, look)
-                alone.append(_repeat("gauges wait", gauges, _READING_SECONDS))
+        alone = list(_sweeps(services, sender, settings, metrics)) if sweeps else []
         if metrics is not None:
             alone.append(_read_queue(metrics, app.state.writes, services.transactions))
         current_default_thread_limiter().total_tokens = THREADS
@@ -221,9 +184,71 @@ def create_app(
     app.state.beginnings = Beginnings(
         rewarded=settings.rate_rewarded, other=settings.rate_survey, table=limits
     )
-    # The one that is added last is the outermost: what limits refuse still gets all headers, and is
-    # counted.
     app.state.writes = WriteQueue()
+    _add_middleware(app, services, settings, limits)
+    app.router.routes.extend(_ROUTES.routes)
+    app.include_router(front.demo_routes if settings.demo else front.routes)
+    if metrics is not None:
+        app.include_router(health.metrics_routes)
+    _answer_errors(app)
+    app.openapi = _description  # type: ignore[method-assign]
+    return app
+
+
+def _services(settings: Settings, *, rewrites: bool) -> Services:
+    return Services.open(
+        settings.database,
+        time_zone=settings.time_zone,
+        caps=settings.caps,
+        allow_clear=settings.allow_clear,
+        reservation_days=settings.reservation_days,
+        unopened_reservations=settings.unopened_reservations,
+        webhook_private=settings.webhook_private,
+        helper_private=settings.helper_private,
+        rewrites=rewrites,
+        key=settings.database_key,
+        server_key=settings.server_key,
+        provider=provider_of(settings),
+        mail=_mail_server(settings),
+    )
+
+
+def _sender(services: Services, settings: Settings) -> Sender:
+    def compute(token: str) -> None:
+        services.results.result_text(services.surveys.record(token))
+
+    return Sender(
+        services.transactions,
+        private=settings.webhook_private,
+        seals=Seals(settings.server_key),
+        # Computed before it is told, so that who follows the message finds the results.
+        before={RESULTS_READY: compute},
+    )
+
+
+def _sweeps(
+    services: Services, sender: Sender, settings: Settings, metrics: Metrics | None
+) -> Iterator[Coroutine[Any, Any, None]]:
+    """Yield the tasks that one process of a server runs beside its requests."""
+    add_up = partial(services.aggregation.run, patiently=True)
+    yield _run_daily(services, metrics, ZoneInfo(settings.time_zone))
+    yield _repeat("held places wait", services.held_places.look, _PLACES_SECONDS)
+    yield _repeat("webhooks wait", sender.deliver, _DELIVERY_SECONDS)
+    yield _repeat("messages wait", services.post.deliver, _DELIVERY_SECONDS)
+    yield _repeat("adding up waits", add_up, _ADDING_SECONDS)
+    if metrics is not None:
+        look = partial(readings, services.transactions, settings.sqlite_file)
+        yield _repeat("gauges wait", partial(_read_gauges, metrics, look), _READING_SECONDS)
+
+
+def _add_middleware(
+    app: FastAPI, services: Services, settings: Settings, limits: LimitTable
+) -> None:
+    """Put what each request passes around the routes, the innermost first.
+
+    The one that is added last is the outermost: what limits refuse still gets all headers, and is
+    counted.
+    """
     app.add_middleware(AuditTrail, log=services.audit_log)
     reading = WriteQueue(slots=READING_SLOTS, patience=READING_PATIENCE_SECONDS)
     app.add_middleware(WriteSlots, queue=app.state.writes, reading=reading)
@@ -241,15 +266,8 @@ def create_app(
     # Outside of what refuses, so that a page can read why it was refused.
     app.add_middleware(SecondPartyPages, allowed=services.helpers.is_second_party)
     app.add_middleware(SecurityHeaders, public_url=settings.public_url)
-    if metrics is not None:
-        app.add_middleware(RequestMetrics, metrics=metrics)
-    app.router.routes.extend(_ROUTES.routes)
-    app.include_router(front.demo_routes if settings.demo else front.routes)
-    if metrics is not None:
-        app.include_router(health.metrics_routes)
-    _answer_errors(app)
-    app.openapi = _description  # type: ignore[method-assign]
-    return app
+    if app.state.metrics is not None:
+        app.add_middleware(RequestMetrics, metrics=app.state.metrics)
 
 
 @cache

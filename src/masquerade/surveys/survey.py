@@ -116,6 +116,10 @@ class Survey:
         check_conditions(self.questions, self.conditions)
         require_possible(self.questions, self.conditions)
         self.layout.check(self.questions, self.conditions)
+        self._check_levels(names)
+
+    def _check_levels(self, names: list[str]) -> None:
+        """Raise unless each level can mask the questions; tell it what hangs together."""
         if self.two_parties is not None:
             if self.asked is not None:
                 raise ParameterError(

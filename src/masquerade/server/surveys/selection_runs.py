@@ -11,7 +11,7 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from pydantic import Field
 from sqlalchemy import Connection, Row, func, insert, select
@@ -28,6 +28,9 @@ from masquerade.server.surveys.forecast import Margin, expected_levels, margins,
 from masquerade.server.surveys.lifecycle import Lifecycle, Progress, progress_json
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.survey import Survey
+
+if TYPE_CHECKING:
+    from masquerade.selection import LevelOffer
 
 #: As many as a selection plans.
 MOST_WAVES = 5
@@ -219,7 +222,7 @@ def _decision(
     caps: Caps,
 ) -> Decided:
     """Return the decision of a run, with the figures behind it."""
-    from masquerade.selection import quotas_by_level, quotas_of_wave, worth_by_level
+    from masquerade.selection import worth_by_level
 
     plan = document.plan
     names = [level.name for level in survey.levels]
@@ -236,35 +239,10 @@ def _decision(
     budget = plan.budget if selection.budget is None else selection.budget
     alpha = float(plan.alpha if selection.alpha is None else selection.alpha)
     policy = selection.policy or plan.policy
-    if selection.wave is None:
-        quotas = quotas_by_level(
-            offers,
-            budget=budget,
-            policy=policy,
-            alpha=alpha,
-            precision_target=selection.precision_target,
-        )
-        # Those who answered are among them; fewer would count people as too many afterwards.
-        total = {name: max(quotas[name], responded[name]) for name in names}
-    else:
-        if policy != "precision":
-            raise ParameterError(f"policy is {policy!r}; a wave needs the policy 'precision'.")
-        if budget is None:
-            budget = sum(expected[name] * costs[name] for name in names)
-        quotas = quotas_of_wave(
-            offers,
-            budget=float(budget),
-            wave=selection.wave,
-            response_rate=selection.response_rate,
-            responded=responded,
-            alpha=alpha,
-        )
-        total = {name: responded[name] + quotas[name] for name in names}
+    if selection.wave is not None and budget is None:
+        budget = sum(expected[name] * costs[name] for name in names)
+    quotas, total = _quotas(offers, selection, policy, budget, alpha, responded)
     worth = worth_by_level(offers, budget=budget, alpha=alpha)
-    inputs = [
-        [o.name, o.people, o.price, o.noise_variance, o.privacy_share, responded[o.name]]
-        for o in offers
-    ]
     return {
         "policy": policy,
         "alpha": alpha,
@@ -272,9 +250,7 @@ def _decision(
         "precision_target": selection.precision_target,
         "wave": selection.wave,
         "response_rate": selection.response_rate,
-        # Ties the decision to what it was decided by, so that it can be computed again and
-        # compared.
-        "inputs": hashlib.sha256(json.dumps(inputs).encode()).hexdigest(),
+        "inputs": _inputs(offers, responded),
         "cost": sum(total[name] * prices[name] for name in names),
         "currency": plan.currency,
         "responses": sum(responded.values()),
@@ -298,6 +274,47 @@ def _decision(
         "why": _why(policy, alpha, selection, paid=paid),
         "applied": selection.apply,
     }
+
+
+def _inputs(offers: Sequence[LevelOffer], responded: dict[str, int]) -> str:
+    """Return the digest of the figures behind a decision, so that it can be computed again."""
+    inputs = [
+        [o.name, o.people, o.price, o.noise_variance, o.privacy_share, responded[o.name]]
+        for o in offers
+    ]
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
+
+
+def _quotas(
+    offers: Sequence[LevelOffer],
+    selection: SelectionRequest,
+    policy: str,
+    budget: float | None,
+    alpha: float,
+    responded: dict[str, int],
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many more people each level may ask, and the quota of each level."""
+    from masquerade.selection import quotas_by_level, quotas_of_wave
+
+    if selection.wave is None:
+        target = selection.precision_target
+        quotas = quotas_by_level(
+            offers, budget=budget, policy=policy, alpha=alpha, precision_target=target
+        )
+        # Those who answered are among them; fewer would count people as too many afterwards.
+        return quotas, {name: max(quotas[name], came) for name, came in responded.items()}
+    if policy != "precision":
+        raise ParameterError(f"policy is {policy!r}; a wave needs the policy 'precision'.")
+    assert budget is not None
+    quotas = quotas_of_wave(
+        offers,
+        budget=float(budget),
+        wave=selection.wave,
+        response_rate=selection.response_rate,
+        responded=responded,
+        alpha=alpha,
+    )
+    return quotas, {name: came + quotas[name] for name, came in responded.items()}
 
 
 def _why(policy: str, alpha: float, selection: SelectionRequest, *, paid: bool) -> str:
