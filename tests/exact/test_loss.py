@@ -196,7 +196,8 @@ def test_a_loss_is_used_as_its_epsilon() -> None:
     """A loss compares with numbers by its pure epsilon, and says it in `float` and `format`."""
     loss = pure_loss(Micro(1_500_000))
     assert (float(loss), f"{loss:.2f}", str(loss)) == (1.5, "1.50", "1.5")
-    assert 1 < loss <= 1.5
+    assert 1 < loss <= 1.5 == loss != 2
+    assert rho_loss(Fraction(1)) != math.inf == in_clear()
     assert repr(loss) == "Loss(epsilon=1.5, unit='person', relation='replace')"
     assert in_clear() > 1e9
 
@@ -213,6 +214,8 @@ def test_losses_are_ordered_where_every_amount_is() -> None:
     assert small <= pure_loss(Micro(10**6)) <= small
     assert not small < noise
     assert not noise < small
+    assert small != noise
+    assert len({small, noise, noise.of_unit("claim"), pure_loss(Micro(10**6))}) == 3
     with pytest.raises(NeighbourMismatch):
         _ = small < no_loss(relation=ADD_REMOVE)
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Amount, Guarantee, Micro
+from masquerade.exact.loss import pure_loss
 from masquerade.mechanisms import RandomizedResponse
 
 positive = st.integers(min_value=1, max_value=1 << 200)
@@ -198,12 +199,29 @@ def test_amounts_of_different_kinds_do_not_compare() -> None:
     "number", [0.3, Fraction(3, 10), Decimal("0.3"), np.float64(0.3)], ids=lambda one: type(one)
 )
 def test_an_amount_compares_as_the_number_that_is_written(number: Any) -> None:
-    """An amount equals the number that somebody writes, and is ordered around it, exactly."""
+    """An amount is ordered around the number that somebody writes, exactly."""
     amount = Micro(300_000)
-    assert amount == number
     assert amount <= number <= amount
     assert Micro(300_001) > number > Micro(299_999)
     assert Micro(math.inf) > number
+
+
+EQUALS: list[Any] = [0.3, np.float64(0.3), 0.5, Fraction(1, 2), Decimal("0.5"), 2, 2.0, math.inf]
+NOT_QUITE: list[Any] = [Fraction(3, 10), Decimal("0.3")]
+
+
+@pytest.mark.parametrize(
+    "of", [Micro, lambda micro: pure_loss(Micro(micro))], ids=["Micro", "Loss"]
+)
+def test_equal_amounts_hash_equally(of: Any) -> None:
+    """Whatever equals an amount or a loss has its hash, from both sides; so sets hold it once.
+
+    Python's 0.3 and three tenths differ, and have hashes of their own: one of them is equal.
+    """
+    amounts = [of(micro) for micro in (300_000, 500_000, 2_000_000, math.inf)]
+    equal = [(a, b) for a in amounts for b in (*EQUALS, *NOT_QUITE, *amounts) if a == b]
+    assert len(equal) == len(EQUALS) + len(amounts)
+    assert all(b == a and hash(a) == hash(b) and len({a, b}) == 1 for a, b in equal)
 
 
 def test_an_amount_is_a_number_for_python() -> None:

@@ -42,12 +42,14 @@ Whole = int | float
 """A whole number of millionths, or infinity."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Loss(AsNumber):
     """How well the reports of two neighbouring worlds can be told apart, at most.
 
     Amounts are whole millionths, or infinite, and hold in both directions. As a plain number a loss
-    is its pure epsilon; of two losses the smaller one is smaller in every amount.
+    is its pure epsilon, and equals that number; one without a pure epsilon equals a number only
+    where nothing else bounds it: infinity. Two losses are equal if all their amounts, their units
+    and their relations are; the smaller one is smaller in every amount.
 
     Attributes
     ----------
@@ -69,7 +71,7 @@ class Loss(AsNumber):
     >>> two = pure_loss(Micro(1_000_000)) * 2
     >>> two.pure, two.orders[:3]
     (2000000, (1470652, 1693454, 1791768))
-    >>> two, float(two), two <= 2, f"{two:.1f}"
+    >>> two, float(two), two == 2, f"{two:.1f}"
     (Loss(epsilon=2, unit='person', relation='replace'), 2.0, True, '2.0')
     >>> two + pure_loss(Micro(1), relation=ADD_REMOVE)
     Traceback (most recent call last):
@@ -129,6 +131,19 @@ what that costs.
         below, above = all(a <= b for a, b in pairs), all(a >= b for a, b in pairs)
         # Neither is smaller where one is so in one amount and the other in another: nan is never.
         return compare(above - below if above or below else math.nan, 0)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, type(self)):
+            worlds, others = (self.relation, self.unit), (other.relation, other.unit)
+            return worlds == others and self._amounts() == other._amounts()
+        return AsNumber.__eq__(self, other) if self._is_a_number else False
+
+    def __hash__(self) -> int:
+        return hash(self.number) if self._is_a_number else hash(self._amounts())
+
+    @property
+    def _is_a_number(self) -> bool:
+        return not math.isinf(self.pure) or self.in_clear
 
     def _amounts(self) -> tuple[Whole, ...]:
         return (self.pure, *self.orders, self.clock)

@@ -60,6 +60,17 @@ class AsNumber:
         # A float is the number that is written, so that 0.3 is three tenths.
         return compare(self.millionths, Fraction(str(float(other))) * MICRO)
 
+    def __eq__(self, other: object) -> bool:
+        same = self._compared(other, operator.eq)
+        if same is NotImplemented or type(other) is type(self):
+            return same
+        # Equal objects hash equally. Python's own 0.3 is not equal to three tenths and has another
+        # hash: an amount is equal to the float that is written, and not to that fraction.
+        return same and bool(self.number == other)
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
     def __lt__(self, other: object) -> bool:
         return self._compared(other, operator.lt)
 
@@ -77,7 +88,9 @@ class AsNumber:
 class Amount(AsNumber):
     """A number of whole millionths, or infinite; amounts of one kind add, and only these.
 
-    An amount compares with amounts of its kind and with plain numbers, exactly.
+    An amount compares with amounts of its kind and with plain numbers, exactly. It equals the float
+    that is written and hashes as that does; a fraction or decimal that no float is, such as three
+    tenths, is equal to none of them, for Python's 0.3 is not.
 
     Parameters
     ----------
@@ -116,12 +129,6 @@ class Amount(AsNumber):
     def millionths(self) -> int | float:
         """The millionths that comparisons go by."""
         return self.micro
-
-    def __eq__(self, other: object) -> bool:
-        return self._compared(other, operator.eq)
-
-    def __hash__(self) -> int:
-        return hash(self.number)  # as the plain number that is equal
 
     def __add__(self, other: Self) -> Self:
         return type(self)(self.micro + other.micro)
