@@ -21,6 +21,7 @@ from masquerade.results import (
     write_reports,
 )
 from masquerade.surveys import Choice, Comparison, PairVote, Rating
+from masquerade.surveys.languages import Languages
 from masquerade.surveys.survey import Survey
 
 Run = Callable[..., Any]
@@ -80,6 +81,22 @@ def test_every_file_gives_the_result(run: Run, files: Path, book: Codebook, kind
     assert found.json == expected(book)
     assert out.read_text() + "\n" == found.out
     assert table.read_bytes().decode() == result_table(SurveyResult.of(expected(book)))
+
+
+def test_labels_are_those_of_a_language(run: Run, tmp_path: Path) -> None:
+    """--language gives the other labels beside the same figures; an unknown one is refused."""
+    german = {"questions/ill/options/0": "Ja", "questions/ill/options/1": "Nein"}
+    spoken = Languages.from_json({"languages": ["en", "de"], "texts": {"de": german}})
+    asked = (Choice("ill", "Ill?", ("Yes", "No")),)
+    survey = Survey.at_levels(title="Work", questions=asked, levels=("low",), languages=spoken)
+    book = Codebook("0123456789abcdef", survey, survey.content_hash())
+    path = tmp_path / "reports.parquet"
+    rows = [(f"p{n}", "low", f"[{n % 2}]") for n in range(30)]
+    path.write_bytes(b"".join(write_reports(book, [rows], kind="parquet")))
+    plain, other = (run("results", path, "--json", *more) for more in ((), ("--language", "de")))
+    assert other.out == plain.out.replace('"Yes"', '"Ja"').replace('"No"', '"Nein"')
+    assert "there are en, de" in run("results", path, "--language", "fr").err
+    assert run("results", path, "--by", "ill", "--language", "de").code == 2
 
 
 def test_people_get_tables(run: Run, files: Path) -> None:

@@ -15,6 +15,7 @@ from tests.honesty import (
     compared,
     crowds,
     kinds,
+    languages,
     leaderboards,
     one_by_one,
     regressions,
@@ -98,6 +99,15 @@ def _firsts(part: str, rates: Callable[[int, int], Mapping[str, simulated.Firsts
 
 
 ROWS = (
+    Row(
+        "labels of results in other languages",
+        "each answer of the other language stands beside the figures of its own",
+        "all kinds in any order, answers whose translation is another answer, levels, two parties",
+        ("results.result_in_language",),
+        languages.labels_of_languages,
+        promised=1.0,
+        quick=2,
+    ),
     Row(
         "ranks of a leaderboard",
         "the ranks of all placed items hold together in 95 of 100",

@@ -83,6 +83,13 @@ WeightsOption = Annotated[
         metavar="TABLE",
     ),
 ]
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        help="One of the survey's languages, such as de, for its texts. Default: as they were "
+        "written."
+    ),
+]
 OutOption = Annotated[
     Path | None,
     typer.Option(help="File for the result (JSON). The name - prints it on standard output."),
@@ -101,13 +108,15 @@ def results(
     by: ByOption = None,
     against: AgainstOption = None,
     weights: WeightsOption = None,
+    language: LanguageOption = None,
     out: OutOption = None,
     table: TableOption = None,
     json: AsJson = False,
 ) -> None:
     """Compute the result of a survey from its exported reports, as its server does.
 
-    Without --estimator and --pool, the JSON is the same as the server's, byte for byte.
+    Without --estimator and --pool, the JSON is the same as the server's, byte for byte, also in
+    another language.
 
     Example: masquerade results reports.parquet --out result.json
     """
@@ -117,6 +126,7 @@ def results(
         read_codebook,
         read_reports,
         result_bytes,
+        result_in_language,
         result_table,
         survey_result,
         weighted_result,
@@ -127,12 +137,18 @@ def results(
         known = _changed(read_codebook(codebook or reports), estimator, pool)
     found = read_reports(reports, codebook=known)
     if by is not None or against is not None:
+        if language is not None:
+            raise typer.BadParameter(
+                "comparisons have the texts as they were written.", param_hint="--language"
+            )
         _compare(found, by, against, json=json)
         return
     if weights is None:
         result = survey_result(found)
     else:
         result = weighted_result(found, Weighting.read(weights.read_text(encoding="utf-8-sig")))
+    if language is not None:
+        result = result_in_language(result, found.codebook.survey, language)
     text = result_bytes(result)
     if out is not None and out != STANDARD:
         out.write_bytes(text)

@@ -38,6 +38,13 @@ TokenFile = Annotated[
     Path | None,
     typer.Option(help="File whose first line is the token. Default: MASQUERADE_TOKEN."),
 ]
+SpokenIn = Annotated[
+    str | None,
+    typer.Option(
+        help="One of the survey's languages, such as de, for the texts of results. Default: as "
+        "they were written."
+    ),
+]
 Name = Annotated[
     str,
     typer.Argument(
@@ -134,17 +141,21 @@ def close(
 
 @surveys.command()
 def results(
-    survey: Name, server: Server = None, token_file: TokenFile = None, json: AsJson = False
+    survey: Name,
+    language: SpokenIn = None,
+    server: Server = None,
+    token_file: TokenFile = None,
+    json: AsJson = False,
 ) -> None:
     """Print the figures of a closed survey.
 
-    Example: masquerade surveys results 5a5a5a5a5a5a5a5a
+    Example: masquerade surveys results 5a5a5a5a5a5a5a5a --language de
     """
     with _surveyor(server, token_file) as surveyor:
         if json:
-            show(surveyor.result(survey), as_json=True, title="Results")
+            show(surveyor.result(survey, language=language), as_json=True, title="Results")
             return
-        table = surveyor.table(survey)
+        table = surveyor.table(survey, language=language)
     from rich.console import Console
 
     # What was reported is no figure of people; the file of results and --json have it, and errors.
@@ -172,6 +183,7 @@ def export(
             "the reports, and document of the survey: .json.",
         ),
     ] = "results",
+    language: SpokenIn = None,
     server: Server = None,
     token_file: TokenFile = None,
     json: AsJson = False,
@@ -181,7 +193,7 @@ def export(
     Example: masquerade surveys export 5a5a5a5a5a5a5a5a --what reports --out reports.parquet
     """
     with _surveyor(server, token_file) as surveyor:
-        path = surveyor.export(survey, out, what)
+        path = surveyor.export(survey, out, what, language=language)
     written = {"file": str(path), "bytes": path.stat().st_size}
     show(written, as_json=json, title="Written")
 

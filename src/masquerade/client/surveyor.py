@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 
 from masquerade.client.connection import Connection, token_of
 from masquerade.errors import ParameterError, UnreadableFile
@@ -179,19 +180,23 @@ class Surveyor:
 
     # --- results
 
-    def result(self, token: str) -> Mapping[str, Any]:
-        """Return the result of a closed survey: the numbers of the results page."""
-        return self._ask("GET", f"{_at(token)}/results")
+    def result(self, token: str, *, language: str | None = None) -> Mapping[str, Any]:
+        """Return the result of a closed survey: the numbers of the results page.
 
-    def table(self, token: str) -> pa.Table:
+        `language`: one of the survey's, for its texts; by default they are as they were written.
+        """
+        return self._ask("GET", f"{_at(token)}/results{_spoken(language)}")
+
+    def table(self, token: str, *, language: str | None = None) -> pa.Table:
         """Return the numbers of the result as a tidy table, a row a figure.
 
-        `to_pandas` of the table, or ``polars.from_arrow``, gives a data frame.
+        `to_pandas` of the table, or ``polars.from_arrow``, gives a data frame. `language`: one of
+        the survey's, for labels.
         """
         import pyarrow as pa
         from pyarrow import csv
 
-        return csv.read_csv(pa.BufferReader(self._file(token, "results", ".csv")))
+        return csv.read_csv(pa.BufferReader(self._file(token, "results", ".csv", language)))
 
     def reports(self, token: str) -> SurveyReports:
         """Return the masked reports of a closed survey with their codebook, for analyses."""
@@ -203,7 +208,7 @@ class Surveyor:
             return read_reports(path)
 
     def export(
-        self, token: str, path: str | Path, what: str = "results", *, language: str = "en"
+        self, token: str, path: str | Path, what: str = "results", *, language: str | None = None
     ) -> Path:
         """Write a file of a survey, and return its path.
 
@@ -215,8 +220,9 @@ class Surveyor:
         what : {"results", "reports", "codebook", "document", "dossier"}
             results: .json or .csv. reports: .parquet, .csv or .jsonl. codebook, document: .json.
             dossier, the data protection summary and the record for an ethics board: .md.
-        language : {"en", "de"}
-            Of the dossier.
+        language : str, optional
+            Of the dossier ``"en"`` (default) or ``"de"``; of results one of the survey's languages,
+            for its texts. Other files have the survey as it was written.
         """
         file = Path(path)
         content = self._file(token, what, file.suffix, language)
@@ -226,8 +232,7 @@ class Surveyor:
             raise UnreadableFile(f"{file} cannot be written: {error.strerror}.") from error
         return file
 
-    def _file(self, token: str, what: str, ending: str, language: str = "en") -> bytes:
-        one_of(language, "language", ("en", "de"))
+    def _file(self, token: str, what: str, ending: str, language: str | None = None) -> bytes:
         name = FILES.get((what, ending))
         if name is None:
             known = sorted(f"{kind} as {end}" for kind, end in FILES)
@@ -235,8 +240,17 @@ class Surveyor:
                 f"there is no export of {what} as {ending or 'a file without an ending'}; expected "
                 f"one of {', '.join(known)}."
             )
-        asked = f"?language={language}" if what == "dossier" else ""
-        return self._connection.as_program(self._token, "GET", f"{_at(token)}/{name}{asked}")
+        if language is not None and what not in ("results", "dossier"):
+            raise ParameterError(
+                f"{what} has no language {language!r}: codes are the same in all of them, and the "
+                "definition has all texts. Leave language out.",
+                field="language",
+            )
+        if what == "dossier":
+            language = language or "en"
+            one_of(language, "language", ("en", "de"))
+        path = f"{_at(token)}/{name}{_spoken(language)}"
+        return self._connection.as_program(self._token, "GET", path)
 
     def _version(self, token: str) -> int | None:
         version = self.survey(token).get("version")
@@ -259,6 +273,10 @@ class Surveyor:
 
 def _at(token: str) -> str:
     return f"/surveys/{token_of(token)}"
+
+
+def _spoken(language: str | None) -> str:
+    return "" if language is None else f"?language={quote(language, safe='')}"
 
 
 def _read_document(path: Path) -> Mapping[str, object]:

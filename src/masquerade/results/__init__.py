@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from masquerade.results.reports import SurveyReports
     from masquerade.results.result import result_bytes, survey_result
+    from masquerade.results.result_language import result_in_language
     from masquerade.results.result_rows import result_table
     from masquerade.results.simulated import simulate_reports
     from masquerade.results.sum_reports import QuestionSums, estimate_sums
@@ -79,6 +80,7 @@ __all__ = [
     "report_pdf",
     "reports_sav",
     "result_bytes",
+    "result_in_language",
     "result_sav",
     "result_table",
     "result_workbook",

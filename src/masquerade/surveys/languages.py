@@ -11,7 +11,7 @@ and ``/`` are written ``~0`` and ``~1``, as in a JSON pointer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,29 @@ Json = dict[str, Any]
 MOST_LANGUAGES = 20
 #: A language's tag, such as ``de`` or ``pt-BR``.
 LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
+#: Languages that are offered by name; others are typed as a tag.
+LANGUAGE_NAMES = {
+    "en": "English",
+    "de": "Deutsch",
+    "fr": "Français",
+    "es": "Español",
+    "ar": "العربية",
+    "it": "Italiano",
+    "pt": "Português",
+    "nl": "Nederlands",
+    "pl": "Polski",
+    "tr": "Türkçe",
+    "uk": "Українська",
+    "ru": "Русский",
+    "fa": "فارسی",
+    "he": "עברית",
+    "hi": "हिन्दी",
+    "zh": "中文",
+    "ja": "日本語",
+    "ko": "한국어",
+    "vi": "Tiếng Việt",
+    "sw": "Kiswahili",
+}
 #: Texts that people read before the survey is opened for them.
 BEFORE_OPENING = ("title", "description", "asked_by", "contact", "consent")
 
@@ -74,8 +97,30 @@ class Languages:
     def of(self, code: str) -> dict[str, str]:
         """Return the translated texts of a language by address; none for the first."""
         if code not in self.codes:
-            raise _error(f"there is no language {code!r}; there are {', '.join(self.codes)}.")
+            raise ParameterError(
+                f"there is no language {code!r}; there are {', '.join(self.codes)}.",
+                field="language",
+            )
         return dict(dict(self.texts).get(code, ()))
+
+    def best_of(self, wished: Sequence[str]) -> str:
+        """Return the language for somebody who wishes for these, the dearest first.
+
+        That is the first of them that there is, or whose variant or base there is, as on a device;
+        the survey's first language where there is none of them.
+
+        Examples
+        --------
+        >>> two = Languages(("en", "pt-BR"), (("pt-BR", ()),))
+        >>> two.best_of(("fr", "pt")), two.best_of(("fr",))
+        ('pt-BR', 'en')
+        """
+        for tag in (one.lower() for one in wished):
+            same = [code for code in self.codes if code.lower() == tag]
+            near = [code for code in self.codes if _base(code) == _base(tag)]
+            if found := same or near:
+                return found[0]
+        return self.codes[0]
 
     def to_json(self) -> Json:
         """Return the languages as a JSON object."""
@@ -106,6 +151,10 @@ class Languages:
             for code, one in self.texts
         }
         return {"languages": list(self.codes), "texts": texts}
+
+
+def _base(code: str) -> str:
+    return code.partition("-")[0].lower()
 
 
 def path_of(*parts: str | int) -> str:

@@ -180,8 +180,8 @@ class Survey:
         """
         if self.languages is None:
             raise ParameterError(
-                f"the survey has no language {code!r}; it does not say which it has.",
-                field="languages",
+                f"there is no language {code!r}; the survey has one alone, and does not say which.",
+                field="language",
             )
         texts = self.languages.of(code)
         return Survey.from_json(translated(json.loads(json.dumps(self.to_json())), texts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from masquerade.server.routes.publication import EMBED_POLICY
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Rating
+from masquerade.surveys.languages import Languages
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -80,6 +82,46 @@ def test_everybody_gets_the_same_page(site: Site, published: SurveyRecord) -> No
     assert "Privacy bill" in page
     assert f"Closed on {published.closed}" in page  # a day, and no other time
     assert not re.search(r"\d\d:\d\d:\d\d", page)
+
+
+def test_readers_see_a_language_of_the_survey(site: Site) -> None:
+    """A browser's wish, or the menu, chooses the texts; figures stay; another language is named."""
+    german = {"title": "Arbeit", "questions/ill/options/0": "Ja", "questions/ill/text": "Krank?"}
+    spoken = Languages.from_json({"languages": ["en", "de"], "texts": {"de": german}})
+    survey = site.services.surveys.open_survey(
+        define(Choice("ill", "Ill?", ("Yes", "No")), languages=spoken)
+    )
+    for number in range(24):
+        Device().send(site.services, survey, [number % 2])
+    site.services.surveys.publish(site.services.surveys.close(survey))
+    pages = {}
+    for path in ("", "/embed"):
+        address = f"/r/{survey.token}{path}"
+        wish = {"Accept-Language": "fr, de-AT;q=0.8, en;q=0.5"}
+        seen = site.visitor.get(address, headers=wish)
+        assert "Accept-Language" in seen.headers["vary"]
+        asked = site.visitor.get(f"{address}?language=de", headers={"Accept-Language": "en"})
+        assert asked.text == seen.text
+        pages[path] = seen.text, site.visitor.get(address, headers={"Accept-Language": "en"}).text
+        for text, words in zip(pages[path], (("Arbeit", "Krank?"), ("Work", "Ill?")), strict=True):
+            assert all(word in text for word in words)
+        numbers = [re.findall(r"(?:left|width|x1|x2|cx|x): ?[0-9.]+%", one) for one in pages[path]]
+        assert numbers[0] == numbers[1]
+    page = pages[""][0]
+    assert 'lang="de" hreflang="de" aria-current="true"' in page
+    assert f"/api/v1/surveys/{survey.token}/results.csv?language=de" in page
+    file = site.visitor.get(f"/api/v1/surveys/{survey.token}/results.csv?language=de").text
+    assert "Ja" in file
+    assert "Yes" not in file
+    for address in (f"/r/{survey.token}", f"/api/v1/surveys/{survey.token}/results"):
+        refused = site.visitor.get(f"{address}?language=fr")
+        assert refused.status_code == 422
+        assert "there are en, de" in html.unescape(refused.text)
+    plain = closed(site.services)
+    site.services.surveys.publish(plain)
+    refused = site.visitor.get(f"/api/v1/surveys/{plain.token}/results?language=de")
+    assert (refused.status_code, "one alone" in refused.text) == (422, True)
+    assert "Language of the questions" not in site.visitor.get(f"/r/{plain.token}").text
 
 
 def test_rules_of_publication_hold(site: Site, published: SurveyRecord) -> None:

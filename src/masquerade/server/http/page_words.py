@@ -37,6 +37,10 @@ _AFTER_CODE = re.compile(r" *[=!]=|\]")
 _CHOICE = re.compile(r'"([a-z][a-z ]*)"(?= if [^"]+ else "([a-z ]*)")|(?<= else )"([a-z][a-z ]*)"')
 _SKIPPED = re.compile(r"\{%-? *(extends|import|include|from|block|endblock)\b")
 
+#: Tags of a header that are read.
+_MOST_TAGS = 30
+_WEIGHT = re.compile(r"q *= *([01](?:\.[0-9]{0,3})?)")
+
 Translate = Callable[[str], str]
 
 
@@ -153,6 +157,24 @@ def page_words(language: str) -> Mapping[str, str]:
     """Return the translations of a language, by message."""
     found: dict[str, str] = json.loads((WORDS / f"{language}.json").read_text(encoding="utf-8"))
     return found
+
+
+def accepted(header: str) -> list[str]:
+    """Return the language tags of a header Accept-Language, the dearest first.
+
+    Examples
+    --------
+    >>> accepted("de;q=0.8, fr-CH, *;q=0.1, en;q=0"), accepted("")
+    (['fr-CH', 'de'], [])
+    """
+    found = []
+    for place, part in enumerate(header.split(",")[:_MOST_TAGS]):
+        tag, _, weight = (one.strip() for one in part.partition(";"))
+        match = _WEIGHT.fullmatch(weight)
+        worth = float(match[1]) if match else 0.0 if weight else 1.0
+        if worth and tag and tag != "*":
+            found.append((-worth, place, tag))
+    return [tag for _, _, tag in sorted(found)]
 
 
 def language_of(cookie: str, accepted: str) -> str:

@@ -136,17 +136,26 @@ class ResultCache:
         """Return the result of a survey as JSON text; `WrongState` unless it is closed.
 
         It is computed when it is first asked for and then kept, so that it never changes, also
-        where a later version of the program would compute it otherwise.
+        where a later version of the program would compute it otherwise. In another language it is
+        the kept one with other texts.
         """
+        if record.language is not None:
+            from masquerade.results import result_bytes
+
+            return result_bytes(self.result(record)).decode()
         require_finished(record)
         key = f"{_FORM}:{record.token}"
         return self._flights.get_or_create(key, lambda: self._compute(record))
 
     def result(self, record: SurveyRecord) -> SurveyResult:
-        """Return the result of a survey; see `result_text`."""
-        from masquerade.results import SurveyResult
+        """Return the result of a survey in the record's language; see `result_text`."""
+        from masquerade.results import SurveyResult, result_in_language
 
-        return SurveyResult.from_json(json.loads(self.result_text(record)))
+        kept = self.result_text(record.in_language(None))
+        found = SurveyResult.from_json(json.loads(kept))
+        if record.language is None:
+            return found
+        return result_in_language(found, record.survey, record.language)
 
     def table(self, record: SurveyRecord) -> str:
         """Return the numbers of a survey's result as CSV."""
@@ -168,7 +177,7 @@ class ResultCache:
                 # masks that hang together have no table of two questions
                 with contextlib.suppress(ParameterError):
                     tables.append(cross_table(reports, first, second))
-        return result_workbook(self.result(record), record.survey, tables=tables)
+        return result_workbook(self.result(record), record.shown, tables=tables)
 
     def statistics_file(self, record: SurveyRecord) -> bytes:
         """Return the numbers of a survey's result for SPSS (.sav)."""
@@ -186,7 +195,7 @@ class ResultCache:
         """Return a survey's result on paper (PDF)."""
         from masquerade.results import report_pdf
 
-        return report_pdf(self.result(record), description=record.survey.description)
+        return report_pdf(self.result(record), description=record.shown.description)
 
     def chart(self, record: SurveyRecord, question: str, kind: str) -> bytes:
         """Return the chart of a question as a picture, `kind` svg or png; `NotFound` without."""

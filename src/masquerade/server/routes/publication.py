@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from masquerade import __version__
 from masquerade.errors import NotFound
 from masquerade.server.db.tables import PUBLISHED
+from masquerade.server.http.page_words import accepted
 from masquerade.server.http.pages import render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import base_address
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
+from masquerade.surveys.languages import LANGUAGE_NAMES
 
 #: How long browsers and proxies may keep what is published, also after it no longer is.
 KEPT_SECONDS: Final = 300
@@ -33,25 +35,30 @@ EMBED_POLICY: Final = (
 routes = APIRouter(include_in_schema=False, prefix="/r/{token}")
 
 
+#: One of the survey's languages; where none is named, the browser's wish decides.
+SpokenIn = Annotated[str, Query(max_length=20)]
+
+
 @routes.get("")
-def page(services: InServices, request: Request, token: str) -> Response:
-    record = _published(services, token)
+def page(services: InServices, request: Request, token: str, language: SpokenIn = "") -> Response:
+    record = _spoken(request, _published(services, token), language)
     context = {
         "record": record,
         "summary": summary(record),
-        "view": result_view(record.survey, services.results.result(record)),
+        "view": result_view(record.shown, services.results.result(record)),
         "public_link": public_link(request, token),
         "files": file_kinds(),
+        "names": LANGUAGE_NAMES,
     }
     return _kept(request, render(request, "result/publication.html", context))
 
 
 @routes.get("/embed")
-def embed(services: InServices, request: Request, token: str) -> Response:
-    record = _published(services, token)
+def embed(services: InServices, request: Request, token: str, language: SpokenIn = "") -> Response:
+    record = _spoken(request, _published(services, token), language)
     context = {
         "record": record,
-        "view": result_view(record.survey, services.results.result(record)),
+        "view": result_view(record.shown, services.results.result(record)),
         "public_link": public_link(request, token),
     }
     answer = _kept(request, render(request, "result/embed.html", context))
@@ -103,10 +110,22 @@ def _published(services: Services, token: str) -> SurveyRecord:
     return survey
 
 
+def _spoken(request: Request, record: SurveyRecord, language: str) -> SurveyRecord:
+    """Return the record in the language that is named, else in one that the browser accepts."""
+    spoken = record.survey.languages
+    if spoken is not None and not language:
+        language = spoken.best_of(accepted(request.headers.get("accept-language", "")))
+    return record.in_language(language or None)
+
+
 def _kept(request: Request, page: Response) -> Response:
     """Return a page for caches, or status 304 where the cached one is still right."""
     digest = hashlib.sha256(__version__.encode() + bytes(page.body)).hexdigest()[:32]
-    headers = {"ETag": f'"{digest}"', "Cache-Control": f"public, max-age={KEPT_SECONDS}"}
+    headers = {
+        "ETag": f'"{digest}"',
+        "Cache-Control": f"public, max-age={KEPT_SECONDS}",
+        "Vary": "Accept-Language",
+    }
     named = request.headers.get("if-none-match", "")
     # A proxy that compresses a page makes its tag a weak one.
     if any(tag.strip().removeprefix("W/") == headers["ETag"] for tag in named.split(",")):
@@ -117,7 +136,7 @@ def _kept(request: Request, page: Response) -> Response:
 
 def summary(record: SurveyRecord) -> Mapping[str, object]:
     """Return a survey's facts for pages, without right answers and counts."""
-    survey = record.survey
+    survey = record.shown
     return {
         "token": record.token,
         "title": survey.title,

@@ -50,16 +50,22 @@ Predictors = Annotated[list[str], Query(max_length=100)]
 Taker = Annotated[Actor, Depends(require("reports:read"))]
 
 
-async def _visible(services: InServices, request: Request, token: Token) -> SurveyRecord:
+#: One of the survey's languages, for the texts of the result; the first where none is named.
+SpokenIn = Annotated[str | None, Query(max_length=20)]
+
+
+async def _visible(
+    services: InServices, request: Request, token: Token, language: SpokenIn = None
+) -> SurveyRecord:
     try:
         survey = await run_in_threadpool(services.surveys.record, token)
     except NotFound:
         await admit(request, _READ)  # a stranger is told to sign in, whether it is there or not
         raise
-    if survey.state == PUBLISHED:
-        return survey
-    actor = await admit(request, _READ)
-    return await run_in_threadpool(actor.survey, token)
+    if survey.state != PUBLISHED:
+        actor = await admit(request, _READ)
+        survey = await run_in_threadpool(actor.survey, token)
+    return await run_in_threadpool(survey.in_language, language)
 
 
 Visible = Annotated[SurveyRecord, Depends(_visible)]

@@ -14,7 +14,7 @@ from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import Actor, require
 from masquerade.server.routes.forms import form, page
 from masquerade.server.surveys.drafts import Draft
-from masquerade.surveys.languages import LANGUAGE_TAG
+from masquerade.surveys.languages import LANGUAGE_NAMES, LANGUAGE_TAG
 from masquerade.surveys.translations import (
     MOST_FILE,
     missing,
@@ -26,29 +26,6 @@ from masquerade.surveys.translations import (
 
 PAGE = "/surveys/{token}/languages"
 _MOST_FIELDS = 20_000
-#: Languages that are offered by name; others are typed as a tag.
-OFFERED = {
-    "en": "English",
-    "de": "Deutsch",
-    "fr": "Français",
-    "es": "Español",
-    "ar": "العربية",
-    "it": "Italiano",
-    "pt": "Português",
-    "nl": "Nederlands",
-    "pl": "Polski",
-    "tr": "Türkçe",
-    "uk": "Українська",
-    "ru": "Русский",
-    "fa": "فارسی",
-    "he": "עברית",
-    "hi": "हिन्दी",
-    "zh": "中文",
-    "ja": "日本語",
-    "ko": "한국어",
-    "vi": "Tiếng Việt",
-    "sw": "Kiswahili",
-}
 
 routes = APIRouter(include_in_schema=False)
 Writer = Annotated[Actor, Depends(require("survey:write"))]
@@ -86,7 +63,7 @@ def languages(
         "draft": draft,
         "document": draft.document,
         "codes": codes,
-        "names": OFFERED,
+        "names": LANGUAGE_NAMES,
         "rows": rows,
         "missing": missing(rows),
         "rtl": ("ar", "fa", "he", "ur"),
@@ -121,7 +98,7 @@ def choose(actor: Writer, token: str, fields: Fields) -> None:
     if first:
         codes = [first, *(code for code in codes[1:] if code != first)]
     if add:
-        named = {name.casefold(): code for code, name in OFFERED.items()}
+        named = {name.casefold(): code for code, name in LANGUAGE_NAMES.items()}
         add = named.get(add.casefold(), add)
         if not LANGUAGE_TAG.fullmatch(add):
             raise InvalidDocument(

@@ -8,7 +8,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -67,6 +67,22 @@ class SurveyRecord:
     closes: str | None = None  # the last day on which it is open, or takes what was begun
     quotas: dict[str, int] | None = None  # how many people may take part at each level
     reward: Reward | None = None  # what people get for taking part
+    # One of the survey's languages, in which its results are shown; None for the first.
+    language: str | None = None
+    translation: Survey | None = None  # the survey in that language
+
+    @property
+    def shown(self) -> Survey:
+        """The survey with the texts that its results have."""
+        return self.translation or self.survey
+
+    def in_language(self, language: str | None) -> SurveyRecord:
+        """Return the record whose results are shown in a language; None for the first.
+
+        Raises `ParameterError`, which names those there are, where the survey has no such language.
+        """
+        other = None if language is None else self.survey.in_language(language)
+        return replace(self, language=language, translation=other)
 
 
 class FrozenSurvey:
