@@ -60,8 +60,9 @@ def result_in_language(result: SurveyResult, survey: Survey, language: str) -> S
     other = survey.in_language(language)
     names = _names(survey, other)
     asked = {question.id: question for question in other.questions}
-    # Items of pairs are those of all comparisons, and alike items are one.
-    items = _lookup({old: new for one in reversed(names.values()) for old, new in one.items()})
+    # An item of several comparisons is named as in the first of them.
+    pairs = [names[question.id] for question in survey.questions if question.compared]
+    items = _lookup({old: new for one in reversed(pairs) for old, new in one.items()})
     return replace(
         result,
         title=other.title,
