@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.accounting.room import Room, room_of
+from masquerade.accounting.caps import Room, room_of
 from masquerade.errors import ParameterError
 from masquerade.exact import MICRO, Micro
 from masquerade.exact.loss import ORDERS

@@ -27,7 +27,7 @@ def test_the_version_loads_no_package_of_others() -> None:
     script = (
         "import sys\n"
         "from masquerade.cli import main\n"
-        "from masquerade.truth.method_names import name_of_method\n"
+        "from masquerade.truth.methods import name_of_method\n"
         "sys.argv = ['masquerade', '--version']\n"
         "main()\n"
         "print(name_of_method('DawidSkene'))\n"

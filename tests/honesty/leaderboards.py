@@ -12,8 +12,12 @@ from masquerade.aggregate import SumNoise
 from masquerade.aggregate.matching import Matching
 from masquerade.mechanisms import level_named
 from masquerade.preference import Leaderboard
-from masquerade.preference.masked_votes import MaskedVotes, leaderboard_of_masked
-from masquerade.preference.summed_votes import SummedVotes, leaderboard_of_sums
+from masquerade.preference.masked_votes import (
+    MaskedVotes,
+    SummedVotes,
+    leaderboard_of_masked,
+    leaderboard_of_sums,
+)
 from masquerade.preference.tie_models import DAVIDSON
 
 NAMES = np.array([f"i{place:02d}" for place in range(10)])

@@ -11,8 +11,8 @@ from tests.preference.test_summed_votes import summed
 from masquerade.answers import Battles
 from masquerade.errors import ParameterError
 from masquerade.preference.leaderboard_plan import LeaderboardPlan, read_leaderboard_plan
+from masquerade.preference.masked_votes import leaderboard_of_sums
 from masquerade.preference.private_leaderboard import PrivateLeaderboard
-from masquerade.preference.summed_votes import leaderboard_of_sums
 
 
 @pytest.mark.parametrize(

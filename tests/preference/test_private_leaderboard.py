@@ -17,12 +17,12 @@ from masquerade.errors import InsecureRandomness, ParameterError
 from masquerade.exact import Micro, SimulatedCoins
 from masquerade.preference import score_sums
 from masquerade.preference.private_leaderboard import PrivateLeaderboard
-from masquerade.preference.score_fit import fit_sums
 from masquerade.preference.score_sums import (
     STEPS,
     BattleUnit,
     Sums,
     exact_scores,
+    fit_sums,
     masked_sums,
     pair_counts,
 )

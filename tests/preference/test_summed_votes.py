@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.preference.score_fit import _schedule_scatter
-from masquerade.preference.score_sums import balanced
+from masquerade.preference.masked_votes import SummedVotes, leaderboard_of_sums
+from masquerade.preference.score_sums import _schedule_scatter, balanced
 from masquerade.preference.strength_fit import fit_strengths
-from masquerade.preference.summed_votes import SummedVotes, leaderboard_of_sums
 from masquerade.preference.tie_models import DAVIDSON
 
 

@@ -18,12 +18,14 @@ from masquerade.errors import ParameterError
 from masquerade.exact import Micro, SimulatedCoins, epsilon_of_rho
 from masquerade.exact.noise import scale_rounded_up
 from masquerade.preference.composition import Sensitivity
-from masquerade.preference.norm_noise import MOST_DIMENSIONS, acceptance, norm_noise
 from masquerade.preference.vector_noise import (
+    MOST_DIMENSIONS,
     GaussianNoise,
     LaplaceNoise,
     NormNoise,
+    acceptance,
     largest_rho,
+    norm_noise,
     rho_of_gaussian,
 )
 
@@ -59,7 +61,7 @@ def test_exact_norm_noise_accepts_in_the_right_proportion(dimension: int) -> Non
 
     The proposal's exponent is (sum of absolute values) / scale, the acceptance's what is missing.
     """
-    from masquerade.preference.norm_noise import _terms
+    from masquerade.preference.vector_noise import _terms
 
     p, q = _terms(Fraction(7, 100))
     r = math.isqrt(p * p // dimension)

@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.exact.arrays import Floats
-from masquerade.release import fine_shares as fine_module
-from masquerade.release.fine_shares import fine_shares, means_of, rows_of
+from masquerade.release import summary
 from masquerade.release.knots import Knots
 from masquerade.release.pool import Pool, with_floor
 from masquerade.release.posterior_shares import NoisyCounts, posterior_shares
-from masquerade.release.simplex import on_simplex
-from masquerade.release.simplex_noise import variance_of_sum_zero
+from masquerade.release.simplex import on_simplex, variance_of_sum_zero
+from masquerade.release.summary import fine_shares, means_of, rows_of
 
 EVEN = np.full(11, 1 / 11)
 THREE = Knots(np.array([0, 5, 10]), 11, 256)
@@ -50,7 +49,7 @@ def test_the_tilt_of_an_even_pool_has_its_golden_values(monkeypatch: pytest.Monk
     shares = np.array([[0.5, 0.3, 0.2]])
     blended = fine_shares(shares, EVEN, THREE)[0]
     assert blended[:3] == pytest.approx([0.251946, 0.169883, 0.114549], abs=1e-6)
-    monkeypatch.setattr(fine_module, "_BLEND", 0.0)
+    monkeypatch.setattr(summary, "_BLEND", 0.0)
     fine = fine_shares(shares, EVEN, THREE)[0]
     expected = (
         *(0.253913, 0.170535, 0.114537, 0.076328, 0.051264, 0.034431),

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2
 
 from masquerade.exact import SimulatedCoins
-from masquerade.release.simplex_noise import (
+from masquerade.release.simplex import (
     draws_of_sum_zero,
     noise_of_sum_zero,
     variance_of_sum_zero,

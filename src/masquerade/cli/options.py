@@ -13,7 +13,7 @@ import typer
 
 from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
-from masquerade.truth.method_names import method_names, name_of_method
+from masquerade.truth.methods import method_names, name_of_method
 
 if TYPE_CHECKING:
     from masquerade.mechanisms import Mechanism

@@ -25,7 +25,7 @@ from masquerade.cli.options import (
 from masquerade.cli.terminal import progress_bar, say, show, show_rows
 from masquerade.errors import ParameterError
 from masquerade.truth.inference_options import ENGINES, HELP, LAYOUTS, InferenceOptions
-from masquerade.truth.method_names import method_names
+from masquerade.truth.methods import method_names
 
 if TYPE_CHECKING:
     from masquerade.answers import Claims, Truths

@@ -27,8 +27,13 @@ from masquerade.preference.leaderboard import Leaderboard
 from masquerade.preference.mechanism import NEIGHBOURS
 from masquerade.preference.personal_epsilon import read_epsilon
 from masquerade.preference.private_mechanism import EPSILON_IS_PUBLIC, require_public_menus
-from masquerade.preference.score_fit import fit_sums
-from masquerade.preference.score_sums import BattleUnit, balanced, masked_sums, pair_counts
+from masquerade.preference.score_sums import (
+    BattleUnit,
+    balanced,
+    fit_sums,
+    masked_sums,
+    pair_counts,
+)
 from masquerade.preference.vote_mask import MaskedVote
 
 BattleTrust = Literal["aggregator", "local"]

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from masquerade.exact.arrays import Floats
 from masquerade.release.knots import Knots
-from masquerade.release.simplex_noise import draws_of_sum_zero, independent_draws
+from masquerade.release.simplex import draws_of_sum_zero, independent_draws
 
 #: Quantiles that a summary has.
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)

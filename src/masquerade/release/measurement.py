@@ -25,8 +25,7 @@ from masquerade.release.knots import (
 )
 from masquerade.release.parameters import ReleaseParameters
 from masquerade.release.pool import Pool, with_floor
-from masquerade.release.simplex import on_simplex
-from masquerade.release.simplex_noise import noise_of_sum_zero, variance_of_sum_zero
+from masquerade.release.simplex import noise_of_sum_zero, on_simplex, variance_of_sum_zero
 
 #: Weights are whole multiples of 1 / `UNITS`.
 UNITS = 256

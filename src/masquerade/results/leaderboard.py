@@ -13,11 +13,12 @@ from masquerade.preference import Leaderboard
 from masquerade.preference.masked_votes import (
     OUTCOMES,
     MaskedVotes,
+    SummedVotes,
     leaderboard_of_masked,
+    leaderboard_of_sums,
     masked_votes_of,
 )
 from masquerade.preference.next_pair import next_pairs, top_is_known
-from masquerade.preference.summed_votes import SummedVotes, leaderboard_of_sums
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import RankedItem, VotedLeaderboard
 from masquerade.surveys import Question

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from masquerade.truth.subtypes import Subtypes
     from masquerade.truth.truth_discovery import TruthDiscovery
     from masquerade.truth.two_coin import TwoCoin
-    from masquerade.truth.vote_weights import GoldMajorityVote
-    from masquerade.truth.voting import MajorityVote, WeightedVote
+    from masquerade.truth.voting import GoldMajorityVote, MajorityVote, WeightedVote
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 

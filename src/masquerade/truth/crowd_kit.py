@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from masquerade.answers import Claims, Frame
 from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
-from masquerade.truth import dawid_skene, glad, vote_weights, voting
+from masquerade.truth import dawid_skene, glad, voting
 from masquerade.truth.categorical import CategoricalEstimator
 from masquerade.truth.estimator import as_series, probabilities
 
@@ -107,7 +107,7 @@ class Wawa(CrowdKitNames, voting.WeightedVote):
     """`masquerade.truth.WeightedVote`."""
 
 
-class GoldMajorityVote(CrowdKitNames, vote_weights.GoldMajorityVote):
+class GoldMajorityVote(CrowdKitNames, voting.GoldMajorityVote):
     """`masquerade.truth.GoldMajorityVote`."""
 
 

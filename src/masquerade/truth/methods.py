@@ -6,14 +6,74 @@ else has to be told of it: commands, documentation and the common tests read wha
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import masquerade.truth
 from masquerade.errors import ParameterError
-from masquerade.truth.method_names import FOLDERS, bare_name, method_names, name_of_method
+from masquerade.lazy import suggestion
 
 if TYPE_CHECKING:
     from masquerade.truth.estimator import Estimator, Kind
+
+
+_NAME = re.compile(r'^    name: ClassVar\[str\] = "(.+)"$', re.MULTILINE)
+_ALIASES = {
+    "mv": "majority-vote",
+    "td": "truth-discovery",
+    "ca": "one-coin",
+    "channelaware": "one-coin",
+    "ds": "dawid-skene",
+    "wawa": "weighted-vote",
+}
+#: Folder of the modules of methods, in the room, by the kind of claims.
+FOLDERS = {"categorical": "", "numeric": "numeric"}
+
+
+def method_names(kind: str) -> dict[str, str]:
+    """Return the module of each method for claims of this kind, by the method's name, sorted.
+
+    Modules are read and not imported, so that help costs little.
+    """
+    package = ".".join(filter(None, ("masquerade.truth", FOLDERS[kind])))
+    found = {}
+    for folder in masquerade.truth.__path__:
+        for file in (Path(folder) / FOLDERS[kind]).glob("*.py"):
+            for name in _NAME.findall(file.read_text(encoding="utf-8")):
+                found[name] = f"{package}.{file.stem}"
+    return dict(sorted(found.items()))
+
+
+def name_of_method(text: str) -> str:
+    """Return the name of a method as its class has it; no method is imported.
+
+    Raises
+    ------
+    ParameterError
+        The name is unknown; the message lists the names.
+
+    Examples
+    --------
+    >>> name_of_method("MajorityVote"), name_of_method("ds")
+    ('majority-vote', 'dawid-skene')
+    """
+    names = [name for kind in FOLDERS for name in method_names(kind)]
+    known = {bare_name(name): name for name in names} | _ALIASES
+    if bare_name(text) not in known:
+        listed = [*dict.fromkeys(["auto", *names])]
+        raise ParameterError(
+            f"method {text!r} is unknown; expected one of {', '.join(listed)}."
+            f"{suggestion(text, listed)}"
+        )
+    return known[bare_name(text)]
+
+
+def bare_name(text: str) -> str:
+    """Return a name in small letters, without "-", "_" and spaces."""
+    return text.lower().translate({ord(letter): None for letter in "-_ "})
+
 
 #: All methods, by kind and name; loaded when it is first asked for.
 METHODS: tuple[type[Estimator], ...]

@@ -24,9 +24,9 @@ from masquerade.preference.mechanisms.direction_selection import DirectionSelect
 from masquerade.preference.mechanisms.linear import LinearKNorm, LinearLaplace
 from masquerade.preference.mechanisms.noisy_item_wins import ItemNetWins, ItemVotes, ItemWins
 from masquerade.preference.mechanisms.slope_and_moment import LinearMoment
-from masquerade.preference.norm_noise import MOST_DIMENSIONS
 from masquerade.preference.personal_epsilon import Epsilon, read_epsilon
 from masquerade.preference.private_mechanism import PrivateMechanism, text_of_value
+from masquerade.preference.vector_noise import MOST_DIMENSIONS
 
 AutomaticTrust = Literal["local", "aggregator"]
 

@@ -36,7 +36,6 @@ from masquerade.preference.directions import (
 )
 from masquerade.preference.masked_choices import at_least_zero
 from masquerade.preference.mechanism import register
-from masquerade.preference.norm_noise import MOST_DIMENSIONS
 from masquerade.preference.other_voters import (
     explained_share,
     reports_show_spread,
@@ -46,7 +45,7 @@ from masquerade.preference.other_voters import (
 from masquerade.preference.personal_epsilon import MOST_TIMES_EQUAL, Weighting
 from masquerade.preference.private_mechanism import PrivateMechanism
 from masquerade.preference.trust import whose_noise
-from masquerade.preference.vector_noise import LaplaceNoise, NormNoise
+from masquerade.preference.vector_noise import MOST_DIMENSIONS, LaplaceNoise, NormNoise
 
 
 def moment_sensitivity(features: int) -> int:

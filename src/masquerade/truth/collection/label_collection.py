@@ -18,9 +18,8 @@ from masquerade.exact.number import whole
 from masquerade.mechanisms import Mechanism, parse_mechanism
 from masquerade.mechanisms.registry import mechanism_of
 from masquerade.truth.auto import Auto
-from masquerade.truth.collection.claims_log import ClaimsLog
+from masquerade.truth.collection.claims_log import ClaimsLog, Offers, require_assignable
 from masquerade.truth.collection.fitted_crowd import FittedCrowd
-from masquerade.truth.collection.offer_log import Offers, require_assignable
 from masquerade.truth.collection.saved_folder import SavedFolder
 from masquerade.truth.collection.task_posteriors import TaskPosteriors
 from masquerade.truth.collection.task_rules import (

@@ -1,5 +1,5 @@
 // How far sums of Renyi divergences and of clocks may go under a cap: the device's half of
-// accounting/room.py, with the proof in accounting/caps.py. Both give the same whole numbers.
+// accounting/caps.py, with the proof. Both give the same whole numbers.
 
 import { ceil } from "./fractions.js";
 import { ORDERS, tail } from "./loss.js";
