@@ -67,6 +67,24 @@ CHROMIUM_ARGUMENTS = (
 )
 
 
+MEMORY, ROOM = Path("/dev/shm"), 2 << 30
+"""Where nothing waits for a disk, and the free bytes there that a run needs."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let everything that tests write be in memory, if there is room and no TMPDIR is set.
+
+    Programs that tests start inherit the folder: what a server or a browser flushes costs nothing.
+    """
+    roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM
+    if roomy and "TMPDIR" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="masquerade-tests-", dir=MEMORY)
+        Path(folder).chmod(0o711)  # a PostgreSQL of another user has its folder within
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+
+
 def missing(what: str, reason: str) -> NoReturn:
     """Fail where `what` is required in this run, skip otherwise."""
     if what in os.environ.get(REQUIRE_VARIABLE, "").replace(" ", "").split(","):
