@@ -135,6 +135,21 @@ def _literals(code: str, translate: Translate, *, text: bool) -> str:
     return _CHOICE.sub(choice, code)
 
 
+_SAID = re.compile(r'\bsaid\(\s*"((?:[^"\\\n]|\\.)*)"')
+
+
+def script_messages(source: str) -> Iterator[str]:
+    """Yield the messages of a script, in order, perhaps repeatedly.
+
+    Examples
+    --------
+    >>> list(script_messages('said("Page {place}", { place: 1 }) + other("No")'))
+    ['Page {place}']
+    """
+    for match in _SAID.finditer(source):
+        yield json.loads(f'"{match[1]}"')
+
+
 class TranslatedLoader(BaseLoader):
     """A loader of templates in another language."""
 

@@ -13,6 +13,7 @@ import { Phone } from "./phone.js";
 import { redraw } from "./redraw.js";
 import { questionFields, surveyFields } from "./properties.js";
 import { marginShown, newQuestion, partsOf, withoutBrokenConditions } from "./questions.js";
+import { said } from "./said.js";
 
 const at = (id) => document.getElementById(id);
 const draft = new Draft(inPage("known"), () => draw(), replaced);
@@ -70,7 +71,7 @@ function drawFields() {
       : [
           ...questionFields(questions(), chosen, forms, { faults, others, extras: orderField(), copy: copyCondition }, change),
           learnt(),
-          element("div", { className: "actions add-after" }, button("Add another question", openAdding)),
+          element("div", { className: "actions add-after" }, button(said("Add another question"), openAdding)),
         ];
   // Another question has no field in common with the one before.
   if (at("properties").dataset.of !== String(questions()[chosen]?.id)) at("properties").replaceChildren();
@@ -92,12 +93,12 @@ function learnt() {
   const margin = draft.known.forecast?.questions.find((one) => one.id === id);
   if (!margin) return null;
   const { plan } = draft.document;
-  const share = numberField("About how many of 100 are shown this?", plan.shown[id] ?? margin.of_100, (count) => {
+  const share = numberField(said("About how many of 100 are shown this?"), plan.shown[id] ?? margin.of_100, (count) => {
     plan.shown = { ...plan.shown, [id]: count };
     draft.touch("plan");
     draw();
-  }, { whole: true, min: 1, max: 100, key: `${id}/shown`, hint: "At first as the condition says if all answers were equally frequent. Nobody who answers sees it." });
-  return group("What it will tell", marginShown(margin), margin.of_100 === null ? null : share);
+  }, { whole: true, min: 1, max: 100, key: `${id}/shown`, hint: said("At first as the condition says if all answers were equally frequent. Nobody who answers sees it.") });
+  return group(said("What it will tell"), marginShown(margin), margin.of_100 === null ? null : share);
 }
 
 function change(changes) {
@@ -255,7 +256,7 @@ function orderField() {
   const kind = kindOf(question);
   if (!kind.shuffled && !kind.group) return [];
   const order = draft.document.order ?? [];
-  const what = kind.group ? "Rows" : "Options";
+  const what = kind.group ? said("Rows") : said("Options");
   return [
     check(`${what} in another order for each person`, order.includes(question.id), (on) => {
       keepField("order", on ? [...order, question.id] : order.filter((id) => id !== question.id));
@@ -313,15 +314,15 @@ function remove(place) {
 /** Say what was removed and what else that changed, with a button that brings it back. */
 function offerUndo(removed, changed, undo) {
   const box = at("undo");
-  const named = ({ text }) => `“${text || "No text yet"}”`;
+  const named = ({ text }) => `“${text || said("No text yet")}”`;
   const also = changed.length
     ? ` ${changed.map(named).join(", ")} was shown only after certain answers to it, and is now always shown.`
     : "";
-  const back = button("Undo", () => {
+  const back = button(said("Undo"), () => {
     box.replaceChildren();
     undo();
     at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
-  }, { label: "Undo the removal" });
+  }, { label: said("Undo the removal") });
   box.replaceChildren(`Removed ${named(removed)}.${also} `, back);
 }
 
@@ -343,8 +344,8 @@ function likeLine(question, line) {
   const picked = advanced.find(({ name }) => name === second); // one of another field's lines
   const place = line.lastIndexOf(sign);
   const [before, after] = [line.slice(0, place).trim(), line.slice(place + sign.length).trim()];
-  const said = place > 0 && before && after;
-  if (said && (!picked || question[picked.of].includes(after))) {
+  const both = place > 0 && before && after;
+  if (both && (!picked || question[picked.of].includes(after))) {
     return { ...question, [first]: before, [second]: after };
   }
   return { ...question, text: line, ...(picked && { [second]: null }) };
@@ -400,7 +401,7 @@ at("kinds").replaceChildren(
   }),
 );
 at("blocks").replaceChildren(
-  ...[["", { name: "Page", glyph: "▭" }], ...Object.entries(BLOCKS)].map(([block, { name, glyph }]) => {
+  ...[["", { name: said("Page"), glyph: "▭" }], ...Object.entries(BLOCKS)].map(([block, { name, glyph }]) => {
     const made = button(name, () => (block ? addBlock(block) : addPage()), { kind: "kind" });
     made.prepend(Object.assign(document.createElement("span"), { textContent: glyph, ariaHidden: "true", className: "glyph" }));
     return made;

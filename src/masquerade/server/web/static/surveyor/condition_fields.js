@@ -6,10 +6,11 @@ import { kindOf } from "../app/kinds/kinds.js";
 import { linkedOf } from "../app/linked_questions.js";
 import { button, check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { labelsOf, participantForm, partsOf } from "./questions.js";
+import { said } from "./said.js";
 
 const MOST_LEAVES = 8;
 const MOST_DEPTH = 3;
-const RULES = [["all", "all of these hold"], ["any", "any of these holds"], ["none", "none of these holds"]];
+const RULES = [["all", said("all of these hold")], ["any", said("any of these holds")], ["none", said("none of these holds")]];
 
 /** Return a first condition on a question: its first answer, a part of its scale, or the first place. */
 export function firstLeaf(question) {
@@ -57,13 +58,13 @@ export function renamed(tree, old, id) {
 /**
  * Return the fields of a condition.
  *
- * @param {{title: string, always: string, when: string, hint: string, key: string}} said
+ * @param {{title: string, always: string, when: string, hint: string, key: string}} texts
  * @param {object|undefined} now the tree
  * @param {object[]} earlier questions whose answers may decide
  * @param {(tree: object|undefined) => void} set
  * @param {string[]} faults
  */
-export function conditionFields(said, now, earlier, set, faults = []) {
+export function conditionFields(texts, now, earlier, set, faults = []) {
   const change = (tree) => set(tree && tidied(tree));
   const start = (rule) => {
     if (!rule) return set(undefined);
@@ -72,15 +73,15 @@ export function conditionFields(said, now, earlier, set, faults = []) {
   };
   const rule = now ? ruleOf(now) ?? "all" : "";
   return group(
-    said.title,
+    texts.title,
     selectField(
-      said.when,
+      texts.when,
       rule,
-      [["", said.always], ...RULES.map(([name, text]) => [name, `when ${text}`])],
+      [["", texts.always], ...RULES.map(([name, text]) => [name, `when ${text}`])],
       start,
-      { faults, hint: now ? said.hint : "", key: `${said.key}/rule` },
+      { faults, hint: now ? texts.hint : "", key: `${texts.key}/rule` },
     ),
-    now && treeFields(now, { earlier, change, key: said.key, depth: 1, left: MOST_LEAVES - leavesOf(now).length }),
+    now && treeFields(now, { earlier, change, key: texts.key, depth: 1, left: MOST_LEAVES - leavesOf(now).length }),
   );
 }
 
@@ -103,9 +104,9 @@ function treeFields(tree, known) {
     element(
       "div",
       { className: "actions" },
-      left > 0 && button("Add a condition", () => add(firstLeaf(earlier.at(-1))), { kind: "quiet" }),
+      left > 0 && button(said("Add a condition"), () => add(firstLeaf(earlier.at(-1))), { kind: "quiet" }),
       left > 0 && depth < MOST_DEPTH - 1 &&
-        button("Add a group", () => add({ [rule === "any" ? "all" : "any"]: [firstLeaf(earlier.at(-1)), firstLeaf(earlier[0])] }), { kind: "quiet" }),
+        button(said("Add a group"), () => add({ [rule === "any" ? "all" : "any"]: [firstLeaf(earlier.at(-1)), firstLeaf(earlier[0])] }), { kind: "quiet" }),
     ),
   );
 }
@@ -115,9 +116,9 @@ function groupOf(tree, known) {
   return element(
     "div",
     { className: "condition-group" },
-    selectField("A group:", rule, RULES, (other) => known.change({ [other]: tree[rule] }), { key: `${known.key}/rule` }),
+    selectField(said("A group:"), rule, RULES, (other) => known.change({ [other]: tree[rule] }), { key: `${known.key}/rule` }),
     treeFields(tree, known),
-    button("Remove the group", () => known.change(null), { kind: "quiet" }),
+    button(said("Remove the group"), () => known.change(null), { kind: "quiet" }),
   );
 }
 
@@ -131,13 +132,13 @@ function leafOf(leaf, { earlier, change, key }) {
     "div",
     { className: "condition-leaf" },
     selectField(
-      "The answer to",
+      said("The answer to"),
       leaf.question,
       earlier.map((one) => [one.id, nameOf(one)]),
       (id) => change(firstLeaf(earlier.find((one) => one.id === id))),
       { key: `${key}/question` },
     ),
-    leaf.answers && before && element("p", { className: "hint" }, kindOf(before).leafWords ?? "is any of"),
+    leaf.answers && before && element("p", { className: "hint" }, kindOf(before).leafWords ?? said("is any of")),
     leaf.answers && labels.map((label) =>
       check(label, leaf.answers?.includes(label) ?? false, (on) => {
         const answers = labels.filter((one) => (one === label ? on : leaf.answers.includes(one)));
@@ -145,13 +146,13 @@ function leafOf(leaf, { earlier, change, key }) {
       }),
     ),
     shapeOf(leaf) === "places" &&
-      numberField("Among the first … places", leaf.first, (first) => change({ ...leaf, first }), {
+      numberField(said("Among the first … places"), leaf.first, (first) => change({ ...leaf, first }), {
         whole: true, min: 1, max: before?.top ?? labels.length, key: `${key}/first`,
-        hint: "1: in the first place.",
+        hint: said("1: in the first place."),
       }),
     before && shapeOf(leaf) === "interval" &&
-      element("div", { className: "row" }, endField("From", "from", leaf, change, key), endField("To", "to", leaf, change, key)),
-    button("Remove", () => change(null), { kind: "quiet", label: "Remove this condition" }),
+      element("div", { className: "row" }, endField(said("From"), "from", leaf, change, key), endField("To", "to", leaf, change, key)),
+    button(said("Remove"), () => change(null), { kind: "quiet", label: said("Remove this condition") }),
   );
 }
 
@@ -178,9 +179,9 @@ export function copyFields(condition, others, copy) {
   if (!condition || !others.length) return null;
   const ticked = new Set();
   return fold(
-    "Use it for other questions too",
+    said("Use it for other questions too"),
     others.map(({ id, text }) => check(text || id, false, (on) => (on ? ticked.add(id) : ticked.delete(id)))),
-    button("Copy the condition to them", () => copy([...ticked])),
+    button(said("Copy the condition to them"), () => copy([...ticked])),
   );
 }
 
@@ -191,7 +192,7 @@ export function linkedInWords(questions) {
     const forms = questions.flatMap(partsOf).map(participantForm);
     found = linkedOf(forms, forms.map(({ kind, labels }) => `${kind} ${labels?.length}`));
   } catch {
-    return ""; // it cannot be said before all questions can be read
+    return ""; // it cannot be texts before all questions can be read
   }
   const most = Math.max(1, ...found.groups.map(({ length }) => length));
   if (most === 1) return "";

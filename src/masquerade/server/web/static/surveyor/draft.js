@@ -6,6 +6,7 @@ import { element } from "../app/dom.js";
 import { button, unusable } from "./fields.js";
 import { merged } from "./merge.js";
 import { Steps } from "./steps.js";
+import { said } from "./said.js";
 
 const PAUSE_MILLISECONDS = 500;
 const LONGEST_PAUSE_MILLISECONDS = 30000;
@@ -89,7 +90,7 @@ export class Draft {
     this.#copy();
     this.#buttons();
     if (this.stuck) return;
-    this.#say("Saving…");
+    this.#say(said("Saving…"));
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.flush(), this.pause);
   }
@@ -129,7 +130,7 @@ export class Draft {
       this.known = { ...this.known, ...rest };
       Object.assign(this.#base, sent);
       this.#copy();
-      if (!this.changed.size) this.#say("Saved", "good");
+      if (!this.changed.size) this.#say(said("Saved"), "good");
       this.heard(this);
       return;
     }
@@ -141,14 +142,14 @@ export class Draft {
     }
     if (status === 422 || status === 413) {
       this.pause = PAUSE_MILLISECONDS + 1; // nothing to gain by sending the same again
-      this.#say("Not saved: see below", "bad");
-      const large = [{ pointer: "", detail: "All texts together are too long. They are kept in this browser alone: shorten them." }];
+      this.#say(said("Not saved: see below"), "bad");
+      const large = [{ pointer: "", detail: said("All texts together are too long. They are kept in this browser alone: shorten them.") }];
       const errors = status === 413 ? large : (data.errors ?? []);
       this.known = { ...this.known, valid: false, errors, forecast: null };
       this.heard(this);
       return;
     }
-    this.#say("Not saved: trying again", "bad");
+    this.#say(said("Not saved: trying again"), "bad");
     this.pause = Math.min(2 * this.pause, LONGEST_PAUSE_MILLISECONDS);
     this.timer = setTimeout(() => this.flush(), this.pause);
   }
@@ -224,7 +225,7 @@ export class Draft {
       this.steps.record(Object.fromEntries(names.map((name) => [name, mine ? theirs[name] : (fields[name] ?? before[name])])), "");
       this.#touched(Object.keys(mine ? fields : {}));
       if (!mine) this.#seen = structuredClone(this.document);
-      if (!mine) this.#say("Saved", "good");
+      if (!mine) this.#say(said("Saved"), "good");
       this.replaced(this);
     };
     const again = async () => {
@@ -236,18 +237,18 @@ export class Draft {
       this.#copy();
       globalThis.location.assign(`/surveys/${answer.data.token}/edit`);
     };
-    this.#say(gone ? "Not saved" : "Changed elsewhere", "bad");
+    this.#say(gone ? said("Not saved") : said("Changed elsewhere"), "bad");
     box.replaceChildren(
       element("p", {}, gone
-        ? "This draft was opened or deleted elsewhere. What you typed since is kept in this browser."
-        : "Somebody changed this survey elsewhere while you wrote, or you did in another tab. What you typed is kept in this browser until you say what holds."),
+        ? said("This draft was opened or deleted elsewhere. What you typed since is kept in this browser.")
+        : said("Somebody changed this survey elsewhere while you wrote, or you did in another tab. What you typed is kept in this browser until you say what holds.")),
       element("div", { className: "actions" }, gone
-        ? [button("Make a new draft of what is here", again)]
+        ? [button(said("Make a new draft of what is here"), again)]
         : [
-            button("Keep mine", () => choose(true), { kind: "primary" }),
-            button("Take theirs", () => choose(false)),
+            button(said("Keep mine"), () => choose(true), { kind: "primary" }),
+            button(said("Take theirs"), () => choose(false)),
           ]),
-      !gone && element("p", { className: "hint" }, "“Keep mine” keeps what they changed in other questions. Undo brings back what you do not take."),
+      !gone && element("p", { className: "hint" }, said("“Keep mine” keeps what they changed in other questions. Undo brings back what you do not take.")),
     );
   }
 

@@ -5,6 +5,7 @@ import { isQuestion, placeOf } from "./draft_pages.js";
 import { button } from "./fields.js";
 import { BLOCKS } from "./page_fields.js";
 import { redraw } from "./redraw.js";
+import { said } from "./said.js";
 
 let dragged = null; // place of the question that is being moved by mouse
 
@@ -34,21 +35,21 @@ export function drawOutline(list, known, acts) {
           step(place, event.key === "ArrowUp" ? -1 : 1);
         },
       },
-      element("small", {}, note, faulty(place) && element("b", { className: "bad" }, " · to do")),
+      element("small", {}, note, faulty(place) && element("b", { className: "bad" }, said(" · to do"))),
       element("span", { dir: "auto" }, name),
     );
   const tools = (place) =>
     element(
       "div",
       { className: "outline-tools" },
-      button("↑", () => step(place, -1), { kind: "quiet", label: "Move up", disabled: !pages.length && place === 0 }),
+      button("↑", () => step(place, -1), { kind: "quiet", label: said("Move up"), disabled: !pages.length && place === 0 }),
       button("↓", () => step(place, 1), {
         kind: "quiet",
-        label: "Move down",
+        label: said("Move down"),
         disabled: !pages.length && place === questions.length - 1,
       }),
-      button("Duplicate", () => duplicate(place), { kind: "quiet" }),
-      button("Remove", () => remove(place), { kind: "quiet" }),
+      button(said("Duplicate"), () => duplicate(place), { kind: "quiet" }),
+      button(said("Remove"), () => remove(place), { kind: "quiet" }),
     );
   const movable = (place) => ({
     draggable: true,
@@ -81,28 +82,28 @@ export function drawOutline(list, known, acts) {
     return element(
       "li",
       { ...movable(place), className: pages.length ? "on-page" : "" },
-      entry(place, question.text || "No text yet", note),
+      entry(place, question.text || said("No text yet"), note),
       place === chosen && !spot && tools(place),
     );
   };
-  const first = element("li", {}, entry(-1, title || "Untitled", "Survey"));
+  const first = element("li", {}, entry(-1, title || said("Untitled"), said("Survey")));
   if (!pages.length) return redraw(list, [first, ...questions.map((_, place) => questionEntry(place))]);
   const places = new Map(questions.map(({ id }, place) => [id, place]));
   return redraw(list, [
     first,
     ...pages.flatMap((page, number) => [
-      spotEntry({ page: number }, page.heading || "No heading", pageNote(page, number), known, acts),
+      spotEntry({ page: number }, page.heading || said("No heading"), pageNote(page, number), known, acts),
       ...page.items.map((item, at) =>
         isQuestion(item)
           ? questionEntry(places.get(item))
-          : spotEntry({ page: number, item: at }, (item.text || item.alt || "Nothing yet").replaceAll("*", ""), BLOCKS[item.block].name, known, acts),
+          : spotEntry({ page: number, item: at }, (item.text || item.alt || said("Nothing yet")).replaceAll("*", ""), BLOCKS[item.block].name, known, acts),
       ),
     ]),
   ]);
 }
 
 const pageNote = ({ show_if: condition, ends, shuffle }, number) =>
-  [`Page ${number + 1}`, condition && "sometimes", shuffle && "random order", ends && "may end the survey"].filter(Boolean).join(" · ");
+  [`Page ${number + 1}`, condition && "sometimes", shuffle && said("random order"), ends && said("may end the survey")].filter(Boolean).join(" · ");
 
 /** Return the entry of a page, or of a block on one. */
 function spotEntry(where, name, note, { spot, pages, faultyAt }, { chooseSpot, movePage, moveItem }) {
@@ -127,15 +128,15 @@ function spotEntry(where, name, note, { spot, pages, faultyAt }, { chooseSpot, m
           move(event.key === "ArrowUp" ? -1 : 1);
         },
       },
-      element("small", {}, note, faultyAt(pointer) && element("b", { className: "bad" }, " · to do")),
+      element("small", {}, note, faultyAt(pointer) && element("b", { className: "bad" }, said(" · to do"))),
       element("span", { dir: "auto" }, name),
     ),
     current &&
       element(
         "div",
         { className: "outline-tools" },
-        button("↑", () => move(-1), { kind: "quiet", label: "Move up", disabled: isPage && where.page === 0 }),
-        button("↓", () => move(1), { kind: "quiet", label: "Move down", disabled: isPage && where.page === pages.length - 1 }),
+        button("↑", () => move(-1), { kind: "quiet", label: said("Move up"), disabled: isPage && where.page === 0 }),
+        button("↓", () => move(1), { kind: "quiet", label: said("Move down"), disabled: isPage && where.page === pages.length - 1 }),
       ),
   );
 }

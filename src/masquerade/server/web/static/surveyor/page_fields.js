@@ -6,16 +6,17 @@ import { isQuestion } from "./draft_pages.js";
 import { button, check, fold, numberField, textField } from "./fields.js";
 import { decides, partsOf } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
+import { said } from "./said.js";
 
 const MOST_TEXT = 5000;
 const PICTURE = { width: 1000, height: 1000, most: 190000, type: "image/jpeg" };
-const MARKS = "**bold**, *italic*, [words](https://address); lines that begin with “- ” are a list.";
+const MARKS = said("**bold**, *italic*, [words](https://address); lines that begin with “- ” are a list.");
 
 /** How each block is called, and what a new one holds. */
 export const BLOCKS = {
-  text: { name: "Text", glyph: "¶", blank: { block: "text", text: "" } },
-  consent: { name: "Consent", glyph: "☑ I agree", blank: { block: "consent", text: "" } },
-  image: { name: "Image", glyph: "▧", blank: { block: "image", image: "", alt: "" } },
+  text: { name: said("Text"), glyph: "¶", blank: { block: "text", text: "" } },
+  consent: { name: said("Consent"), glyph: "☑ I agree", blank: { block: "consent", text: "" } },
+  image: { name: said("Image"), glyph: "▧", blank: { block: "image", image: "", alt: "" } },
 };
 
 /**
@@ -38,14 +39,14 @@ export function pageFields(document, place, faults, { set, join, remove }) {
   return [
     element("h2", {}, `Page ${place + 1}`),
     ...faults("").map((fault) => element("p", { className: "error" }, fault)),
-    textField("Heading", page.heading, (heading) => set({ heading }), { key: `${key}/heading`, most: 200 }),
-    check("Questions in another order for each person", page.shuffle, (shuffle) => set({ shuffle })),
-    check("In random order with the other pages that are", page.moves ?? false, (moves) => set({ moves })),
+    textField(said("Heading"), page.heading, (heading) => set({ heading }), { key: `${key}/heading`, most: 200 }),
+    check(said("Questions in another order for each person"), page.shuffle, (shuffle) => set({ shuffle })),
+    check(said("In random order with the other pages that are"), page.moves ?? false, (moves) => set({ moves })),
     earlier.length > 0 &&
       conditionFields(
         {
-          title: "When this page is shown", always: "always", when: "Shown", key: `${key}/show_if`,
-          hint: "It holds for all questions of the page. Who is not shown them sends a masked “no answer”.",
+          title: said("When this page is shown"), always: "always", when: said("Shown"), key: `${key}/show_if`,
+          hint: said("It holds for all questions of the page. Who is not shown them sends a masked “no answer”."),
         },
         page.show_if,
         earlier,
@@ -54,8 +55,8 @@ export function pageFields(document, place, faults, { set, join, remove }) {
     soFar.length > 0 && place < pages.length - 1 &&
       conditionFields(
         {
-          title: "When the survey ends after this page", always: "never", when: "Ends", key: `${key}/ends`,
-          hint: "No later page is shown then; a masked “no answer” is sent for its questions.",
+          title: said("When the survey ends after this page"), always: "never", when: said("Ends"), key: `${key}/ends`,
+          hint: said("No later page is shown then; a masked “no answer” is sent for its questions."),
         },
         page.ends,
         soFar,
@@ -64,8 +65,8 @@ export function pageFields(document, place, faults, { set, join, remove }) {
     element(
       "div",
       { className: "actions" },
-      place > 0 && button("Join with the page before", join),
-      !page.items.some(isQuestion) && pages.length > 1 && button("Remove this page", remove, { kind: "quiet" }),
+      place > 0 && button(said("Join with the page before"), join),
+      !page.items.some(isQuestion) && pages.length > 1 && button(said("Remove this page"), remove, { kind: "quiet" }),
     ),
   ];
 }
@@ -74,9 +75,9 @@ export function pageFields(document, place, faults, { set, join, remove }) {
 export function blockFields(block, { images, key, faults }, { set, put, remove }) {
   const shared = { lines: 6, most: MOST_TEXT, key: `${key}/text`, hint: MARKS, faults };
   const fields = {
-    text: () => [textField("Text", block.text, (text) => set({ text }), shared)],
+    text: () => [textField(said("Text"), block.text, (text) => set({ text }), shared)],
     consent: () => [
-      textField("What people agree to", block.text, (text) => set({ text }), {
+      textField(said("What people agree to"), block.text, (text) => set({ text }), {
         ...shared, hint: `Beside it stands a box “I agree”. Who does not tick it ends the survey; nothing of it is sent. ${MARKS}`,
       }),
     ],
@@ -85,7 +86,7 @@ export function blockFields(block, { images, key, faults }, { set, put, remove }
   return [
     element("h2", {}, BLOCKS[block.block].name),
     ...fields[block.block](),
-    element("div", { className: "actions" }, button("Remove", remove, { kind: "quiet" })),
+    element("div", { className: "actions" }, button(said("Remove"), remove, { kind: "quiet" })),
   ];
 }
 
@@ -98,7 +99,7 @@ function imageFields(block, { images, key, faults }, { set, put }) {
     onchange: async ({ target }) => {
       const made = await smallPicture(target.files[0], PICTURE);
       if (made) put(made);
-      else status.textContent = "This file is no picture that can be used. Choose a PNG, JPEG or WebP.";
+      else status.textContent = said("This file is no picture that can be used. Choose a PNG, JPEG or WebP.");
     },
   });
   return [
@@ -106,13 +107,13 @@ function imageFields(block, { images, key, faults }, { set, put }) {
     element(
       "div",
       { className: "field" },
-      element("label", { htmlFor: "image-file" }, "Picture"),
+      element("label", { htmlFor: "image-file" }, said("Picture")),
       choose,
-      element("p", { className: "hint" }, "It is made small, and what the camera wrote into it is removed."),
+      element("p", { className: "hint" }, said("It is made small, and what the camera wrote into it is removed.")),
     ),
     status,
     images[block.image] && element("img", { src: images[block.image], alt: block.alt, className: "option-picture" }),
-    textField("Words for people who cannot see it", block.alt, (alt) => set({ alt }), { key: `${key}/alt`, most: 500 }),
+    textField(said("Words for people who cannot see it"), block.alt, (alt) => set({ alt }), { key: `${key}/alt`, most: 500 }),
   ];
 }
 
@@ -120,15 +121,15 @@ function imageFields(block, { images, key, faults }, { set, put }) {
 export function drawField(document, faults, set) {
   const asked = document.asked ?? null;
   if (document.trust === "two-parties" && asked === null) {
-    return element("p", { className: "hint" }, "Two parties add up the answers of everybody to all questions: that is the most exact.");
+    return element("p", { className: "hint" }, said("Two parties add up the answers of everybody to all questions: that is the most exact."));
   }
   const most = Math.max(1, document.questions.length - 1);
   return [
-    check("Ask each person some of the questions only", asked !== null, (on) => set("asked", on ? Math.min(3, most) : null)),
+    check(said("Ask each person some of the questions only"), asked !== null, (on) => set("asked", on ? Math.min(3, most) : null)),
     asked !== null &&
-      numberField("How many", asked, (count) => set("asked", count), {
+      numberField(said("How many"), asked, (count) => set("asked", count), {
         whole: true, min: 1, max: 200, key: "/asked", faults: faults("/asked"),
-        hint: "Each device draws them. Questions that depend on each other, and nothing else, are drawn together. The survey is shorter and costs each person less; it is not more exact: each question has fewer answers. Tables and comparisons are made of questions that are drawn together alone.",
+        hint: said("Each device draws them. Questions that depend on each other, and nothing else, are drawn together. The survey is shorter and costs each person less; it is not more exact: each question has fewer answers. Tables and comparisons are made of questions that are drawn together alone."),
       }),
     asked !== null && togetherFields(document, faults, set),
   ];
@@ -145,13 +146,13 @@ function togetherFields(document, faults, set) {
   const chosen = new Set();
   const made = fold(
     `Asked of the same people (${together.length})`,
-    element("p", { className: "hint" }, "Whoever is asked one of these questions is asked all of them: then tables of them can be made, and groups compared. They cost together."),
+    element("p", { className: "hint" }, said("Whoever is asked one of these questions is asked all of them: then tables of them can be made, and groups compared. They cost together.")),
     ...faults("/together").map((fault) => element("p", { className: "error" }, fault)),
     element("ul", {}, together.map((ids, place) =>
       element("li", {}, ids.map(named).join(" + "), " ",
-        button("Remove", () => set("together", together.filter((_, other) => other !== place)), { label: `Do not ask ${ids.map(named).join(" and ")} together` })))),
+        button(said("Remove"), () => set("together", together.filter((_, other) => other !== place)), { label: `Do not ask ${ids.map(named).join(" and ")} together` })))),
     ...parts.map(({ id }) => check(named(id), false, (on) => (on ? chosen.add(id) : chosen.delete(id)))),
-    button("Ask them together", () => chosen.size > 1 && set("together", [...together, [...chosen]])),
+    button(said("Ask them together"), () => chosen.size > 1 && set("together", [...together, [...chosen]])),
   );
   if (together.length) made.open = true;
   return made;
@@ -160,12 +161,12 @@ function togetherFields(document, faults, set) {
 /** Return the fields of how a survey ends. */
 export function endFields(document, faults, set) {
   return [
-    textField("Last words", document.thanks, (thanks) => set("thanks", thanks), {
+    textField(said("Last words"), document.thanks, (thanks) => set("thanks", thanks), {
       lines: 3, most: MOST_TEXT, key: "/thanks", hint: MARKS, faults: faults("/thanks"),
     }),
-    textField("Address to go on to", document.return_address, (address) => set("return_address", address.trim()), {
+    textField(said("Address to go on to"), document.return_address, (address) => set("return_address", address.trim()), {
       key: "/return_address", faults: faults("/return_address"),
-      hint: "Such as https://example.org/thanks. A link on the last screen leads there; it says nothing of who answered what.",
+      hint: said("Such as https://example.org/thanks. A link on the last screen leads there; it says nothing of who answered what."),
     }),
   ];
 }

@@ -6,6 +6,7 @@ import { pageView } from "../app/page_view.js";
 import { words } from "../words/language.js";
 import { asItOpens } from "./draft_pages.js";
 import { participantForm, isDrawable } from "./questions.js";
+import { said } from "./said.js";
 
 export class Preview {
   /** `moved` is called with the place of the question to go to, or `{page}`, after a button. */
@@ -23,16 +24,16 @@ export class Preview {
     const read = this.#read(draft);
     const [part] = asked ? asItOpens({ questions: [asked] }).questions : []; // none of a matrix without rows
     if (!draft.questions.length && !draft.pages?.length) {
-      return this.#draw("question", [paragraph("There is no question yet.", "muted")]);
+      return this.#draw("question", [paragraph(said("There is no question yet."), "muted")]);
     }
     if (!read || (asked && !(part && isDrawable(part)))) {
-      return this.#draw("question", [paragraph("This question cannot be shown yet.", "muted")]);
+      return this.#draw("question", [paragraph(said("This question cannot be shown yet."), "muted")]);
     }
     const { questions, layout, drawn } = read;
     const at = typeof place === "object" ? drawn.indexOf(place.page) : pageWith(layout.pages, questions, asked?.id);
     if (at < 0 && draft.pages?.[place.page]) {
       const { heading: title } = draft.pages[place.page];
-      return this.#draw("question", [title && heading(title, { dir: "auto" }), paragraph("Nothing is on this page yet.", "muted")]);
+      return this.#draw("question", [title && heading(title, { dir: "auto" }), paragraph(said("Nothing is on this page yet."), "muted")]);
     }
     if (at < 0 || at >= layout.pages.length) return this.#end(draft, read);
     const known = {

@@ -7,8 +7,9 @@ import { lookFields } from "./look_fields.js";
 import { drawField, endFields } from "./page_fields.js";
 import { decides, partsOf } from "./questions.js";
 import { smallPicture } from "./small_picture.js";
+import { said } from "./said.js";
 
-const FROM_DEVICE = "People who are not shown it send a masked “no answer”, so nobody can tell.";
+const FROM_DEVICE = said("People who are not shown it send a masked “no answer”, so nobody can tell.");
 
 const MOST_TITLE = 200;
 const MOST_DESCRIPTION = 2000;
@@ -17,74 +18,74 @@ const MOST_TEXT = 500;
 /** Return the fields of the survey; `set(name, value)` keeps one. */
 export function surveyFields(document, faults, set) {
   return [
-    element("h2", {}, "Survey"),
+    element("h2", {}, said("Survey")),
     ...faults("").map((fault) => element("p", { className: "error" }, fault)),
-    textField("Title", document.title, (text) => set("title", text), {
+    textField(said("Title"), document.title, (text) => set("title", text), {
       key: "/title",
       most: MOST_TITLE,
       faults: faults("/title"),
-      hint: "People see it before they choose a level; it should not give a question away.",
+      hint: said("People see it before they choose a level; it should not give a question away."),
     }),
-    textField("Who asks, and what for", document.description, (text) => set("description", text), {
+    textField(said("Who asks, and what for"), document.description, (text) => set("description", text), {
       lines: 3,
       key: "/description",
       most: MOST_DESCRIPTION,
       faults: faults("/description"),
     }),
     selectField(
-      "Topic",
+      said("Topic"),
       document.topic,
-      [["everyday", "Everyday"], ["personal", "Personal"], ["sensitive", "Sensitive"]],
+      [["everyday", said("Everyday")], ["personal", said("Personal")], ["sensitive", said("Sensitive")]],
       (name) => set("topic", name),
-      { hint: "For a sensitive topic people see what was sent only once it is sent." },
+      { hint: said("For a sensitive topic people see what was sent only once it is sent.") },
     ),
-    check("Show it to people who took part in other surveys here", document.listed, (on) =>
+    check(said("Show it to people who took part in other surveys here"), document.listed, (on) =>
       set("listed", on),
     ),
     lookFields(document.look, faults, (changes) => set("look", { ...document.look, ...changes })),
     drawField(document, faults, set),
-    fold("The end", endFields(document, faults, set)),
+    fold(said("The end"), endFields(document, faults, set)),
     fold(
-      "Advanced",
+      said("Advanced"),
       selectField(
-        "When people see their masked answers",
+        said("When people see their masked answers"),
         document.reveal ?? "",
         [
-          ["", "as the topic asks for"],
-          ["before_send", "before they are sent"],
-          ["after_send", "once they are sent"],
+          ["", said("as the topic asks for")],
+          ["before_send", said("before they are sent")],
+          ["after_send", said("once they are sent")],
         ],
         (name) => set("reveal", name || null),
       ),
       selectField(
-        "How far may people at one level differ from everybody?",
+        said("How far may people at one level differ from everybody?"),
         document.estimator,
         [
-          ["eb", "by at most 15 points of 100 (default)"],
-          ["respondent", "by any"],
-          ["ivw", "not at all: only if level and opinion have nothing to do with each other"],
+          ["eb", said("by at most 15 points of 100 (default)")],
+          ["respondent", said("by any")],
+          ["ivw", said("not at all: only if level and opinion have nothing to do with each other")],
         ],
         (name) => set("estimator", name),
-        { hint: "Results allow for this, with wider intervals. It is fixed now, before anybody answers." },
+        { hint: said("Results allow for this, with wider intervals. It is fixed now, before anybody answers.") },
       ),
       selectField(
-        "Masks of ratings",
+        said("Masks of ratings"),
         document.rating_mask,
         [
-          ["randomized-response", "another point at random"],
-          ["gaussian", "noise on the scale"],
+          ["randomized-response", said("another point at random")],
+          ["gaussian", said("noise on the scale")],
         ],
         (name) => set("rating_mask", name),
       ),
       selectField(
-        "Masks of choices",
+        said("Masks of choices"),
         document.masking,
         [
-          ["per-answer", "each answer by itself"],
-          ["per-person", "each person draws a flip probability once"],
+          ["per-answer", said("each answer by itself")],
+          ["per-person", said("each person draws a flip probability once")],
         ],
         (name) => set("masking", name),
-        { hint: "By person can help to infer labels, and costs more privacy as people answer more." },
+        { hint: said("By person can help to infer labels, and costs more privacy as people answer more.") },
       ),
     ),
   ];
@@ -115,17 +116,17 @@ export function questionFields(questions, place, forms, { faults, others, extras
     ...others(["text", "id", "allow_skip", "show_if", ...fields.map(({ name }) => name)]).map((fault) =>
       element("p", { className: "error" }, fault),
     ),
-    textField("Question", question.text, (text) => set({ text }), { lines: 2, most: MOST_TEXT, ...at("text") }),
+    textField(said("Question"), question.text, (text) => set({ text }), { lines: 2, most: MOST_TEXT, ...at("text") }),
     ...form.rows.map((row) =>
       row.length === 1 ? draw(row[0]) : element("div", { className: "row" }, ...row.map(draw)),
     ),
     skippable &&
       check(
-        "Offer “Prefer not to say”",
+        said("Offer “Prefer not to say”"),
         question.allow_skip,
         (on) => set({ allow_skip: on }, true),
         {
-          hint: "It is protected like every other answer.",
+          hint: said("It is protected like every other answer."),
           disabled: Boolean(question.show_if),
         },
       ),
@@ -133,9 +134,9 @@ export function questionFields(questions, place, forms, { faults, others, extras
     extras,
     condition(questions, place, skippable, at("show_if"), { set, copy }),
     fold(
-      "Advanced",
+      said("Advanced"),
       ...form.advanced.map(draw),
-      textField("Name in files", question.id, (id) => set({ id }), { most: MOST_TEXT, key: `${place}/id`, faults: faults("id") }),
+      textField(said("Name in files"), question.id, (id) => set({ id }), { most: MOST_TEXT, key: `${place}/id`, faults: faults("id") }),
     ),
   ];
 }
@@ -198,12 +199,12 @@ const DRAWN = {
             onchange: async ({ target }) => {
               const made = await smallPicture(target.files[0], { ...OPTION_PICTURE, most });
               if (made) put(place, made);
-              else status.textContent = "This file is no picture that can be used. Choose a PNG, JPEG or WebP.";
+              else status.textContent = said("This file is no picture that can be used. Choose a PNG, JPEG or WebP.");
             },
           }),
         ),
         now[place] && element("img", { src: now[place], alt: line, className: "option-picture" }),
-        now[place] && button("Remove", () => put(place, ""), { label: `Remove the picture of ${line}` }),
+        now[place] && button(said("Remove"), () => put(place, ""), { label: `Remove the picture of ${line}` }),
       );
     return fold(
       label,
@@ -245,15 +246,15 @@ function condition(questions, place, skippable, at, { set, copy }) {
     return element(
       "p",
       { className: "hint" },
-      "It is always shown: there is no “no answer” that could be masked for it.",
+      said("It is always shown: there is no “no answer” that could be masked for it."),
     );
   }
   const now = question.show_if;
   const choose = (show_if) => set(show_if ? { show_if, allow_skip: true } : { show_if }, true);
-  const said = { title: "When it is shown", always: "always", when: "Shown", hint: FROM_DEVICE, key: at.key };
+  const texts = { title: said("When it is shown"), always: "always", when: said("Shown"), hint: FROM_DEVICE, key: at.key };
   const others = questions.slice(place + 1).filter((one) => Object.hasOwn(one, "allow_skip"));
   return [
-    conditionFields(said, now, earlier, choose, at.faults),
+    conditionFields(texts, now, earlier, choose, at.faults),
     undecided,
     copyFields(now, others, (ids) => copy(ids, now)),
     now && element("p", { className: "hint linked" }, linkedInWords(questions)),
