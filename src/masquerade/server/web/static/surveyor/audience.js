@@ -6,6 +6,7 @@ import { ask, Draft, inPage } from "./draft.js";
 import { redraw } from "./redraw.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginShown } from "./questions.js";
+import { grouped, named, said } from "./said.js";
 import { ReachFields } from "./reach.js";
 import { TrustFields } from "./trust.js";
 
@@ -13,19 +14,19 @@ const ALL = inPage("all-levels");
 const GRADED = { none: 8, low: 4, medium: 2, high: 1 }; // Kandappu et al. (2014), as a start
 const AFTER_MILLISECONDS = 5000;
 const HOW_PAID = {
-  none: "Masquerade counts what this comes to and promises nobody anything.",
-  codes: "People are told the amounts before they begin, and each sees a code after sending, whatever they answered. They show it to you or to a panel and are paid there. You check codes off on the survey’s page, with their amounts. Nothing that is kept joins a code with a response.",
+  none: said("Masquerade counts what this comes to and promises nobody anything."),
+  codes: said("People are told the amounts before they begin, and each sees a code after sending, whatever they answered. They show it to you or to a panel and are paid there. You check codes off on the survey’s page, with their amounts. Nothing that is kept joins a code with a response."),
 };
 const at = (id) => document.getElementById(id);
-const capitals = (name) => name[0].toUpperCase() + name.slice(1);
+const capitals = (name) => named(name)[0].toUpperCase() + named(name).slice(1);
 
 /** Say how often the same people can be asked all of it again. */
 function again(levels) {
   const known = levels.filter(({ times_again: times }) => times !== null);
   if (!known.length) return null;
   const least = Math.min(...known.map(({ times_again: times }) => times));
-  const often = least === 1 ? "once" : `${least.toLocaleString("en")} times`;
-  return element("p", {}, least ? `Can be asked again ${often} within the caps.` : "Cannot be asked again within the caps.");
+  const often = least === 1 ? said("Can be asked again once within the caps.") : said("Can be asked again {count} times within the caps.", { count: least });
+  return element("p", {}, least ? often : said("Cannot be asked again within the caps."));
 }
 
 /** The page: the fields of the plan, and beside them what the server works out of it. */
@@ -76,13 +77,13 @@ class AudiencePage {
 
   #levelFields() {
     if (!Array.isArray(this.#draft.document.levels)) {
-      return element("p", { className: "hint" }, "This survey has masks of its own; see its file.");
+      return element("p", { className: "hint" }, said("This survey has masks of its own; see its file."));
     }
     const offered = new Set(this.#levels());
     return group(
-      "Levels of protection",
+      said("Levels of protection"),
       ALL.map((name) =>
-        check(name === "none" ? "None: answers as they are" : capitals(name), offered.has(name), (on) => {
+        check(name === "none" ? said("None: answers as they are") : capitals(name), offered.has(name), (on) => {
           this.#draft.document.levels = ALL.filter((one) => (one === name ? on : offered.has(one)));
           for (const field of ["prices", "shares"]) {
             this.#plan()[field] = Object.fromEntries(
@@ -96,7 +97,7 @@ class AudiencePage {
       element(
         "p",
         { className: "hint" },
-        "With one level for everybody, the choice says nothing about anybody. With several, each person chooses before seeing a question.",
+        said("With one level for everybody, the choice says nothing about anybody. With several, each person chooses before seeing a question."),
       ),
       ...this.#draft.faults("/levels").map((text) => element("p", { className: "error" }, text)),
     );
@@ -114,20 +115,20 @@ class AudiencePage {
       max: String(most || 1),
       step: String(Math.max(1, Math.round(most / 200))),
       value: String(this.#plan().budget ?? most),
-      "aria-label": "Budget",
+      "aria-label": said("Budget"),
       oninput: ({ target }) => {
         this.#change({ budget: Number(target.value) >= most ? null : Number(target.value) }, true);
       },
     });
     return group(
-      "Pay and budget",
+      said("Pay and budget"),
       selectField(
-        "Each person gets",
+        said("Each person gets"),
         kind,
         [
-          ["volunteer", "nothing: volunteers"],
-          ["flat", "the same at every level"],
-          ["graded", "more for less protection"],
+          ["volunteer", said("nothing: volunteers")],
+          ["flat", said("the same at every level")],
+          ["graded", said("more for less protection")],
         ],
         (one) => this.#choosePay(one),
       ),
@@ -136,7 +137,7 @@ class AudiencePage {
           "div",
           { className: "row" },
           kind === "flat"
-            ? numberField("Amount", this.#plan().prices[this.#levels()[0]] ?? 0, (amount) =>
+            ? numberField(said("Amount"), this.#plan().prices[this.#levels()[0]] ?? 0, (amount) =>
                 this.#change({ prices: Object.fromEntries(this.#levels().map((name) => [name, amount])) }),
               { whole: true, min: 0, max: 1000000000 })
             : this.#levels().map((name) =>
@@ -144,7 +145,7 @@ class AudiencePage {
                   this.#change({ prices: { ...this.#plan().prices, [name]: amount } }),
                 { whole: true, min: 0, max: 1000000000 }),
               ),
-          textField("Unit", this.#plan().currency, (text) => this.#change({ currency: text }), {
+          textField(said("Unit"), this.#plan().currency, (text) => this.#change({ currency: text }), {
             key: "/plan/currency",
             most: 16,
             faults: this.#draft.faults("/plan/currency"),
@@ -154,36 +155,36 @@ class AudiencePage {
         element(
           "p",
           { className: "hint" },
-          "Paying more for less protection buys precision from those who need the money. The same for everybody is the fair default.",
+          said("Paying more for less protection buys precision from those who need the money. The same for everybody is the fair default."),
         ),
       kind !== "volunteer" &&
         most > 0 && [
-          element("label", { className: "slider-label", htmlFor: "budget" }, "Budget ", shown),
+          element("label", { className: "slider-label", htmlFor: "budget" }, said("Budget"), " ", shown),
           slider,
-          element("div", { className: "ends", "aria-hidden": "true" }, element("span", {}, "0"), element("span", {}, limited ? String(most) : "no limit")),
+          element("div", { className: "ends", "aria-hidden": "true" }, element("span", {}, "0"), element("span", {}, limited ? grouped(most) : said("no limit"))),
         ],
       kind !== "volunteer" &&
         selectField(
-          "How it is paid",
+          said("How it is paid"),
           this.#plan().reward,
           [
-            ["none", "elsewhere: this is for planning only"],
-            ["codes", "for a completion code, by you or a panel"],
+            ["none", said("elsewhere: this is for planning only")],
+            ["codes", said("for a completion code, by you or a panel")],
           ],
           (reward) => this.#change({ reward }, true),
         ),
       kind !== "volunteer" &&
         element("p", { className: "hint" }, HOW_PAID[this.#plan().reward] ?? HOW_PAID.none),
       kind === "volunteer" &&
-        check("Give a completion code", this.#plan().reward === "codes", (on) => this.#change({ reward: on ? "codes" : "none" }), {
-          hint: "For people of a panel: each sees a code after sending and shows it there. Nothing that is kept joins it with a response.",
+        check(said("Give a completion code"), this.#plan().reward === "codes", (on) => this.#change({ reward: on ? "codes" : "none" }), {
+          hint: said("For people of a panel: each sees a code after sending and shows it there. Nothing that is kept joins it with a response."),
         }),
     );
   }
 
   #budgetText() {
     const { budget, currency } = this.#plan();
-    return budget === null ? "no limit" : `${budget} ${currency}`;
+    return budget === null ? said("no limit") : `${grouped(budget)} ${currency}`;
   }
 
   #fairnessFields() {
@@ -193,16 +194,16 @@ class AudiencePage {
       oninput: () => this.#change({ alpha: Math.round(100 * (1 - Number(slider.value))) / 100 }),
     });
     return [
-      element("label", { className: "slider-label", htmlFor: "alpha" }, "What a choice of people weighs"),
+      element("label", { className: "slider-label", htmlFor: "alpha" }, said("What a choice of people weighs")),
       slider,
-      element("div", { className: "ends", "aria-hidden": "true" }, element("span", {}, "Spread load fairly"), element("span", {}, "Cheapest precision")),
+      element("div", { className: "ends", "aria-hidden": "true" }, element("span", {}, said("Spread load fairly")), element("span", {}, said("Cheapest precision"))),
     ];
   }
 
   #advanced() {
     return fold(
-      "Advanced",
-      group("Shares expected at each level", element("div", { className: "row" }, this.#levels().map((name) => {
+      said("Advanced"),
+      group(said("Shares expected at each level"), element("div", { className: "row" }, this.#levels().map((name) => {
         const known = this.#draft.known.forecast?.levels.find((one) => one.name === name);
         const share = this.#plan().shares[name] ?? (known ? known.expected / this.#draft.known.forecast.people : 0);
         return numberField(`${capitals(name)}, %`, Math.round(100 * share), (percent) => {
@@ -214,12 +215,12 @@ class AudiencePage {
         }, { min: 0, max: 100 });
       }))),
       ...this.#fairnessFields(),
-      selectField("Policy", this.#plan().policy, [
-        ["precision", "most precision for money and privacy (default)"],
-        ["stratified-random", "each level by its share, at random"],
-        ["random", "anybody, at random"],
+      selectField(said("Policy"), this.#plan().policy, [
+        ["precision", said("most precision for money and privacy (default)")],
+        ["stratified-random", said("each level by its share, at random")],
+        ["random", said("anybody, at random")],
       ], (policy) => this.#change({ policy })),
-      element("p", { className: "hint" }, "People are chosen by level and price alone. What somebody reported before is not used: reports of one person to two surveys cannot be brought together here."),
+      element("p", { className: "hint" }, said("People are chosen by level and price alone. What somebody reported before is not used: reports of one person to two surveys cannot be brought together here.")),
     );
   }
 
@@ -229,18 +230,18 @@ class AudiencePage {
   }
 
   #drawFields() {
-    const people = numberField("People you can reach", this.#plan().people, (count) => this.#change({ people: count }), {
-      key: "/plan/people", whole: true, min: 1, max: 100000, hint: "An estimate is enough. Everything on the right follows from it.", faults: this.#draft.faults("/plan/people") });
+    const people = numberField(said("People you can reach"), this.#plan().people, (count) => this.#change({ people: count }), {
+      key: "/plan/people", whole: true, min: 1, max: 100000, hint: said("An estimate is enough. Everything on the right follows from it."), faults: this.#draft.faults("/plan/people") });
     const day = element("input", {
       type: "date", id: "closes", value: this.#plan().closes ?? "",
       onchange: () => this.#change({ closes: day.value || null }),
     });
     const made = [
-      element("section", { className: "card" }, element("h2", {}, "Audience"), this.#trust.fields(), people, this.#trust.chosen ? null : this.#levelFields(),
-        check("Take no more people than planned", this.#plan().quotas, (on) => this.#change({ quotas: on }), { hint: "Whoever comes when a level is full is told before any question, and nothing is charged." }),
-        element("div", { className: "field" }, element("label", { htmlFor: "closes" }, "Last day"), day, element("p", { className: "hint" }, `It ends at midnight in ${at("plan").dataset.zone}. Empty: open until you close it.`),
+      element("section", { className: "card" }, element("h2", {}, said("Audience")), this.#trust.fields(), people, this.#trust.chosen ? null : this.#levelFields(),
+        check(said("Take no more people than planned"), this.#plan().quotas, (on) => this.#change({ quotas: on }), { hint: said("Whoever comes when a level is full is told before any question, and nothing is charged.") }),
+        element("div", { className: "field" }, element("label", { htmlFor: "closes" }, said("Last day")), day, element("p", { className: "hint" }, said("It ends at midnight in {zone}. Empty: open until you close it.", { zone: at("plan").dataset.zone })),
           ...this.#draft.faults("/plan/closes").map((text) => element("p", { className: "error" }, text)))),
-      element("section", { className: "card" }, element("h2", {}, "Budget"), this.#budgetFields(), this.#advanced()),
+      element("section", { className: "card" }, element("h2", {}, said("Budget")), this.#budgetFields(), this.#advanced()),
       ...this.#reach.fields(),
     ];
     redraw(at("plan"), made);
@@ -250,33 +251,33 @@ class AudiencePage {
     const { forecast, errors } = this.#draft.known;
     if (!forecast) {
       at("outcome").replaceChildren(
-        element("section", { className: "card" }, element("h2", {}, "Not ready for a forecast"),
+        element("section", { className: "card" }, element("h2", {}, said("Not ready for a forecast")),
           element("ul", {}, errors.map(({ detail }) => element("li", {}, detail))),
-          element("a", { className: "button", href: `/surveys/${this.#draft.known.token}/edit` }, "To the questions")),
+          element("a", { className: "button", href: `/surveys/${this.#draft.known.token}/edit` }, said("To the questions"))),
       );
       return;
     }
     const rows = forecast.levels.map((level) =>
       element("tr", {},
-        element("td", {}, element("b", {}, level.name)),
-        element("td", { className: "num" }, `${level.asked} of ${level.expected}`),
-        element("td", { className: "num" }, level.price ? `${level.price}` : "–"),
-        element("td", { className: `num${level.share_of_cap > 1 ? " bad" : ""}` }, `${level.percent_of_cap} %`)));
-    const dear = forecast.levels.filter((level) => level.share_of_cap > 1).map(({ name }) => name);
+        element("td", {}, element("b", {}, named(level.name))),
+        element("td", { className: "num" }, said("{asked} of {expected}", { asked: level.asked, expected: level.expected })),
+        element("td", { className: "num" }, level.price ? grouped(level.price) : "–"),
+        element("td", { className: `num${level.share_of_cap > 1 ? " bad" : ""}` }, `${grouped(level.percent_of_cap)} %`)));
+    const dear = forecast.levels.filter((level) => level.share_of_cap > 1).map(({ name }) => named(name));
     const texts = new Map(this.#draft.document.questions.map(({ id, text }) => [id, text]));
     at("outcome").replaceChildren(
       element("section", { className: "card outcome" },
-        element("h2", {}, "What you can expect"),
-        element("p", { className: "big-number" }, `${forecast.asked}`, element("small", { className: "muted" }, ` people${forecast.cost ? `, ${forecast.cost} ${forecast.currency}` : ""}`)),
+        element("h2", {}, said("What you can expect")),
+        element("p", { className: "big-number" }, grouped(forecast.asked), element("small", { className: "muted" }, " ", said("people"), forecast.cost ? `, ${grouped(forecast.cost)} ${forecast.currency}` : "")),
         element("ul", { className: "margins" }, forecast.questions.map((one) =>
           element("li", {}, element("span", { dir: "auto" }, texts.get(one.id)), marginShown(one)))),
-        element("p", { className: "hint" }, this.#trust.chosen ? "The truth lies so near to what you will see, in 95 of 100 surveys: people and noise together." : "The truth lies so near to what you will see, in 95 of 100 surveys: people and masks together."),
+        element("p", { className: "hint" }, this.#trust.chosen ? said("The truth lies so near to what you will see, in 95 of 100 surveys: people and noise together.") : said("The truth lies so near to what you will see, in 95 of 100 surveys: people and masks together.")),
         element("div", { id: "curve" }),
-        element("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": "Levels" }, element("table", { className: "data" },
-          element("thead", {}, element("tr", {}, ["Level", "People", "Pay", "Of a lifetime’s cap"].map((text, place) => element("th", { className: place ? "num" : "" }, text)))),
+        element("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": said("Levels") }, element("table", { className: "data" },
+          element("thead", {}, element("tr", {}, [said("Level"), said("People"), said("Pay"), said("Of a lifetime’s cap")].map((text, place) => element("th", { className: place ? "num" : "" }, text)))),
           element("tbody", {}, rows))),
         again(forecast.levels),
-        dear.length > 0 && element("p", { className: "notice" }, `At level ${dear.join(" and ")} this survey takes more than a lifetime’s usual cap, so nobody can choose it and nobody is planned for it. Ask fewer questions, or leave the level out.`)),
+        dear.length > 0 && element("p", { className: "notice" }, said("At level {levels} this survey takes more than a lifetime’s usual cap, so nobody can choose it and nobody is planned for it. Ask fewer questions, or leave the level out.", { levels: dear.join(", ") }))),
     );
     this.#drawCurve();
   }
@@ -319,14 +320,14 @@ class AudiencePage {
     }
     drawing.append(
       svg("text", { x: 30, y: height - 4 }, "0"),
-      svg("text", { x: width - 10, y: height - 4, "text-anchor": "end" }, `${most} ${this.#plan().currency}`),
+      svg("text", { x: width - 10, y: height - 4, "text-anchor": "end" }, `${grouped(most)} ${this.#plan().currency}`),
       svg("text", { x: 30, y: 10 }, points.find(({ margin }) => margin === top).words),
     );
     const table = element("table", { className: "data" },
-      element("thead", {}, element("tr", {}, element("th", { className: "num" }, "Cost"), element("th", { className: "num" }, "People"), element("th", { className: "num" }, "Interval"))),
+      element("thead", {}, element("tr", {}, element("th", { className: "num" }, said("Cost")), element("th", { className: "num" }, said("People")), element("th", { className: "num" }, said("Interval")))),
       element("tbody", {}, points.map((one) => element("tr", {},
-        element("td", { className: "num" }, String(one.cost)), element("td", { className: "num" }, String(one.asked)), element("td", { className: "num" }, one.words)))));
-    box.replaceChildren(element("h3", {}, "Error against cost"), drawing, fold("The same as a table", table));
+        element("td", { className: "num" }, grouped(one.cost)), element("td", { className: "num" }, grouped(one.asked)), element("td", { className: "num" }, one.words)))));
+    box.replaceChildren(element("h3", {}, said("Error against cost")), drawing, fold(said("The same as a table"), table));
   }
 }
 

@@ -247,7 +247,7 @@ function addBlock(name) {
 function copyCondition(ids, condition) {
   keep(questions().map((one) => (ids.includes(one.id) ? { ...one, show_if: structuredClone(condition), allow_skip: true } : one)));
   draw();
-  draft.state.textContent = `${ids.length} more question${ids.length === 1 ? " has" : "s have"} the condition`;
+  draft.state.textContent = ids.length === 1 ? said("1 more question has the condition") : said("{count} more questions have the condition", { count: ids.length });
 }
 
 /** Return the field that lets options, or rows of a matrix, stand in another order for each person. */
@@ -256,9 +256,9 @@ function orderField() {
   const kind = kindOf(question);
   if (!kind.shuffled && !kind.group) return [];
   const order = draft.document.order ?? [];
-  const what = kind.group ? said("Rows") : said("Options");
+  const text = kind.group ? said("Rows in another order for each person") : said("Options in another order for each person");
   return [
-    check(`${what} in another order for each person`, order.includes(question.id), (on) => {
+    check(text, order.includes(question.id), (on) => {
       keepField("order", on ? [...order, question.id] : order.filter((id) => id !== question.id));
       draw();
     }),
@@ -283,7 +283,7 @@ function moveTo(place, to) {
   }
   choose(to);
   at("outline").querySelector(`[data-place="${to}"]`)?.focus();
-  draft.state.textContent = `Question is now number ${to + 1}`;
+  draft.state.textContent = said("Question is now number {place}", { place: to + 1 });
 }
 
 function duplicate(place) {
@@ -292,7 +292,7 @@ function duplicate(place) {
   keep(list);
   choose(place + 1);
   at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
-  draft.state.textContent = `Question ${place + 2} is a copy of question ${place + 1}`;
+  draft.state.textContent = said("Question {copy} is a copy of question {place}", { copy: place + 2, place: place + 1 });
 }
 
 function remove(place) {
@@ -314,16 +314,16 @@ function remove(place) {
 /** Say what was removed and what else that changed, with a button that brings it back. */
 function offerUndo(removed, changed, undo) {
   const box = at("undo");
-  const named = ({ text }) => `“${text || said("No text yet")}”`;
+  const quoted = ({ text }) => `“${text || said("No text yet")}”`;
   const also = changed.length
-    ? ` ${changed.map(named).join(", ")} was shown only after certain answers to it, and is now always shown.`
+    ? said("{questions} was shown only after certain answers to it, and is now always shown.", { questions: changed.map(quoted).join(", ") })
     : "";
   const back = button(said("Undo"), () => {
     box.replaceChildren();
     undo();
     at("outline").querySelector(`[data-place="${chosen}"]`)?.focus();
   }, { label: said("Undo the removal") });
-  box.replaceChildren(`Removed ${named(removed)}.${also} `, back);
+  box.replaceChildren(`${said("Removed {question}.", { question: quoted(removed) })} ${also} `, back);
 }
 
 function add(kind) {
@@ -369,13 +369,17 @@ function forecast() {
   const { forecast: known, errors } = draft.known;
   const place = Math.max(0, chosen);
   const margin = known?.questions.find(({ id }) => id === questions()[place]?.id);
-  if (margin) at("forecast").replaceChildren(marginShown(margin), ` with ${known.asked} people`);
+  if (margin) at("forecast").replaceChildren(marginShown(margin), said(" with {count} people", { count: known.asked }));
   else {
     const [first] = errors;
-    const count = `${errors.length || "Some"} thing${errors.length === 1 ? "" : "s"} to do before a forecast`;
-    at("forecast").replaceChildren(count, ...(first ? [": ", button(first.detail, () => goTo(first.pointer), { kind: "link" })] : []));
+    at("forecast").replaceChildren(toDo(errors.length), ...(first ? [": ", button(first.detail, () => goTo(first.pointer), { kind: "link" })] : []));
   }
 }
+
+const toDo = (count) =>
+  count === 1 ? said("1 thing to do before a forecast")
+  : count ? said("{count} things to do before a forecast", { count })
+  : said("Some things to do before a forecast");
 
 /** Show the fields in which something is to do. */
 function goTo(pointer) {

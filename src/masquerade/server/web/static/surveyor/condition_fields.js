@@ -6,7 +6,7 @@ import { kindOf } from "../app/kinds/kinds.js";
 import { linkedOf } from "../app/linked_questions.js";
 import { button, check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { labelsOf, participantForm, partsOf } from "./questions.js";
-import { said } from "./said.js";
+import { named, said } from "./said.js";
 
 const MOST_LEAVES = 8;
 const MOST_DEPTH = 3;
@@ -77,7 +77,7 @@ export function conditionFields(texts, now, earlier, set, faults = []) {
     selectField(
       texts.when,
       rule,
-      [["", texts.always], ...RULES.map(([name, text]) => [name, `when ${text}`])],
+      [["", texts.always], ...RULES.map(([name, text]) => [name, said("when {rule}", { rule: text })])],
       start,
       { faults, hint: now ? texts.hint : "", key: `${texts.key}/rule` },
     ),
@@ -138,7 +138,7 @@ function leafOf(leaf, { earlier, change, key }) {
       (id) => change(firstLeaf(earlier.find((one) => one.id === id))),
       { key: `${key}/question` },
     ),
-    leaf.answers && before && element("p", { className: "hint" }, kindOf(before).leafWords ?? said("is any of")),
+    leaf.answers && before && element("p", { className: "hint" }, named(kindOf(before).leafWords ?? "is any of")),
     leaf.answers && labels.map((label) =>
       check(label, leaf.answers?.includes(label) ?? false, (on) => {
         const answers = labels.filter((one) => (one === label ? on : leaf.answers.includes(one)));
@@ -151,7 +151,7 @@ function leafOf(leaf, { earlier, change, key }) {
         hint: said("1: in the first place."),
       }),
     before && shapeOf(leaf) === "interval" &&
-      element("div", { className: "row" }, endField(said("From"), "from", leaf, change, key), endField("To", "to", leaf, change, key)),
+      element("div", { className: "row" }, endField(said("From"), "from", leaf, change, key), endField(said("To"), "to", leaf, change, key)),
     button(said("Remove"), () => change(null), { kind: "quiet", label: said("Remove this condition") }),
   );
 }
@@ -170,7 +170,7 @@ export function undecidedHint(earlier) {
   return element(
     "p",
     { className: "hint" },
-    without.map((one) => `No condition can be on “${one.text || one.id}”: ${kindOf(one).cannotDecide}. `),
+    without.map((one) => said("No condition can be on “{question}”: {why}. ", { question: one.text || one.id, why: named(kindOf(one).cannotDecide) })),
   );
 }
 
@@ -196,5 +196,7 @@ export function linkedInWords(questions) {
   }
   const most = Math.max(1, ...found.groups.map(({ length }) => length));
   if (most === 1) return "";
-  return `One answer can change ${found.atMost ? "at most " : ""}${most} reports at once, its own among them. What one answer costs counts them all.`;
+  return found.atMost
+    ? said("One answer can change at most {count} reports at once, its own among them. What one answer costs counts them all.", { count: most })
+    : said("One answer can change {count} reports at once, its own among them. What one answer costs counts them all.", { count: most });
 }

@@ -258,7 +258,7 @@ export class Draft {
       .filter(({ pointer: at }) => at === pointer || (below && at.startsWith(`${pointer}/`)))
       .map(({ pointer: at, detail }) => {
         const line = /^\/(\d+)$/.exec(at.slice(pointer.length));
-        return line ? `Line ${Number(line[1]) + 1}: ${detail}` : detail;
+        return line ? said("Line {line}: {fault}", { line: Number(line[1]) + 1, fault: detail }) : detail;
       });
   }
 
@@ -268,7 +268,7 @@ export class Draft {
       const [first] = unusable.toJSON();
       if (first) {
         event.preventDefault();
-        this.#say(`“${first.label}” holds nothing that can be used`, "bad");
+        this.#say(said("“{field}” holds nothing that can be used", { field: first.label }), "bad");
         document.querySelector(`[data-key="${CSS.escape(first.key)}"] :is(input, textarea)`)?.focus();
         return;
       }

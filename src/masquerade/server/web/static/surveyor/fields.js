@@ -3,6 +3,7 @@
 // that they were made with: `redraw` lets the element that has the focus stand.
 
 import { element } from "../app/dom.js";
+import { said } from "./said.js";
 
 /** What was typed into fields where it is no value: kept, shown again, and said to be wrong. */
 class Unusable {
@@ -92,7 +93,7 @@ function tally(made, text, most) {
   const count = made.querySelector(":scope > .count");
   const length = [...text.trim()].length;
   count.hidden = !most || length < 0.8 * most;
-  count.textContent = count.hidden ? "" : `${length.toLocaleString("en")} of ${most.toLocaleString("en")} characters`;
+  count.textContent = count.hidden ? "" : said("{count} of {most} characters", { count: length, most });
   count.classList.toggle("bad", length > most);
 }
 
@@ -117,10 +118,11 @@ export function numberFault(text, { whole = false, min = -Infinity, max = Infini
   const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$/i.test(typed) ? Number(typed) : NaN;
   const fits = Number.isFinite(number) && number >= min && number <= max;
   if (fits && (!whole || Number.isInteger(number))) return "";
-  const words = (bound) => bound.toLocaleString("en");
-  const range = Number.isFinite(max) ? ` from ${words(min)} to ${words(max)}` : Number.isFinite(min) ? ` of ${words(min)} or more` : "";
-  const said = typed ? `; “${typed.slice(0, 20)}” is none` : "";
-  return `Give a ${whole ? "whole " : ""}number${range}${said}.`;
+  const kind = whole ? said("whole number") : said("number");
+  const range = Number.isFinite(max) ? said("Give a {kind} from {min} to {max}", { kind, min, max })
+    : Number.isFinite(min) ? said("Give a {kind} of {min} or more", { kind, min })
+    : said("Give a {kind}", { kind });
+  return typed ? said("{range}; “{typed}” is none.", { range, typed: typed.slice(0, 20) }) : `${range}.`;
 }
 
 /**

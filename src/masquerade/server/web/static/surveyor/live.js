@@ -1,6 +1,8 @@
 // Keeps the counts of an open survey's page up to date. Counts alone: no answer, no result. The
 // page of a closed survey is drawn anew once two parties have added up, or something stops them.
 
+import { said } from "./said.js";
+
 const page = document.getElementById("live");
 const at = (id) => document.getElementById(id);
 
@@ -58,7 +60,7 @@ if (copy && navigator.clipboard) {
   copy.hidden = false;
   copy.addEventListener("click", async () => {
     await navigator.clipboard.writeText(at("share").href);
-    copy.textContent = "Copied";
+    copy.textContent = said("Copied");
   });
 }
 if (page) setInterval(refresh, 2000);

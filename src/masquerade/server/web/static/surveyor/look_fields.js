@@ -44,7 +44,7 @@ export function lookFields(look, faults, set) {
       }),
       picker,
     ),
-    known && !isReadable(colour) && button(`Use ${readable(colour)} instead`, () => set({ colour: readable(colour) })),
+    known && !isReadable(colour) && button(said("Use {colour} instead", { colour: readable(colour) }), () => set({ colour: readable(colour) })),
     element("div", { className: "field" },
       element("label", { htmlFor: "field-logo" }, said("Logo")),
       file,

@@ -78,7 +78,7 @@ export function drawOutline(list, known, acts) {
   });
   const questionEntry = (place) => {
     const question = questions[place];
-    const note = `${place + 1} · ${names[question.kind]}${question.show_if ? " · sometimes" : ""}`;
+    const note = `${place + 1} · ${names[question.kind]}${question.show_if ? ` · ${said("sometimes")}` : ""}`;
     return element(
       "li",
       { ...movable(place), className: pages.length ? "on-page" : "" },
@@ -103,7 +103,7 @@ export function drawOutline(list, known, acts) {
 }
 
 const pageNote = ({ show_if: condition, ends, shuffle }, number) =>
-  [`Page ${number + 1}`, condition && "sometimes", shuffle && said("random order"), ends && said("may end the survey")].filter(Boolean).join(" · ");
+  [said("Page {place}", { place: number + 1 }), condition && said("sometimes"), shuffle && said("random order"), ends && said("may end the survey")].filter(Boolean).join(" · ");
 
 /** Return the entry of a page, or of a block on one. */
 function spotEntry(where, name, note, { spot, pages, faultyAt }, { chooseSpot, movePage, moveItem }) {

@@ -15,7 +15,7 @@ const MARKS = said("**bold**, *italic*, [words](https://address); lines that beg
 /** How each block is called, and what a new one holds. */
 export const BLOCKS = {
   text: { name: said("Text"), glyph: "¶", blank: { block: "text", text: "" } },
-  consent: { name: said("Consent"), glyph: "☑ I agree", blank: { block: "consent", text: "" } },
+  consent: { name: said("Consent"), glyph: "☑", blank: { block: "consent", text: "" } },
   image: { name: said("Image"), glyph: "▧", blank: { block: "image", image: "", alt: "" } },
 };
 
@@ -37,7 +37,7 @@ export function pageFields(document, place, faults, { set, join, remove }) {
   const [earlier, soFar] = [before(place), before(place + 1)];
   const key = `page-${place}`;
   return [
-    element("h2", {}, `Page ${place + 1}`),
+    element("h2", {}, said("Page {place}", { place: place + 1 })),
     ...faults("").map((fault) => element("p", { className: "error" }, fault)),
     textField(said("Heading"), page.heading, (heading) => set({ heading }), { key: `${key}/heading`, most: 200 }),
     check(said("Questions in another order for each person"), page.shuffle, (shuffle) => set({ shuffle })),
@@ -45,7 +45,7 @@ export function pageFields(document, place, faults, { set, join, remove }) {
     earlier.length > 0 &&
       conditionFields(
         {
-          title: said("When this page is shown"), always: "always", when: said("Shown"), key: `${key}/show_if`,
+          title: said("When this page is shown"), always: said("always"), when: said("Shown"), key: `${key}/show_if`,
           hint: said("It holds for all questions of the page. Who is not shown them sends a masked “no answer”."),
         },
         page.show_if,
@@ -55,7 +55,7 @@ export function pageFields(document, place, faults, { set, join, remove }) {
     soFar.length > 0 && place < pages.length - 1 &&
       conditionFields(
         {
-          title: said("When the survey ends after this page"), always: "never", when: said("Ends"), key: `${key}/ends`,
+          title: said("When the survey ends after this page"), always: said("never"), when: said("Ends"), key: `${key}/ends`,
           hint: said("No later page is shown then; a masked “no answer” is sent for its questions."),
         },
         page.ends,
@@ -78,7 +78,7 @@ export function blockFields(block, { images, key, faults }, { set, put, remove }
     text: () => [textField(said("Text"), block.text, (text) => set({ text }), shared)],
     consent: () => [
       textField(said("What people agree to"), block.text, (text) => set({ text }), {
-        ...shared, hint: `Beside it stands a box “I agree”. Who does not tick it ends the survey; nothing of it is sent. ${MARKS}`,
+        ...shared, hint: `${said("Beside it stands a box “I agree”. Who does not tick it ends the survey; nothing of it is sent.")} ${MARKS}`,
       }),
     ],
     image: () => imageFields(block, { images, key, faults }, { set, put }),
@@ -145,12 +145,12 @@ function togetherFields(document, faults, set) {
   };
   const chosen = new Set();
   const made = fold(
-    `Asked of the same people (${together.length})`,
+    said("Asked of the same people ({count})", { count: together.length }),
     element("p", { className: "hint" }, said("Whoever is asked one of these questions is asked all of them: then tables of them can be made, and groups compared. They cost together.")),
     ...faults("/together").map((fault) => element("p", { className: "error" }, fault)),
     element("ul", {}, together.map((ids, place) =>
       element("li", {}, ids.map(named).join(" + "), " ",
-        button(said("Remove"), () => set("together", together.filter((_, other) => other !== place)), { label: `Do not ask ${ids.map(named).join(" and ")} together` })))),
+        button(said("Remove"), () => set("together", together.filter((_, other) => other !== place)), { label: said("Do not ask {questions} together", { questions: ids.map(named).join(" + ") }) })))),
     ...parts.map(({ id }) => check(named(id), false, (on) => (on ? chosen.add(id) : chosen.delete(id)))),
     button(said("Ask them together"), () => chosen.size > 1 && set("together", [...together, [...chosen]])),
   );

@@ -1,5 +1,7 @@
 // Making a passkey, and signing in with one. The private key never leaves the device.
 
+import { said } from "./said.js";
+
 const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
 function bytes(text) {
@@ -82,7 +84,7 @@ function answer(form, work) {
       location.assign(await work(new FormData(form)));
     } catch (error) {
       const gaveUp = error.name === "NotAllowedError";
-      complaint.textContent = gaveUp ? "No passkey was used. Try again, or use your password." : error.message;
+      complaint.textContent = gaveUp ? said("No passkey was used. Try again, or use your password.") : error.message;
     }
   });
   form.hidden = false;

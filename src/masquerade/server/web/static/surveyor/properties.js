@@ -112,7 +112,7 @@ export function questionFields(questions, place, forms, { faults, others, extras
   const draw = (field) => DRAWN[field.type](field, question, fields, at(field.name), set, form.blank);
   const skippable = Object.hasOwn(form.blank, "allow_skip");
   return [
-    element("h2", {}, `Question ${place + 1}`),
+    element("h2", {}, said("Question {place}", { place: place + 1 })),
     ...others(["text", "id", "allow_skip", "show_if", ...fields.map(({ name }) => name)]).map((fault) =>
       element("p", { className: "error" }, fault),
     ),
@@ -204,7 +204,7 @@ const DRAWN = {
           }),
         ),
         now[place] && element("img", { src: now[place], alt: line, className: "option-picture" }),
-        now[place] && button(said("Remove"), () => put(place, ""), { label: `Remove the picture of ${line}` }),
+        now[place] && button(said("Remove"), () => put(place, ""), { label: said("Remove the picture of {line}", { line }) }),
       );
     return fold(
       label,
@@ -251,7 +251,7 @@ function condition(questions, place, skippable, at, { set, copy }) {
   }
   const now = question.show_if;
   const choose = (show_if) => set(show_if ? { show_if, allow_skip: true } : { show_if }, true);
-  const texts = { title: said("When it is shown"), always: "always", when: said("Shown"), hint: FROM_DEVICE, key: at.key };
+  const texts = { title: said("When it is shown"), always: said("always"), when: said("Shown"), hint: FROM_DEVICE, key: at.key };
   const others = questions.slice(place + 1).filter((one) => Object.hasOwn(one, "allow_skip"));
   return [
     conditionFields(texts, now, earlier, choose, at.faults),

@@ -1,6 +1,8 @@
 // A comfort for pages of results: what can be pasted is copied.
 // All figures and charts are there without it.
 
+import { said } from "./said.js";
+
 for (const button of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) continue; // over plain http
   button.hidden = false;
@@ -8,7 +10,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     const text = document.getElementById(button.dataset.copy).innerText.trim();
     const before = button.textContent;
     await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
+    button.textContent = said("Copied");
     setTimeout(() => {
       button.textContent = before;
     }, 2000);

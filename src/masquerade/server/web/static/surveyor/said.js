@@ -3,6 +3,15 @@
 const block = globalThis.document?.getElementById("script-words");
 const words = block ? JSON.parse(block.textContent) : {};
 
-/** Return a message in the language of the page, with its places `{name}` filled. */
+/** Return a message in the language of the page, with its places `{name}` filled; numbers are grouped. */
 export const said = (message, places = {}) =>
-  (words[message] ?? message).replace(/\{(\w+)\}/g, (whole, name) => String(places[name] ?? whole));
+  (words[message] ?? message).replace(/\{(\w+)\}/g, (whole, name) => {
+    const value = places[name] ?? whole;
+    return typeof value === "number" ? grouped(value) : String(value);
+  });
+
+/** Return a number as it is written in the language of the page. */
+export const grouped = (value) => value.toLocaleString(globalThis.document?.documentElement.lang || "en", { maximumFractionDigits: 20 });
+
+/** Return a word of the server's, such as the name of a level, in the language of the page. */
+export const named = (word) => words[word] ?? word;

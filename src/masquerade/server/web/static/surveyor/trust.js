@@ -5,32 +5,33 @@ import { element } from "../app/dom.js";
 import { kindOf } from "../app/kinds/kinds.js";
 import { epsilonOfOrders, rhoLoss } from "../mechanisms/loss.js";
 import { ask } from "./draft.js";
+import { grouped, said } from "./said.js";
 import { button, fold, group, numberField, selectField, textField } from "./fields.js";
 
 const COSTS = [
-  ["0.02", "little"],
-  ["0.1", "some"],
-  ["0.5", "much"],
+  ["0.02", said("little")],
+  ["0.1", said("some")],
+  ["0.5", said("much")],
 ];
 const MOST_TABLES = 20; // as the server takes them
 const MOST_CROSSED = 4;
 const DIGITS = 4; // of a fingerprint, compared at a time
 const STANDING = {
-  proposed: "Waiting. Tell the helper’s operator that a survey waits on the helper’s page. Once they have approved it, look again.",
-  approved: "Approved. You can open the survey. A change of a question, the cost or the helper has to be approved again.",
-  refused: "Refused. Ask the helper’s operator why. Then change the survey, or ask again as it is.",
+  proposed: said("Waiting. Tell the helper’s operator that a survey waits on the helper’s page. Once they have approved it, look again."),
+  approved: said("Approved. You can open the survey. A change of a question, the cost or the helper has to be approved again."),
+  refused: said("Refused. Ask the helper’s operator why. Then change the survey, or ask again as it is."),
 };
-const NOT_ASKED = "Not asked yet. When questions and terms are final, ask the helper to approve them; without it the survey cannot be opened.";
-const BUTTONS = { proposed: "Look again", refused: "Ask again" };
+const NOT_ASKED = said("Not asked yet. When questions and terms are final, ask the helper to approve them; without it the survey cannot be opened.");
+const BUTTONS = { proposed: said("Look again"), refused: said("Ask again") };
 
-const CHANGED = "You changed it since it was approved. Ask the helper to approve it as it is now; without it the survey cannot be opened.";
-const AWAY = "The server could not be reached.";
+const CHANGED = said("You changed it since it was approved. Ask the helper to approve it as it is now; without it the survey cannot be opened.");
+const AWAY = said("The server could not be reached.");
 
 /** Return what the server said, as a sentence. */
 const sentence = ({ detail = AWAY }) => detail.slice(0, 1).toUpperCase() + detail.slice(1);
 /** Return the epsilon of a rho at one in a million, with one decimal, never below it. */
 const epsilonText = (rho) =>
-  (Math.ceil(epsilonOfOrders(rhoLoss(Math.round(1e6 * rho))) / 1e5) / 10).toFixed(1);
+  grouped(Math.ceil(epsilonOfOrders(rhoLoss(Math.round(1e6 * rho))) / 1e5) / 10);
 const hint = (text) => element("p", { className: "hint" }, text);
 
 /** The fields of trust, on the page of the audience. */
@@ -40,7 +41,7 @@ export class TrustFields {
    * @param {() => void} redraw draws the page anew
    */
   constructor(draft, redraw) {
-    Object.assign(this, { draft, redraw, helpers: null, standing: null, said: "", pair: [] });
+    Object.assign(this, { draft, redraw, helpers: null, standing: null, failure: "", pair: [] });
     Object.assign(this, { related: new Set(), tablesOpen: false });
     this.added = { address: "", token: "", fingerprint: "" };
     this.adding = { open: false, fault: "" };
@@ -76,16 +77,16 @@ export class TrustFields {
       );
       return element("label", { className: "check" }, input, words);
     };
-    const second = helper ? operator || helper : "the second party";
+    const second = helper ? operator || helper : said("the second party");
     return group(
-      "Whom do people have to trust?",
-      option("device", "Nobody: masks on the device.", "Each answer is changed by chance before it is sent."),
+      said("Whom do people have to trust?"),
+      option("device", said("Nobody: masks on the device."), said("Each answer is changed by chance before it is sent.")),
       option(
         "two-parties",
-        "Two parties.",
-        `Answers are split in two, one half for you and one for ${second}. Nobody sees an answer if ${second} and you do not put your halves together.`,
+        said("Two parties."),
+        said("Answers are split in two, one half for you and one for {second}. Nobody sees an answer if {second} and you do not put your halves together.", { second }),
       ),
-      hint("Half the width of the first question’s 95 % interval, with the people you can reach."),
+      hint(said("Half the width of the first question’s 95 % interval, with the people you can reach.")),
       ...(this.chosen ? this.#terms() : []),
     );
   }
@@ -111,29 +112,29 @@ export class TrustFields {
     const { helper, rho, minimum, fingerprint } = this.terms;
     const known = this.helpers ?? [];
     const digits = fingerprint.match(new RegExp(`.{${DIGITS}}`, "g"))?.join(" ");
-    const costs = COSTS.some(([value]) => value === rho) ? COSTS : [...COSTS, [rho, "chosen in the file"]];
+    const costs = COSTS.some(([value]) => value === rho) ? COSTS : [...COSTS, [rho, said("chosen in the file")]];
     const faults = ["/two_parties", "/two_parties/helper"].flatMap((place) => this.draft.faults(place));
     return [
       selectField(
-        "Second party",
+        said("Second party"),
         helper,
-        [["", "choose a helper"], ...known.map((one) => [one.address, `${one.operator}, ${one.address}`])],
+        [["", said("choose a helper")], ...known.map((one) => [one.address, `${one.operator}, ${one.address}`])],
         (address) => {
           const { operator = "", fingerprint: key = "" } = known.find((one) => one.address === address) ?? {};
           this.#change({ helper: address, operator, fingerprint: key }, true);
         },
-        { faults: helper ? faults : ["Choose a helper, or add one below."] },
+        { faults: helper ? faults : [said("Choose a helper, or add one below.")] },
       ),
-      digits && element("p", {}, "Its fingerprint, which people are shown: ", element("code", {}, digits)),
+      digits && element("p", {}, said("Its fingerprint, which people are shown: "), element("code", {}, digits)),
       this.#adding(),
       selectField(
-        "Privacy that taking part may cost",
+        said("Privacy that taking part may cost"),
         rho,
-        costs.map(([value, words]) => [value, `${words}: rho ${value}, epsilon ${epsilonText(value)}`]),
+        costs.map(([value, words]) => [value, said("{cost}: rho {rho}, epsilon {epsilon}", { cost: words, rho: Number(value), epsilon: epsilonText(value) })]),
         (value) => this.#change({ rho: value }),
-        { hint: "More cost means less noise. The price is the same for everybody." },
+        { hint: said("More cost means less noise. The price is the same for everybody.") },
       ),
-      numberField("Show no sum of fewer people than", minimum, (count) => this.#change({ minimum: count }), { whole: true, min: 2, max: 1000000 }),
+      numberField(said("Show no sum of fewer people than"), minimum, (count) => this.#change({ minimum: count }), { whole: true, min: 2, max: 1000000 }),
       this.#tables(),
       this.#approval(),
     ];
@@ -165,12 +166,12 @@ export class TrustFields {
         faults: fault && name === wrong ? [fault] : [],
       });
     const adding = fold(
-      "Add a helper",
-      hint("Somebody else runs it, with masquerade helper, and gives you these three by phone or letter."),
-      field("Address", "address", "Such as https://helper.example.org"),
-      field("Fingerprint", "fingerprint", "32 digits. They show that nobody put another key in between."),
-      field("Token", "token", "By it the helper knows this server."),
-      button("Add", async () => {
+      said("Add a helper"),
+      hint(said("Somebody else runs it, with masquerade helper, and gives you these three by phone or letter.")),
+      field(said("Address"), "address", said("Such as https://helper.example.org")),
+      field(said("Fingerprint"), "fingerprint", said("32 digits. They show that nobody put another key in between.")),
+      field(said("Token"), "token", said("By it the helper knows this server.")),
+      button(said("Add"), async () => {
         const answer = await ask("POST", "/api/v1/helpers", this.added);
         this.adding.fault = answer.ok ? "" : sentence(answer.data);
         if (!answer.ok) {
@@ -195,18 +196,18 @@ export class TrustFields {
     const named = (id) => questions.find((one) => one.id === id)?.text || id;
     const { cross } = this.terms;
     const choose = (place) =>
-      selectField(place ? "by" : "Count", this.pair[place] ?? "", [["", "a question"], ...questions.map(({ id, text }) => [id, text || id])], (id) => {
+      selectField(place ? said("by") : said("Count"), this.pair[place] ?? "", [["", said("a question")], ...questions.map(({ id, text }) => [id, text || id])], (id) => {
         this.pair[place] = id;
       });
     const tables = fold(
-      `Cross tables (${cross.length})`,
-      hint("Single answers are nowhere, so tables have to be declared now. Each adds noise to everything."),
+      said("Cross tables ({count})", { count: cross.length }),
+      hint(said("Single answers are nowhere, so tables have to be declared now. Each adds noise to everything.")),
       element("ul", {}, cross.map((pair, place) =>
         element("li", {}, pair.map(named).join(" × "), " ",
-          button("Remove", () => this.#change({ cross: cross.filter((_, other) => other !== place) }, true), { label: `Remove ${pair.map(named).join(" by ")}` })))),
+          button(said("Remove"), () => this.#change({ cross: cross.filter((_, other) => other !== place) }, true), { label: said("Remove {table}", { table: pair.map(named).join(" × ") }) })))),
       choose(0),
       choose(1),
-      button("Add the table", () => {
+      button(said("Add the table"), () => {
         const [first, second] = this.pair;
         if (!first || !second || first === second) return;
         this.pair = [];
@@ -222,21 +223,21 @@ export class TrustFields {
   /** Questions whose answers are to be related later: that needs the table of every pair of them. */
   #relations(questions) {
     const status = element("p", { role: "status" });
-    const declare = button("Declare these relations", () =>
+    const declare = button(said("Declare these relations"), () =>
       this.#change({ cross: [...this.terms.cross, ...this.#undeclared(questions)] }, true));
     const update = () => {
-      const { said, wrong, open } = this.#relationsCost(this.#undeclared(questions).length);
-      Object.assign(status, { textContent: said, className: wrong ? "error" : "" });
+      const { words, wrong, open } = this.#relationsCost(this.#undeclared(questions).length);
+      Object.assign(status, { textContent: words, className: wrong ? "error" : "" });
       declare.disabled = !open;
       const size = this.#related(questions).length;
       together.disabled = size < 2 || size > MOST_CROSSED || this.terms.cross.length >= MOST_TABLES;
     };
-    const together = button("Declare one table of them all", () =>
+    const together = button(said("Declare one table of them all"), () =>
       this.#change({ cross: [...this.terms.cross, this.#related(questions)] }, true));
     update();
     return group(
-      "Relations between",
-      hint("Correlations and regressions need a table of every pair. Answers count by their numbers, and of two labels as 0 and 1; questions of more labels, and those that may be skipped, have none. One table of two to four questions lets any of them be explained by the others in odds, whatever their answers; it has a count for each combination of answers, so it needs more people."),
+      said("Relations between"),
+      hint(said("Correlations and regressions need a table of every pair. Answers count by their numbers, and of two labels as 0 and 1; questions of more labels, and those that may be skipped, have none. One table of two to four questions lets any of them be explained by the others in odds, whatever their answers; it has a count for each combination of answers, so it needs more people.")),
       ...questions.map(({ id, text }) => {
         const onchange = ({ target }) => {
           this.related[target.checked ? "add" : "delete"](id);
@@ -268,16 +269,18 @@ export class TrustFields {
   /** Return what more tables cost, in words, and whether they can be declared. */
   #relationsCost(more) {
     const { cross } = this.terms;
-    if (!more) return { said: this.related.size > 1 ? "All pairs of these are declared." : "Choose two or more." };
+    if (!more) return { words: this.related.size > 1 ? said("All pairs of these are declared.") : said("Choose two or more.") };
     const all = cross.length + more;
     if (all > MOST_TABLES) {
-      return { said: `${all} tables would be declared, and a survey has at most ${MOST_TABLES}. Choose fewer questions.`, wrong: true };
+      return { words: said("{count} tables would be declared, and a survey has at most {most}. Choose fewer questions.", { count: all, most: MOST_TABLES }), wrong: true };
     }
     // Each block has about an equal part of rho, so that the spread of noise grows with their root.
     const blocks = this.draft.document.questions.length + cross.length;
     const larger = Math.round(100 * (Math.sqrt(1 + more / blocks) - 1));
-    const tables = more === 1 ? "1 more table" : `${more} more tables`;
-    return { said: `${tables}: the noise on every count is about ${larger} % larger.`, open: true };
+    const words = more === 1
+      ? said("1 more table: the noise on every count is about {percent} % larger.", { percent: larger })
+      : said("{count} more tables: the noise on every count is about {percent} % larger.", { count: more, percent: larger });
+    return { words, open: true };
   }
 
   #approval() {
@@ -285,15 +288,15 @@ export class TrustFields {
     const asked = async () => {
       const answer = await this.#ask("POST", state === "refused" ? "?again=true" : "");
       if (answer.ok) this.standing = answer.data;
-      this.said = answer.ok ? "" : sentence(answer.data);
+      this.failure = answer.ok ? "" : sentence(answer.data);
       this.redraw();
     };
     const none = this.standing?.changed ? CHANGED : NOT_ASKED;
     return group(
-      "The helper’s approval",
+      said("The helper’s approval"),
       element("p", { role: "status" }, STANDING[state] ?? none),
-      this.said && element("p", { className: "error", role: "alert" }, this.said),
-      state !== "approved" && button(BUTTONS[state] ?? "Ask the helper", asked, { disabled: !this.terms.helper }),
+      this.failure && element("p", { className: "error", role: "alert" }, this.failure),
+      state !== "approved" && button(BUTTONS[state] ?? said("Ask the helper"), asked, { disabled: !this.terms.helper }),
     );
   }
 }
