@@ -1,7 +1,7 @@
 """Write the catalogue of surveyors' pages, and the translations that the server reads.
 
-``locale/surveyors.pot`` lists the messages of the templates, and the words of the forms in which
-questions of each kind are written. ``surveyors.po`` in
+``locale/surveyors.pot`` lists the messages of the templates, of the scripts, of services, and the
+words of the forms in which questions of each kind are written. ``surveyors.po`` in
 ``locale/<language>/LC_MESSAGES`` has their translations, of which
 ``src/masquerade/server/web/words/<language>.json`` is made. With ``--check`` nothing is written:
 the exit code says whether files are in step and every message is translated.
@@ -19,7 +19,15 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
-from masquerade.server.http.page_words import LANGUAGES, TRANSLATED, WORDS, messages
+from masquerade.server.http.page_words import (
+    LANGUAGES,
+    STATIC,
+    TRANSLATED,
+    WORDS,
+    messages,
+    script_messages,
+)
+from masquerade.server.http.service_messages import MESSAGES
 from masquerade.surveys.kinds import kinds
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +39,7 @@ _PLACE = re.compile(r"(?<!\{)\{\w+\}(?!\})")
 
 
 def extracted() -> dict[str, list[str]]:
-    """Return the messages of templates and forms, each with the places that say it."""
+    """Return the messages of all that speaks to surveyors, each with the places that say it."""
     found: dict[str, list[str]] = {}
 
     def note(message: str, place: str) -> str:
@@ -45,6 +53,12 @@ def extracted() -> dict[str, list[str]]:
         if name.startswith(TRANSLATED):
             for message in messages(path.read_text(encoding="utf-8")):
                 note(message, name)
+    for folder in ("app/kinds", "surveyor"):
+        for path in sorted((STATIC / folder).glob("*.js")):
+            for message in script_messages(path.read_text(encoding="utf-8")):
+                note(message, path.relative_to(STATIC.parent).as_posix())
+    for message in MESSAGES:
+        note(message, "server/http/service_messages.py")
     for kind, question in kinds().items():
         question.builder.translated(partial(note, place=f"surveys/kinds/{kind}.py"))
     return found

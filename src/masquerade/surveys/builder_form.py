@@ -37,6 +37,11 @@ class FormField:
     choices: tuple[tuple[str, str], ...] = ()
     instead: tuple[str, ...] = ()
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds words of the survey."""
+        return self.type in ("text", "lines")
+
     def translated(self, translate: Translate) -> FormField:
         """Return the field with its words in another language."""
 
@@ -76,10 +81,19 @@ class BuilderForm:
     line: tuple[str, str, str] | None = None
 
     def translated(self, translate: Translate) -> BuilderForm:
-        """Return the form with its words in another language; what a new question holds stays."""
+        """Return the form with its words, and those of a new question, in another language."""
+        texts = {one.name for row in (*self.rows, self.advanced) for one in row if one.is_text}
+
+        def said(value: object) -> object:
+            if isinstance(value, list):
+                return [said(one) for one in value]
+            spoken = isinstance(value, str) and any(map(str.isalpha, value))
+            return translate(str(value)) if spoken else value
+
         return replace(
             self,
             name=translate(self.name),
+            blank={key: said(one) if key in texts else one for key, one in self.blank.items()},
             rows=tuple(tuple(one.translated(translate) for one in row) for row in self.rows),
             advanced=tuple(one.translated(translate) for one in self.advanced),
         )

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from jinja2 import BaseLoader, Environment
 
 #: Translations by language, made of the catalogues by ``make catalogues``.
 WORDS = Path(__file__).parents[1] / "web" / "words"
+STATIC = WORDS.parent / "static"
 #: Languages of surveyors' pages beside English.
 LANGUAGES = ("de",)
 #: Folders and files whose words are translated.
@@ -135,7 +136,11 @@ def _literals(code: str, translate: Translate, *, text: bool) -> str:
     return _CHOICE.sub(choice, code)
 
 
-_SAID = re.compile(r'\bsaid\(\s*"((?:[^"\\\n]|\\.)*)"')
+#: A message of a script: what `said` is given, or words that stand on a kind of question.
+_SAID = re.compile(
+    r'(?:\bsaid\(|\b(?:leafWords|cannotDecide):)\s*"((?:[^"\\\n]|\\.)*)"'
+)
+_IMPORTED = re.compile(r'(?:\bfrom|^import) "(\.[^"]+)"|\bsrc="/static/([^"]+\.js)"', re.MULTILINE)
 
 
 def script_messages(source: str) -> Iterator[str]:
@@ -148,6 +153,33 @@ def script_messages(source: str) -> Iterator[str]:
     """
     for match in _SAID.finditer(source):
         yield json.loads(f'"{match[1]}"')
+
+
+def script_words(head: str, words: Mapping[str, str]) -> dict[str, str]:
+    """Return the translations that the scripts need which the head of a page loads."""
+    found = (one for path in _loaded(STATIC, head) for one in _messages_of(path))
+    return {message: words[message] for message in found if message in words}
+
+
+@cache
+def _messages_of(path: Path) -> frozenset[str]:
+    """Return the messages of a script and of all that it imports."""
+    seen, left = set(), [path]
+    found: set[str] = set()
+    while left:
+        if (one := left.pop()) in seen:
+            continue
+        seen.add(one)
+        source = one.read_text(encoding="utf-8")
+        found.update(script_messages(source))
+        left += _loaded(one.parent, source)
+    return frozenset(found)
+
+
+def _loaded(folder: Path, source: str) -> list[Path]:
+    """Return the scripts that a script imports, or a page loads."""
+    found = _IMPORTED.findall(source)
+    return [(STATIC / loaded if loaded else folder / name).resolve() for name, loaded in found]
 
 
 class TranslatedLoader(BaseLoader):

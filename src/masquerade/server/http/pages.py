@@ -16,7 +16,14 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from masquerade.aggregate.signature import fingerprint_groups
-from masquerade.server.http.page_words import LANGUAGES, TranslatedLoader, language_of, page_words
+from masquerade.server.http.page_words import (
+    LANGUAGES,
+    TranslatedLoader,
+    language_of,
+    page_words,
+    script_words,
+)
+from masquerade.server.http.service_messages import in_language
 
 WEB = Path(__file__).parents[1] / "web"
 STATIC = WEB / "static"
@@ -43,8 +50,10 @@ def _epsilon(value: float | str) -> str:
 
 
 _templates.env.filters.update(
-    percent=_percent, points=_points, epsilon=_epsilon, groups=fingerprint_groups
+    percent=_percent, points=_points, epsilon=_epsilon, groups=fingerprint_groups, said=str
 )
+#: Without words, scripts of an English page say what they are written with.
+_templates.env.globals["script_words"] = lambda head: {}
 #: Cookie with the language that somebody chose for surveyors' pages.
 LANGUAGE_COOKIE = "language"
 # Pages that are one person's, and so may be in that person's language.
@@ -58,6 +67,9 @@ def _in_language(language: str) -> Jinja2Templates:
     assert loader is not None
     other = TranslatedLoader(loader, language, page_words(language))
     env = _templates.env.overlay(loader=other, cache_size=400)
+    words = page_words(language)
+    env.filters = {**env.filters, "said": _service_words(language)}
+    env.globals = {**env.globals, "script_words": lambda head: script_words(str(head), words)}
     return Jinja2Templates(env=env)
 
 
@@ -75,11 +87,21 @@ def render(
     return templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
 
 
-def translation(request: Request) -> Callable[[str], str]:
-    """Return the function that says a message of surveyors' pages in the reader's language."""
+def translation(request: Request) -> Callable[[object], str]:
+    """Return the function that says a message of pages or services in the reader's language."""
     language = _language(request)
-    words = page_words(language) if language in LANGUAGES else {}
-    return lambda message: words.get(message, message)
+    return _service_words(language) if language in LANGUAGES else str
+
+
+@cache
+def _service_words(language: str) -> Callable[[object], str]:
+    """Return the function that says a text in a language; it takes errors and names too."""
+    say = in_language(page_words(language))
+    return lambda text: say(_capital(str(text)) if isinstance(text, Exception) else str(text))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _language(request: Request) -> str:

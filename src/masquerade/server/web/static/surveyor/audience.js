@@ -6,7 +6,7 @@ import { ask, Draft, inPage } from "./draft.js";
 import { redraw } from "./redraw.js";
 import { check, fold, group, numberField, selectField, textField } from "./fields.js";
 import { marginShown } from "./questions.js";
-import { grouped, named, said } from "./said.js";
+import { grouped, levelName, said } from "./said.js";
 import { ReachFields } from "./reach.js";
 import { TrustFields } from "./trust.js";
 
@@ -18,7 +18,7 @@ const HOW_PAID = {
   codes: said("People are told the amounts before they begin, and each sees a code after sending, whatever they answered. They show it to you or to a panel and are paid there. You check codes off on the survey’s page, with their amounts. Nothing that is kept joins a code with a response."),
 };
 const at = (id) => document.getElementById(id);
-const capitals = (name) => named(name)[0].toUpperCase() + named(name).slice(1);
+const capitals = (name) => levelName(name)[0].toUpperCase() + levelName(name).slice(1);
 
 /** Say how often the same people can be asked all of it again. */
 function again(levels) {
@@ -259,11 +259,11 @@ class AudiencePage {
     }
     const rows = forecast.levels.map((level) =>
       element("tr", {},
-        element("td", {}, element("b", {}, named(level.name))),
+        element("td", {}, element("b", {}, levelName(level.name))),
         element("td", { className: "num" }, said("{asked} of {expected}", { asked: level.asked, expected: level.expected })),
         element("td", { className: "num" }, level.price ? grouped(level.price) : "–"),
         element("td", { className: `num${level.share_of_cap > 1 ? " bad" : ""}` }, `${grouped(level.percent_of_cap)} %`)));
-    const dear = forecast.levels.filter((level) => level.share_of_cap > 1).map(({ name }) => named(name));
+    const dear = forecast.levels.filter((level) => level.share_of_cap > 1).map(({ name }) => levelName(name));
     const texts = new Map(this.#draft.document.questions.map(({ id, text }) => [id, text]));
     at("outcome").replaceChildren(
       element("section", { className: "card outcome" },

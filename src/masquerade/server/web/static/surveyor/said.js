@@ -13,5 +13,9 @@ export const said = (message, places = {}) =>
 /** Return a number as it is written in the language of the page. */
 export const grouped = (value) => value.toLocaleString(globalThis.document?.documentElement.lang || "en", { maximumFractionDigits: 20 });
 
-/** Return a word of the server's, such as the name of a level, in the language of the page. */
-export const named = (word) => words[word] ?? word;
+/** Return words that stand on a kind of question, in the language of the page. */
+export const named = (message) => words[message] ?? message;
+
+/** Return the name of a level, which a survey's file may also have given. */
+export const levelName = (name) =>
+  ({ none: said("none"), low: said("low"), medium: said("medium"), high: said("high"), "two-parties": said("two parties") })[name] ?? name;

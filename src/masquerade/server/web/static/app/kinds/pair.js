@@ -13,8 +13,7 @@ export const kind = {
   texts: ["items", "tie"],
   decides: false,
   cannotDecide:
-    "which two are shown is drawn for each person, so that the same answer says different things; ask " +
-    "for a comparison of two, or for a ranking",
+    "which two are shown is drawn for each person, so that the same answer says different things; ask for a comparison of two, or for a ranking",
   crossable: false,
   takesPair: true,
   fields: ["items", "votes", "tie"],
