@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.bad_values import bad_values, refused
 
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.surveys.document import Document, changed, survey_or_issues
-from masquerade.surveys.builder_form import BuilderForm, FormField
+from masquerade.server.surveys.document import Document, changed
+from masquerade.surveys.builder_form import FormField
 from masquerade.surveys.kinds import kinds
 
 pytestmark = pytest.mark.browser
@@ -197,28 +198,6 @@ def test_computed_choices_follow_what_is_typed(generous: Any, owner: Any) -> Non
     truth = page.get_by_label("Right answer").locator("option")
     assert truth.all_text_contents() == ["not known", "Red", "Green", "Blue"]
     expect(page.get_by_label("Options", exact=True)).to_be_focused()
-
-
-def bad_values(form: BuilderForm, field: FormField) -> Iterator[str]:
-    """Yield what cannot stand in a field, by its type."""
-    if field.type == "text":
-        yield from ["x" * 501, "a\u202eb", "", "  "]
-    elif field.type in ("number", "whole"):
-        yield from ["abc", "1e999", "12,5", *(["1.5"] if field.type == "whole" else [])]
-        if form.blank.get(field.name) is not None:
-            yield ""
-    elif field.type == "lines":
-        yield from ["", "One", "A\nA", "A\nB\n" + "x" * 501, "A\nB\nC\u202e", "Yes\nyes\nNo"]
-        yield "\n".join(map(str, range(600)))
-
-
-def refused(kind: str, fields: dict[str, Any], field: FormField, value: str) -> bool:
-    """Return whether the server refuses what a field holds, which is no bad value otherwise."""
-    lines = [line.strip() for line in value.split("\n") if line.strip()]
-    typed = lines if field.type == "lines" else value
-    question = {"kind": kind, "id": "q1", **fields, "text": "Which?", field.name: typed}
-    document = changed(Document(title="T"), {"questions": [question]})
-    return survey_or_issues(document, allow_clear=False, today="2026-01-01")[0] is None
 
 
 MESSAGES = """

@@ -32,7 +32,7 @@ from masquerade.server.http.front import Front
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import Repeats, database_cause, fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
-from masquerade.server.http.pages import STATIC, render
+from masquerade.server.http.pages import STATIC, render, translation
 from masquerade.server.http.problem import (
     PROBLEM_ANSWER,
     WRONG_FORM,
@@ -78,6 +78,7 @@ from masquerade.server.routes import (
     webhooks,
 )
 from masquerade.server.routes.audit import AuditTrail
+from masquerade.server.routes.authorization import CSRF_HEADER
 from masquerade.server.routes.sign_in import sign_in_address
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
@@ -376,7 +377,9 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(MasqueradeError)
     def own(request: Request, error: MasqueradeError) -> Response:
         if wants_json(request):
-            return masquerade_problem(error)
+            # Programs are told in English; a page shows its reader what its script was told.
+            say = translation(request) if CSRF_HEADER in request.headers else str
+            return masquerade_problem(error, say)
         if isinstance(error, Unauthenticated):
             return RedirectResponse(sign_in_address(request), 303)
         status = error.status

@@ -82,7 +82,8 @@ class BuilderForm:
 
     def translated(self, translate: Translate) -> BuilderForm:
         """Return the form with its words, and those of a new question, in another language."""
-        texts = {one.name for row in (*self.rows, self.advanced) for one in row if one.is_text}
+        fields = (one for row in (*self.rows, self.advanced) for one in row)
+        texts = {"text", *(one.name for one in fields if one.is_text)}
 
         def said(value: object) -> object:
             if isinstance(value, list):

@@ -20,6 +20,7 @@ from masquerade.server.http.page_words import (
     TRANSLATED,
     language_of,
     page_words,
+    script_words,
     translated,
 )
 from masquerade.surveys.kinds import kinds
@@ -56,7 +57,11 @@ def test_forms_of_questions_speak_the_language(language: str) -> None:
             (one.name, one.type, one.of) for one in others
         ]
         assert all(one.label != two.label for one, two in zip(fields, others, strict=True))
-        assert (other.blank, other.line, other.place) == (form.blank, form.line, form.place)
+        assert (other.line, other.place, other.blank.keys()) == (
+            form.line,
+            form.place,
+            form.blank.keys(),
+        )
 
 
 def test_the_builder_gets_its_forms_in_the_readers_language(site: Site) -> None:
@@ -72,7 +77,33 @@ def test_the_builder_gets_its_forms_in_the_readers_language(site: Site) -> None:
         assert block is not None
         form = json.loads(block[1])["choice"]
         assert (form["name"], form["rows"][0][0]["label"]) == (name, label)
-        assert form["blank"] == kinds()["choice"].builder.to_json()["blank"]
+        assert form["blank"]["options"] == (["Ja", "Nein"] if accepted == "de" else ["Yes", "No"])
+
+
+def test_new_questions_hold_words_of_the_readers_language() -> None:
+    """A new question of every kind is German on a German page, codes and numbers as they were."""
+    words = page_words("de")
+    for kind in kinds().values():
+        form = kind.builder
+        other = form.translated(lambda one: words[one])
+        for name, value in form.blank.items():
+            texts = [one for one in (value if isinstance(value, list) else [value]) if one]
+            spoken = [one for one in texts if (isinstance(one, str) and " " in one) or one == "Yes"]
+            if spoken:
+                assert other.blank[name] != value, name
+        for code in ("step", "low", "high", "allow_skip", "first"):
+            assert other.blank.get(code) == form.blank.get(code)
+
+
+def test_a_page_has_the_words_of_the_scripts_that_it_loads() -> None:
+    """Words are those of a script and of what it imports, in German alone, and no others."""
+    words = page_words("de")
+    head = '<script type="module" src="/static/surveyor/audience.js"></script>'
+    found = script_words(head, words)
+    assert found["What you can expect"] == "Was Sie erwarten können"
+    assert found["Saving…"] == "Wird gespeichert …"
+    assert "Question {place}" not in found
+    assert script_words(head, {}) == script_words("", words) == {}
 
 
 def test_files_are_in_step() -> None:

@@ -137,9 +137,7 @@ def _literals(code: str, translate: Translate, *, text: bool) -> str:
 
 
 #: A message of a script: what `said` is given, or words that stand on a kind of question.
-_SAID = re.compile(
-    r'(?:\bsaid\(|\b(?:leafWords|cannotDecide):)\s*"((?:[^"\\\n]|\\.)*)"'
-)
+_SAID = re.compile(r'(?:\bsaid\(|\b(?:leafWords|cannotDecide):)\s*"((?:[^"\\\n]|\\.)*)"')
 _IMPORTED = re.compile(r'(?:\bfrom|^import) "(\.[^"]+)"|\bsrc="/static/([^"]+\.js)"', re.MULTILINE)
 
 

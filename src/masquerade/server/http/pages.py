@@ -95,13 +95,9 @@ def translation(request: Request) -> Callable[[object], str]:
 
 @cache
 def _service_words(language: str) -> Callable[[object], str]:
-    """Return the function that says a text in a language; it takes errors and names too."""
+    """Return the function that says a text, or an error, in a language."""
     say = in_language(page_words(language))
-    return lambda text: say(_capital(str(text)) if isinstance(text, Exception) else str(text))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return lambda text: say(str(text))
 
 
 def _language(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -113,11 +113,12 @@ def wants_json(request: Request) -> bool:
     )
 
 
-def masquerade_problem(error: MasqueradeError) -> Response:
-    """Return one of the project's own errors as problem details."""
+def masquerade_problem(error: MasqueradeError, say: Callable[[object], str] = str) -> Response:
+    """Return one of the project's own errors as problem details; `say` translates its words."""
     if isinstance(error, InvalidDocument):
-        return wrong_places(error.slug, str(error), error.issues)
-    answer = problem(error.status, error.slug, error.advice, **error.details)
+        places = [(pointer, say(what)) for pointer, what in error.issues]
+        return wrong_places(error.slug, say(str(error)), places)
+    answer = problem(error.status, error.slug, say(error.advice), **error.details)
     if isinstance(error, TooManyAttempts):
         answer.headers["retry-after"] = str(error.seconds)
     return answer

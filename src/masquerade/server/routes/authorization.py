@@ -16,7 +16,7 @@ from starlette.responses import Response
 from masquerade.errors import Forbidden, MasqueradeError, Unauthenticated
 from masquerade.server.accounts.accounts import Account
 from masquerade.server.accounts.teams import Team
-from masquerade.server.http.pages import render
+from masquerade.server.http.pages import render, translation
 from masquerade.server.http.security import COOKIE, csrf_token, same_origin, session_secret
 from masquerade.server.services import Services
 from masquerade.server.surveys.drafts import Draft
@@ -59,6 +59,10 @@ class Actor:
     csrf: str  # what forms carry; empty for a token
     session: str | None  # digest of the session; null for a token and in the demonstration
     services: Services
+
+    def say(self, text: object) -> str:
+        """Return a service's text for them: on pages in the reader's language."""
+        return translation(self.request)(text) if self.csrf else str(text)
 
     def may(self, right: str) -> bool:
         """Return whether they have a right."""

@@ -28,7 +28,7 @@ from masquerade.server.surveys.document import (
 )
 from masquerade.server.surveys.dossier import dossier
 from masquerade.server.surveys.drafts import Draft, Review
-from masquerade.server.surveys.forecast import error_by_cost
+from masquerade.server.surveys.forecast import Forecast, Margin, error_by_cost
 from masquerade.server.surveys.lifecycle import Listed, progress_json
 from masquerade.server.surveys.selection_runs import SelectionRequest
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -253,7 +253,7 @@ def dossier_file(actor: Reader, token: str, language: Literal["en", "de"] = "en"
 @audited(None)
 def validate(actor: Reader, token: str) -> Verdict:
     drafts = actor.services.drafts
-    return verdict(drafts.review(drafts.draft(token, team=actor.team.id).document))
+    return verdict(actor, drafts.review(drafts.draft(token, team=actor.team.id).document))
 
 
 @routes.post("/{token}/preview", summary="What a plan would ask, cost and tell")
@@ -270,7 +270,8 @@ def curve(actor: Reader, token: str, plan: PlanFields) -> dict[Literal["points"]
     drafts = actor.services.drafts
     document = changed(document_of(actor, token), {"plan": plan})
     survey, _ = drafts.review(document).require()
-    return {"points": error_by_cost(document, survey, caps=drafts.caps)}
+    points = error_by_cost(document, survey, caps=drafts.caps)
+    return {"points": [{**one, "words": actor.say(one["words"])} for one in points]}
 
 
 @routes.post("/{token}/open", summary="Freeze a draft and let people answer")
@@ -356,16 +357,29 @@ def draft_response(actor: Actor, draft: Draft, review: Review) -> DraftResponse:
         version=draft.version,
         changed=draft.day,
         document=draft.document.to_json(),
-        forecast=review.forecast,
-        trusts=actor.services.drafts.margins_by_trust(draft.document),
+        forecast=_spoken(actor, review.forecast),
+        trusts={
+            name: margin and {**margin, "words": actor.say(margin["words"])}
+            for name, margin in actor.services.drafts.margins_by_trust(draft.document).items()
+        },
         valid=not review.issues,
-        errors=verdict(review).errors,
+        errors=verdict(actor, review).errors,
     )
 
 
-def verdict(review: Review) -> Verdict:
+def _spoken(actor: Actor, figures: Forecast | None) -> Forecast | None:
+    """Return a forecast with its words in the language of an actor's page."""
+    if figures is None:
+        return None
+    questions: list[Margin] = [
+        {**one, "words": actor.say(one["words"])} for one in figures["questions"]
+    ]
+    return {**figures, "questions": questions}
+
+
+def verdict(actor: Actor, review: Review) -> Verdict:
     """Return whether a draft can be opened, and why not."""
-    issues = [Issue(pointer, detail) for pointer, detail in review.issues]
+    issues = [Issue(pointer, actor.say(detail)) for pointer, detail in review.issues]
     return Verdict(valid=not issues, errors=issues)
 
 
