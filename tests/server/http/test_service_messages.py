@@ -65,11 +65,11 @@ def wrong(fields: dict[str, Any], question: dict[str, Any]) -> list[Issue]:
 
 def test_every_refusal_of_a_survey_is_said_in_german() -> None:
     """What can be wrong with titles, looks, ways, plans and pages is refused in German."""
-    question = {"kind": "choice", "id": "q1", "text": "Ill?", "options": ["Yes", "No"]}
-    question |= {"allow_skip": False}
+    asked = {"kind": "choice", "id": "q1", "text": "Ill?", "options": ["Yes", "No"]}
+    question: dict[str, Any] = {**asked, "allow_skip": False}
     page = {"heading": "", "shuffle": False, "items": ["q1"]}
     long = "x" * 6000
-    for fields in (
+    nasty: tuple[dict[str, Any], ...] = (
         {"title": ""},
         {"title": "x" * 201},
         {"description": "x" * 2001},
@@ -100,7 +100,8 @@ def test_every_refusal_of_a_survey_is_said_in_german() -> None:
         {"pages": [{**page, "items": ["q1", {"block": "image", "image": "", "alt": ""}]}]},
         {"trust": "two-parties"},
         {"trust": "two-parties", "asked": 1},
-    ):
+    )
+    for fields in nasty:
         found = wrong(fields, question)
         assert found, fields
         for pointer, message in found:
