@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from masquerade.accounting import audit
 from masquerade.accounting.audit_custom import Randomizer
+from masquerade.accounting.audit_forms import Bits, Response
 from masquerade.accounting.audit_sampled import Claim
 from masquerade.accounting.audit_table import (
-    Bits,
-    Response,
     TableLoss,
     delta_at,
     divergences,

@@ -22,7 +22,7 @@ from Crypto.Hash import TurboSHAKE128
 
 from masquerade.aggregate import Block, GivenSeeds, One, Some, Vector, Whole, prio3_survey
 from masquerade.aggregate.dap import Task, task_configuration
-from masquerade.aggregate.matching import Matching
+from masquerade.aggregate.item_blocks import Matching
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
 from masquerade.surveys import (
     Choice,

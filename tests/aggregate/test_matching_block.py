@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from masquerade.aggregate import GivenSeeds, SumNoise, verification_key
-from masquerade.aggregate.matching import Matching
+from masquerade.aggregate.item_blocks import Matching
 from masquerade.aggregate.survey_circuit import SurveyCircuit, prio3_survey
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
 from masquerade.errors import ParameterError

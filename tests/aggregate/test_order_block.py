@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from masquerade.aggregate.survey_circuit import Order, SurveyCircuit, prio3_survey
+from masquerade.aggregate.item_blocks import Order
+from masquerade.aggregate.survey_circuit import SurveyCircuit, prio3_survey
 from masquerade.aggregate.vdaf_configuration import configuration_of, prio3_of
 from masquerade.errors import ParameterError
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.aggregate import SumNoise
-from masquerade.aggregate.matching import Matching
+from masquerade.aggregate.item_blocks import Matching
 from masquerade.mechanisms import level_named
 from masquerade.preference import Leaderboard
 from masquerade.preference.masked_votes import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.aggregate import prio3_survey
-from masquerade.aggregate.matching import Matching
+from masquerade.aggregate.item_blocks import Matching
 from masquerade.errors import BrokenPromise, InvalidReport, ParameterError
 from masquerade.exact import SimulatedCoins
 from masquerade.server.participants.pair_choice import PairChoice

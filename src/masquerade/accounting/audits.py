@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from masquerade.accounting.audit_custom import Auditable, OfAuditable
+from masquerade.accounting.audit_forms import Form, read_form
 from masquerade.accounting.audit_sampled import (
     OWN_WORDS,
     RARE,
@@ -29,7 +30,7 @@ from masquerade.accounting.audit_sampled import (
     look_at_reports,
     vectors_of,
 )
-from masquerade.accounting.audit_table import ROUNDING, Form, TableLoss, Witness, read_form
+from masquerade.accounting.audit_table import ROUNDING, TableLoss, Witness
 from masquerade.answers.result import Result
 from masquerade.errors import NoGuarantee, ParameterError
 from masquerade.exact import MICRO, Micro

@@ -119,7 +119,7 @@ class One(Block):
     options: int
 
     def __post_init__(self) -> None:
-        _require("options", self.options)
+        require_positive("options", self.options)
 
     @property
     def bits(self) -> int:
@@ -168,7 +168,7 @@ class Some(Block):
     most: int | None = None
 
     def __post_init__(self) -> None:
-        _require("options", self.options)
+        require_positive("options", self.options)
         if self.most is not None and not 1 <= self.most <= self.options:
             raise ParameterError(f"most is {self.most}, expected 1 to {self.options}.")
 
@@ -224,7 +224,7 @@ class Whole(Block):
     largest: int
 
     def __post_init__(self) -> None:
-        _require("largest", self.largest)
+        require_positive("largest", self.largest)
 
     @property
     def bits(self) -> int:
@@ -286,8 +286,8 @@ class Vector(Block):
     ball: bool = True
 
     def __post_init__(self) -> None:
-        _require("length", self.length)
-        _require("largest", self.largest)
+        require_positive("length", self.length)
+        require_positive("largest", self.largest)
 
     @property
     def bits(self) -> int:
@@ -361,118 +361,6 @@ class Vector(Block):
     @property
     def _each(self) -> int:
         return (2 * self.largest).bit_length()
-
-
-@dataclass(frozen=True, slots=True)
-class Order(Block):
-    """A ranking of the first `ranked` of `items`; the answer is the items, the best first.
-
-    A bit for each item and place, and for "not ranked" where that can be: each row adds to 1, and
-    each place's column too, so that it is a ranking. Where it is `optional`, a last bit says
-    whether there is one, and all others are 0 where there is none.
-
-    Added up are, for each item, how often it is first, in units of the range of ranks, and twice
-    its rank from the middle one, the rank of an item that is not ranked being the middle of those
-    that are left.
-
-    Attributes
-    ----------
-    items : int
-        2 to 12.
-    ranked : int
-        1 to `items`.
-    optional : bool
-
-    Examples
-    --------
-    >>> block = Order(5, 5)
-    >>> block.sensitivity_squared / block.unit**2
-    4.5
-    >>> first = Order(3, 1)  # first choices in units of 4
-    >>> first.truncate(first.encode([2]))[:3]
-    [0, 0, 4]
-    """
-
-    items: int
-    ranked: int
-    optional: bool = False
-
-    def __post_init__(self) -> None:
-        _require("items", self.items)
-        _require("ranked", self.ranked)
-        if not 2 <= self.items <= 12 or self.ranked > self.items:
-            raise ParameterError(
-                f"a ranking of {self.ranked} of {self.items} items is none; expected 2 to 12 items."
-            )
-
-    @property
-    def _width(self) -> int:
-        return self.ranked + (self.ranked < self.items)
-
-    @property
-    def _ranks(self) -> list[int]:
-        """Twice the rank from the middle one, of each place and of an item without one."""
-        placed = [2 * place - self.items - 1 for place in range(1, self.ranked + 1)]
-        return [*placed, *([self.ranked] if self.ranked < self.items else [])]
-
-    @property
-    def bits(self) -> int:
-        """Elements of the vector."""
-        return self.items * self._width + self.optional
-
-    @property
-    def outputs(self) -> int:
-        """Two for each item: first choices, and ranks."""
-        return 2 * self.items
-
-    @property
-    def sensitivity_squared(self) -> int:
-        """Largest squared change: from one ranking to its reversal, which changes both most."""
-        ranks = self._ranks + [self.ranked] * (self.items - self.ranked - 1)
-        return 2 * self.unit**2 + sum(
-            (one - other) ** 2 for one, other in zip(ranks, reversed(ranks), strict=True)
-        )
-
-    @property
-    def unit(self) -> int:
-        """Largest change of one output: twice the range of ranks."""
-        return 2 * (self.items - 1)
-
-    @property
-    def checks(self) -> int:
-        """Number of linear checks: one for each item and for each place."""
-        return self.items + self.ranked
-
-    def encode(self, answer: Sequence[int]) -> Elements:
-        """Return the bits of a ranking; of an empty one all are 0, where that can be."""
-        if not answer and self.optional:
-            return [0] * self.bits
-        require_length(answer, self.ranked)
-        places = [require_whole(item, self.items - 1) for item in answer]
-        if len(set(places)) < len(places):
-            raise ParameterError("an item is ranked twice.")
-        bits = [0] * (self.items * self._width)
-        for item in range(self.items):
-            column = places.index(item) if item in places else self.ranked
-            bits[item * self._width + column] = 1
-        return bits + [1] * self.optional
-
-    def check(self, encoded: Sequence[int], square: int, one: int) -> int:
-        """Return the first check."""
-        return self.all_checks(encoded, square, one)[0]
-
-    def all_checks(self, encoded: Sequence[int], square: int, one: int) -> Elements:
-        """Return how far rows and columns of places are from adding to whether it is answered."""
-        width, said = self._width, encoded[-1] if self.optional else one
-        cells = encoded[: self.items * width]
-        rows = [sum(cells[start : start + width]) - said for start in range(0, len(cells), width)]
-        return rows + [sum(cells[place::width]) - said for place in range(self.ranked)]
-
-    def truncate(self, encoded: Sequence[int]) -> Elements:
-        """Return first choices in units, then ranks, of each item."""
-        width, ranks = self._width, self._ranks
-        rows = [encoded[start : start + width] for start in range(0, self.items * width, width)]
-        return [self.unit * row[0] for row in rows] + [sum(map(mul, row, ranks)) for row in rows]
 
 
 class SurveyCircuit(BitCircuit[Sequence[Any], list[list[int]]]):
@@ -593,6 +481,7 @@ def prio3_survey(
     return Prio3(SURVEY, SurveyCircuit(blocks, chunk=chunk))
 
 
-def _require(name: str, value: int) -> None:
+def require_positive(name: str, value: int) -> None:
+    """Raise unless a size is a whole number of at least 1."""
     if not isinstance(value, int) or value < 1:
         raise ParameterError(f"{name} is {value!r}, expected a whole number of at least 1.")

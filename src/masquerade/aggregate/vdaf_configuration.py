@@ -13,7 +13,7 @@ from typing import Any
 from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec
 from masquerade.aggregate.circuit import Count, Sum
 from masquerade.aggregate.dap_messages import Number, Reader
-from masquerade.aggregate.matching import Matching
+from masquerade.aggregate.item_blocks import Matching, Order
 from masquerade.aggregate.prio3 import (
     Prio3,
     prio3_count,
@@ -26,7 +26,6 @@ from masquerade.aggregate.survey_circuit import (
     SURVEY,
     Block,
     One,
-    Order,
     Some,
     SurveyCircuit,
     Vector,

@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-from masquerade.aggregate.matching import Matching
-from masquerade.aggregate.survey_circuit import Block, One, Order, Some, Whole
+from masquerade.aggregate.item_blocks import Matching, Order
+from masquerade.aggregate.survey_circuit import Block, One, Some, Whole
 from masquerade.mechanisms import Lattice
 from masquerade.mechanisms.masked_order import ranking_of
 

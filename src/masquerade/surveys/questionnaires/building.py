@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from masquerade.errors import ParameterError
@@ -21,9 +21,14 @@ from masquerade.surveys.questionnaires.logic import (
     Answered,
     Compared,
     Fixed,
-    Joined,
+    Json,
     Logic,
+    Target,
     UnreadableLogic,
+    grouped,
+    leaf_of,
+    names_in,
+    plain_number,
 )
 from masquerade.surveys.questionnaires.marked_text import read_text
 from masquerade.surveys.questionnaires.questionnaire import (
@@ -49,10 +54,8 @@ from masquerade.surveys.questionnaires.questionnaire import (
 )
 from masquerade.surveys.survey import MOST_DESCRIPTION, MOST_QUESTIONS, MOST_TITLE
 
-Json = dict[str, Any]
 _RETURN = re.compile(r"https://[^\s<>\"'\\]{1,490}")
 _OTHER_CODES = ("-oth-", "other")
-_YES = ("y", "yes", "1", "true")
 
 
 class _Said(dict[str, str]):
@@ -61,17 +64,6 @@ class _Said(dict[str, str]):
 
 class _Refused(ValueError):
     """An element that cannot be asked here; its message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A question as conditions name it: by codes of its labels, or as a number."""
-
-    question: Question
-    labels: Mapping[str, str] = field(default_factory=dict)
-    tick: str = ""  # the option that the name stands for
-    origin: float = 0
-    point: float = 1
 
 
 def build(found: Questionnaire) -> Imported:
@@ -93,9 +85,9 @@ class _Builder:
             *(screen.ends for screen in found.screens),
             *(one.condition for screen in found.screens for one in screen.elements),
         ]
-        self._named = {name for logic in logics for name in _names(logic)}
+        self._named = {name for logic in logics for name in names_in(logic)}
         self._partial = False  # whether not everybody is shown what comes now
-        self._targets: dict[str, _Target] = {}
+        self._targets: dict[str, Target] = {}
         self._earlier: dict[str, Question] = {}
 
     def build(self) -> Imported:
@@ -307,7 +299,7 @@ class _Builder:
     def _fields(self, element: Element) -> tuple[Json, dict[str, str]]:
         """Return kind and fields of a question, and its labels by the codes of the file."""
         if element.shape == NUMBER:
-            low, high, step = map(_plain_number, (element.low, element.high, element.step))
+            low, high, step = map(plain_number, (element.low, element.high, element.step))
             element.notes.append("its unit is not in the file: give it one")
             return {"kind": "number", "low": low, "high": high, "step": step, "unit": "units"}, {}
         if element.shape == NPS and "nps" in kinds():
@@ -401,11 +393,11 @@ class _Builder:
 
     def _remember(self, element: Element, question: Question, labels: dict[str, str]) -> None:
         key = element.key or element.name
-        self._targets[key] = _Target(question, labels, "", element.origin, element.point)
+        self._targets[key] = Target(question, labels, "", element.origin, element.point)
         if element.shape == SEVERAL:
             for code, label in labels.items():
                 for alias in (f"{key}_{code}", f"{key}/{code}"):
-                    self._targets[alias] = _Target(question, labels, tick=label)
+                    self._targets[alias] = Target(question, labels, tick=label)
 
     def _id(self, name: str) -> str:
         base = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:60] or "q"
@@ -443,19 +435,19 @@ class _Builder:
             target = self._targets.get(next(names, ""))
             if target is None:
                 raise UnreadableLogic(f"it depends on {logic.name!r}, which is not asked here")
-            return _compared(logic, target)
+            return leaf_of(logic, target)
         parts = [self._said(part) for part in logic.parts]
         if logic.rule == "all":
             if False in parts:
                 return False
             kept: list[Any] = [part for part in parts if part is not True]
-            return _grouped("all", kept) if kept else True
+            return grouped("all", kept) if kept else True
         if True in parts:
             return logic.rule == "any"
         kept = [part for part in parts if part is not False]
         if not kept:
             return logic.rule == "none"
-        return {"none": kept} if logic.rule == "none" else _grouped("any", kept)
+        return {"none": kept} if logic.rule == "none" else grouped("any", kept)
 
     # --- the whole
 
@@ -516,106 +508,6 @@ def _scale(options: list[_Said], first: str) -> Json:
     return {"low": 1, "high": len(options), "words": options}
 
 
-def _names(logic: Logic | None) -> set[str]:
-    """Return the names of questions in a condition."""
-    if isinstance(logic, Compared | Answered):
-        return {logic.name}
-    return {n for part in logic.parts for n in _names(part)} if isinstance(logic, Joined) else set()
-
-
-def _compared(logic: Compared | Answered, target: _Target) -> Json | bool:
-    """Return a leaf of our conditions."""
-    question, lattice = target.question, target.question.lattice
-    number = not target.labels and lattice is not None
-    if isinstance(logic, Answered):
-        if target.tick:
-            return {"question": question.id, "answers": [target.tick]}
-        if not question.allow_skip:
-            return True
-        if number and lattice is not None:
-            ends = {"from": _plain_number(lattice.low), "to": _plain_number(lattice.high)}
-            return {"question": question.id, **ends}
-        return {"question": question.id, "answers": list(question.labels)}
-    if target.tick:
-        ticked = {"question": question.id, "answers": [target.tick]}
-        if logic.value.lower() not in (*_YES, "n", "0", "no", "false") or logic.sign != "=":
-            raise UnreadableLogic(f"“{logic.value}” is no answer of {question.id}")
-        return ticked if logic.value.lower() in _YES else {"none": [ticked]}
-    if number and lattice is not None:
-        return _interval(logic, question)
-    value = logic.value
-    if target.point != 1 or target.origin:
-        value = f"{(_number(value) - target.origin) / target.point:.9g}"
-    codes = [code for code in target.labels if _holds(code, logic.sign, value)]
-    labels = [target.labels[code] for code in codes]
-    if not labels and logic.sign == "=":
-        labels = [label for label in question.labels if label == logic.value]
-    if not labels:
-        raise UnreadableLogic(f"“{logic.value}” is no answer of {question.id}")
-    return {"question": question.id, "answers": labels}
-
-
-def _interval(logic: Compared, question: Question) -> Json | bool:
-    lattice = question.lattice
-    assert lattice is not None
-    value = _number(logic.value)
-    points = [float(lattice.low + lattice.step * n) for n in range(min(lattice.points, 100_001))]
-    kept = [point for point in points if _holds(str(point), logic.sign, str(value))]
-    if not kept:
-        return False
-    return {
-        "question": question.id,
-        "from": _plain_number(kept[0]),
-        "to": _plain_number(kept[-1]),
-    }
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UnreadableLogic(f"“{text}” is no number") from None
-
-
-def _holds(code: str, sign: str, value: str) -> bool:
-    if sign == "=" and code == value:
-        return True
-    try:
-        one, other = float(code), float(value)
-    except ValueError:
-        return False
-    return {
-        "=": one == other,
-        "<": one < other,
-        "<=": one <= other,
-        ">": one > other,
-        ">=": one >= other,
-    }[sign]
-
-
-def _grouped(rule: str, parts: list[Any]) -> Any:
-    """Return parts of which all or any hold; answers of one question are named together."""
-    if rule == "any":
-        merged: list[Any] = []
-        for part in parts:
-            same = next(
-                (
-                    one
-                    for one in merged
-                    if "answers" in one
-                    and part.get("question") == one["question"]
-                    and "answers" in part
-                ),
-                None,
-            )
-            if same is None:
-                merged.append({**part})
-            else:
-                same["answers"] = list(dict.fromkeys([*same["answers"], *part["answers"]]))
-        parts = merged
-    return parts[0] if len(parts) == 1 else {rule: parts}
-
-
 def _first_texts(value: Any, first: str) -> Any:
     """Return JSON with the texts of the first language."""
     if isinstance(value, _Said):
@@ -640,8 +532,3 @@ def _last_sentence(text: str) -> str:
     if len(last) < 10 and len(sentences) > 1:
         last = " ".join(sentences[-2:])
     return last if len(last) <= MOST_CHARACTERS else last[: MOST_CHARACTERS - 1] + "…"
-
-
-def _plain_number(value: Any) -> int | float:
-    number = float(value)
-    return int(number) if number.is_integer() else round(number, 9)

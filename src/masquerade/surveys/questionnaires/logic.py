@@ -1,14 +1,18 @@
-"""Conditions of other tools: expressions of LimeSurvey and of XLSForm, read into one small tree.
+"""Conditions of other tools: expressions, read into one small tree and written as conditions here.
 
 Read are comparisons of one question with a value, ``selected``, ``is_empty``, and, or, not.
 Whatever else such an expression can say (arithmetic, functions, two questions compared) raises
-`UnreadableLogic`, so that the report can name it.
+`UnreadableLogic`, so that the report can name it. Expressions are those of LimeSurvey and XLSForm.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from masquerade.surveys.question import Question
 
 MOST_LENGTH = 5_000
 MOST_DEPTH = 40
@@ -256,3 +260,128 @@ def _compared(first: tuple[str, str], sign: str, second: tuple[str, str]) -> Log
     if sign == "!=":
         return negated(Compared(name, "=", value))
     return Compared(name, sign, value)
+
+
+Json = dict[str, Any]
+
+
+_YES = ("y", "yes", "1", "true")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A question as conditions name it: by codes of its labels, or as a number."""
+
+    question: Question
+    labels: Mapping[str, str] = field(default_factory=dict)
+    tick: str = ""  # the option that the name stands for
+    origin: float = 0
+    point: float = 1
+
+
+def names_in(logic: Logic | None) -> set[str]:
+    """Return the names of questions in a condition."""
+    if isinstance(logic, Compared | Answered):
+        return {logic.name}
+    return (
+        {n for part in logic.parts for n in names_in(part)} if isinstance(logic, Joined) else set()
+    )
+
+
+def leaf_of(logic: Compared | Answered, target: Target) -> Json | bool:
+    """Return a leaf of our conditions."""
+    question, lattice = target.question, target.question.lattice
+    number = not target.labels and lattice is not None
+    if isinstance(logic, Answered):
+        if target.tick:
+            return {"question": question.id, "answers": [target.tick]}
+        if not question.allow_skip:
+            return True
+        if number and lattice is not None:
+            ends = {"from": plain_number(lattice.low), "to": plain_number(lattice.high)}
+            return {"question": question.id, **ends}
+        return {"question": question.id, "answers": list(question.labels)}
+    if target.tick:
+        ticked = {"question": question.id, "answers": [target.tick]}
+        if logic.value.lower() not in (*_YES, "n", "0", "no", "false") or logic.sign != "=":
+            raise UnreadableLogic(f"“{logic.value}” is no answer of {question.id}")
+        return ticked if logic.value.lower() in _YES else {"none": [ticked]}
+    if number and lattice is not None:
+        return _interval(logic, question)
+    value = logic.value
+    if target.point != 1 or target.origin:
+        value = f"{(_number(value) - target.origin) / target.point:.9g}"
+    codes = [code for code in target.labels if _holds(code, logic.sign, value)]
+    labels = [target.labels[code] for code in codes]
+    if not labels and logic.sign == "=":
+        labels = [label for label in question.labels if label == logic.value]
+    if not labels:
+        raise UnreadableLogic(f"“{logic.value}” is no answer of {question.id}")
+    return {"question": question.id, "answers": labels}
+
+
+def _interval(logic: Compared, question: Question) -> Json | bool:
+    lattice = question.lattice
+    assert lattice is not None
+    value = _number(logic.value)
+    points = [float(lattice.low + lattice.step * n) for n in range(min(lattice.points, 100_001))]
+    kept = [point for point in points if _holds(str(point), logic.sign, str(value))]
+    if not kept:
+        return False
+    return {
+        "question": question.id,
+        "from": plain_number(kept[0]),
+        "to": plain_number(kept[-1]),
+    }
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UnreadableLogic(f"“{text}” is no number") from None
+
+
+def _holds(code: str, sign: str, value: str) -> bool:
+    if sign == "=" and code == value:
+        return True
+    try:
+        one, other = float(code), float(value)
+    except ValueError:
+        return False
+    return {
+        "=": one == other,
+        "<": one < other,
+        "<=": one <= other,
+        ">": one > other,
+        ">=": one >= other,
+    }[sign]
+
+
+def grouped(rule: str, parts: list[Any]) -> Any:
+    """Return parts of which all or any hold; answers of one question are named together."""
+    if rule == "any":
+        merged: list[Any] = []
+        for part in parts:
+            same = next(
+                (
+                    one
+                    for one in merged
+                    if "answers" in one
+                    and part.get("question") == one["question"]
+                    and "answers" in part
+                ),
+                None,
+            )
+            if same is None:
+                merged.append({**part})
+            else:
+                same["answers"] = list(dict.fromkeys([*same["answers"], *part["answers"]]))
+        parts = merged
+    return parts[0] if len(parts) == 1 else {rule: parts}
+
+
+def plain_number(value: Any) -> int | float:
+    """Return a number as JSON writes it, a whole one without a point."""
+    number = float(value)
+    return int(number) if number.is_integer() else round(number, 9)
