@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +19,6 @@ from masquerade.preference import (
     VoterReport,
     made_up_voters,
     preference_mechanism,
-    read_voter_device,
 )
 from masquerade.preference.l1_ball import STEPS
 from masquerade.preference.mechanisms.central_laplace import fits_on_grid
@@ -163,26 +161,11 @@ def test_devices_need_public_parameters_only_and_do_what_release_does(name: str)
         mechanism.collect([], features=3)
 
 
-@pytest.mark.parametrize("name", [*VECTORS, "choice-response"])
-def test_a_device_can_be_built_from_its_public_parameters(name: str) -> None:
-    """As JSON text, with ranges or without; the device is then the same."""
-    mechanism = named(name, epsilon="0.5")
-    features = [Feature("price", 0, 9), Feature("size")]
-    device = mechanism.device(features)
-    again = read_voter_device(json.loads(json.dumps(device.to_json())))
-    assert again == device
-    assert read_voter_device(device.to_json(), epsilon=2).epsilon == 2
-
-
 def test_an_aggregators_mechanism_has_no_device() -> None:
-    """Neither by name nor by trust; a given moment stays with the server."""
-    public = {"mechanism": "central-laplace:epsilon=1", "features": []}
-    with pytest.raises(ParameterError, match="device"):
-        read_voter_device(public)
-    with pytest.raises(ParameterError, match="device"):
-        LinearKNorm(epsilon=1, trust="aggregator").device([Feature("a")])
-    device = LinearKNorm(epsilon=1, moment=[[1.0]]).device([Feature("a")])
-    assert read_voter_device(device.to_json()) == device
+    """Neither by name nor by trust."""
+    for mechanism in (named("central-laplace"), LinearKNorm(epsilon=1, trust="aggregator")):
+        with pytest.raises(ParameterError, match="device"):
+            mechanism.device([Feature("a")])
 
 
 @pytest.mark.parametrize("name", VECTORS)

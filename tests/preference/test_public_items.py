@@ -18,7 +18,6 @@ from masquerade.preference import (
     SocialPreference,
     VoterReport,
     preference_mechanism,
-    read_voter_device,
 )
 from masquerade.preference.mechanisms.choice_response import ChoiceResponse
 from masquerade.preference.mechanisms.linear import LinearKNorm
@@ -226,15 +225,12 @@ def test_a_choice_among_three_is_not_protected_by_public_pairs(name: str) -> Non
 
 
 def test_choices_among_three_are_refused_where_reports_are_collected() -> None:
-    """The server's half takes no pairs of such choices, and no device masks them one by one."""
+    """The server's half takes no pairs of such choices."""
     table = one_of_three("B")
     mechanism = ChoiceResponse(epsilon=1)
     reports = [VoterReport(mechanism.epsilons(), 2, (1, -1))] * table.n_voters  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="among 3 alternatives"):
         mechanism.collect(reports, pairs=table, public_menus=True)
-    public = {"mechanism": "choice-response:epsilon=1", "features": [], "records_a_choice": 2}
-    with pytest.raises(ParameterError, match="among 3 alternatives"):
-        read_voter_device(public)
     assert LinearKNorm(epsilon=1).release(table).guarantee.unit == "record"
 
 

@@ -202,12 +202,6 @@ class DiscreteLaplace(LatticeMechanism):
             "scale": [str(self.scale.numerator), str(self.scale.denominator)],
         }
 
-    @property
-    def laplace_scale(self) -> Fraction:
-        """The scale of the noise as devices draw it, in steps."""
-        top, bottom = self.device_form()["scale"]
-        return Fraction(int(top), int(bottom))
-
     def possible_reports(self) -> tuple[int, int]:
         """Return the ends of the range, each moved outwards by 43 scales."""
         reach = int(_REACH * self.scale) + 1

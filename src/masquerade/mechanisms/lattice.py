@@ -189,11 +189,6 @@ class LatticeMechanism(DeviceMechanism):
         """All reports on the question's scale; None where noise has no end."""
         return None
 
-    @property
-    def laplace_scale(self) -> Fraction | None:
-        """The scale of Laplace noise as devices draw it, in steps; None where it is none."""
-        return None
-
     def channel(self) -> Channel:
         """Return P(report | answer); `ParameterError` where reports have no end."""
         raise ParameterError(f"reports of {self} have no end, so that no table holds them.")

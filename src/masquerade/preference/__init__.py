@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from masquerade.preference.pair_ranking import PairRanking, rank_pairs
     from masquerade.preference.rankings import ItemStrengths, Rankings, fit_rankings
-    from masquerade.preference.registry import MECHANISMS, preference_mechanism, read_voter_device
+    from masquerade.preference.registry import MECHANISMS, preference_mechanism
     from masquerade.preference.report import preference_page
     from masquerade.preference.standings import Standing
     from masquerade.preference.synthetic import MadeUpVoters, made_up_voters
@@ -65,6 +65,5 @@ __all__ = [
     "preference_page",
     "rank_alternatives",
     "rank_pairs",
-    "read_voter_device",
     "split_voters",
 ]

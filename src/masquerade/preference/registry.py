@@ -1,22 +1,18 @@
-"""Mechanisms by name: ``name`` or ``name:key=value,...``; devices from public parameters."""
+"""Mechanisms by name: ``name`` or ``name:key=value,...``."""
 
 from __future__ import annotations
 
 import dataclasses
 import pkgutil
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from masquerade.answers import Feature
 from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.mechanisms.text import read_field, read_text_form
 from masquerade.preference import mechanisms
 from masquerade.preference.mechanism import MECHANISMS, PreferenceMechanism
-from masquerade.preference.private_mechanism import PrivateMechanism, require_pairs
-from masquerade.preference.voter_device import VoterDevice
 
-__all__ = ["MECHANISMS", "preference_mechanism", "read_voter_device"]
+__all__ = ["MECHANISMS", "preference_mechanism"]
 
 # A mechanism is a module of the folder, and its class registers itself when that is loaded.
 for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
@@ -78,40 +74,3 @@ def preference_mechanism(
 
 def _has_no_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
-def read_voter_device(public: Mapping[str, Any], *, epsilon: Any = None) -> VoterDevice:
-    """Return the device that `VoterDevice.to_json` described; nothing else is needed of a server.
-
-    Parameters
-    ----------
-    public : mapping
-        ``mechanism`` (its text) and ``features`` (name and public range of each).
-    epsilon : number, optional
-        The voter's own; default: the mechanism's.
-
-    Raises
-    ------
-    ParameterError
-        The mechanism does not run on a voter's device.
-
-    Examples
-    --------
-    >>> device = read_voter_device({
-    ...     "mechanism": "local-laplace:epsilon=1",
-    ...     "features": [{"name": "price", "range": [0, 10]}]})
-    >>> len(device.report([[3], [-1]]).values)
-    1
-    """
-    mechanism = preference_mechanism(public["mechanism"])
-    if not isinstance(mechanism, PrivateMechanism) or not mechanism.on_device:
-        raise ParameterError(
-            f"{public['mechanism']} does not run on a voter's device; choose a local mechanism."
-        )
-    features = [
-        Feature(each["name"]) if each["range"] is None else Feature(each["name"], *each["range"])
-        for each in public["features"]
-    ]
-    if mechanism.unit == "choice":  # written by versions that masked the pairs of a choice
-        require_pairs(int(public.get("records_a_choice", 1)))
-    return mechanism.device(features, epsilon=epsilon)

@@ -110,16 +110,6 @@ class VoterDevice:
         count = 0 if self.mechanism.hides_records else len(records)
         return VoterReport(self.epsilon, count, tuple(rows.ravel().tolist()))
 
-    def to_json(self) -> dict[str, object]:
-        """Return the public parameters as a JSON object, which `read_voter_device` reads."""
-        return {
-            "mechanism": str(self.mechanism),
-            "features": [
-                {"name": each.name, "range": [each.low, each.high] if each.declared else None}
-                for each in self.features
-            ],
-        }
-
 
 def one_voter(differences: ArrayLike, features: Sequence[Feature]) -> Comparisons:
     """Return one voter's records, checked, clipped to the public ranges."""

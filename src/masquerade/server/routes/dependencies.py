@@ -44,17 +44,12 @@ async def _settings(request: Request) -> Settings:
     return cast(Settings, request.app.state.settings)
 
 
-async def _beginnings(request: Request) -> Beginnings:
-    return cast(Beginnings, request.app.state.beginnings)
-
-
 async def _metrics(request: Request) -> Metrics:
     return cast(Metrics, request.app.state.metrics)
 
 
 InServices = Annotated[Services, Depends(_services)]
 InSettings = Annotated[Settings, Depends(_settings)]
-InBeginnings = Annotated[Beginnings, Depends(_beginnings)]
 InMetrics = Annotated[Metrics, Depends(_metrics)]
 
 

@@ -55,8 +55,8 @@ FORMAT = 1
 Issue = tuple[str, str]
 
 _MOST_KEPT = 20_000
-_Address = Annotated[str, Field(max_length=1500)]
 _Text = Annotated[str, Field(max_length=_MOST_KEPT)]
+_Address = Annotated[str, Field(max_length=1500)]
 
 Amount = Annotated[int, Field(ge=0, le=10**9)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
@@ -112,7 +112,7 @@ class LookFields(StrictBody):
 
     colour: Annotated[str, Field(max_length=40)] = ""
     logo: Annotated[str, Field(max_length=MOST_LOGO)] = ""
-    logo_text: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+    logo_text: _Text = ""
 
 
 class SpokenIn(StrictBody):
@@ -126,7 +126,7 @@ class SpokenIn(StrictBody):
     ] = Field(default_factory=list)
     texts: dict[
         str,
-        dict[Annotated[str, Field(max_length=1500)], Annotated[str, Field(max_length=_MOST_KEPT)]],
+        dict[_Address, _Text],
     ] = Field(default_factory=dict)
 
 
@@ -135,8 +135,8 @@ class Document(StrictBody):
 
     masquerade: Literal[1] = 1
     # Longer than a survey's texts may be: what is typed is kept, and said to be too long.
-    title: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
-    description: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+    title: _Text = ""
+    description: _Text = ""
     template: Annotated[str, Field(max_length=32)] = "blank"
     topic: Literal["everyday", "personal", "sensitive"] = "everyday"
     reveal: Literal["before_send", "after_send"] | None = None
@@ -172,9 +172,9 @@ class Document(StrictBody):
     plan: Plan = Field(default_factory=Plan)
     look: LookFields = Field(default_factory=LookFields)
     # What people read before they begin: who asks, where to ask back, what they agree to.
-    asked_by: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
-    contact: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
-    consent: Annotated[str, Field(max_length=_MOST_KEPT)] = ""
+    asked_by: _Text = ""
+    contact: _Text = ""
+    consent: _Text = ""
     tickets: TicketFields = Field(default_factory=TicketFields)
     panel: PanelFields = Field(default_factory=PanelFields)
     # Of the pages that may show the survey within theirs.
