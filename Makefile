@@ -6,7 +6,7 @@ UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := src papers tests benchmarks docs/conf.py tools
 
-.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench papers mutants wheel lock sbom clean
+.PHONY: help demo test test-all test-lowest test-web lint format catalogues docs bench papers mutants wheel recipes lock sbom clean
 
 help:
 	@echo "make demo   see it: a finished survey, and one to answer yourself"
@@ -19,6 +19,7 @@ help:
 	@echo "make papers run it: every table and figure of the five papers, small; PAPERS=full as printed"
 	@echo "make mutants  break critical lines one at a time, and see that a test notices each"
 	@echo "make wheel  build dist/*.whl twice, compare the bytes, and try it in a clean environment"
+	@echo "make recipes  run the steps of the container image and of the conda package, without an engine for either"
 	@echo "make lock   write requirements/*.txt anew: every version and hash (needs uv); LOCKED=1 installs these"
 	@echo "make sbom   write dist/*.cdx.json: what requirements/*.txt lock, as bills of materials (CycloneDX)"
 	@echo "make format put the code into the house's form"
@@ -140,6 +141,10 @@ papers: $(VENV)/.test
 
 wheel:
 	$(PYTHON) tools/wheel.py dist
+
+# In new folders and environments, from the last commit.
+recipes: $(VENV)/.test
+	$(BIN)/python -m tools.recipes
 
 # For every platform and Python from the lowest on, from whatever index uv is set to; none is named.
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url \

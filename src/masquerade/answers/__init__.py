@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from masquerade.answers.comparison_columns import Feature
     from masquerade.answers.comparisons import Comparisons
     from masquerade.answers.frames import Frame, like_frame, to_arrow
+    from masquerade.answers.label_studio import to_label_studio
     from masquerade.answers.result import Progress, Result
     from masquerade.answers.truths import Truths
 else:
@@ -36,4 +37,5 @@ __all__ = [
     "Truths",
     "like_frame",
     "to_arrow",
+    "to_label_studio",
 ]

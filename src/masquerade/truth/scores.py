@@ -7,6 +7,7 @@ a fixed order of options.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,9 @@ def accuracy(answers: Answers, truths: Truths | Frame) -> float:
 
     Parameters
     ----------
-    answers : fitted estimator, table with columns ``task`` and ``label``, or pandas series
-        An estimator with ``ties="random"`` is scored in expectation over its tie-breaks. A series
-        is one that ``fit_predict`` returned.
+    answers : fitted estimator, table with ``task`` and ``label``, series, or dict by task
+        An estimator with ``ties="random"`` is scored in expectation over its tie-breaks. The tasks
+        of a series are its index.
     truths : Truths, table with ``task`` and ``truth``, pandas series, or dict by task
         Tasks without a truth, or without a label, do not count. A truth that is none of the
         options counts as missed.
@@ -211,11 +212,20 @@ def _matched(answers: Answers, truths: Truths | Frame) -> tuple[pa.Array, pa.Arr
 
 
 def _as_frame(answers: Any) -> Frame:
-    name = str(getattr(answers, "name", ""))
-    # crowd-kit's series: the tasks are its index.
-    if name.startswith("agg_") and hasattr(answers, "reset_index"):
-        return answers.rename(name.removeprefix("agg_")).reset_index()
+    # By task: a dict of labels, or a series, as crowd-kit's, of which the tasks are the index.
+    if isinstance(answers, Mapping) and not any(map(_is_column, answers.values())):
+        return {"task": list(answers), "label": list(answers.values())}
+    if (
+        hasattr(answers, "index")
+        and hasattr(answers, "to_numpy")
+        and not hasattr(answers, "columns")
+    ):
+        return {"task": answers.index.to_numpy(), "label": answers.to_numpy()}
     return answers
+
+
+def _is_column(value: object) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
 
 
 def expected_calibration_error(

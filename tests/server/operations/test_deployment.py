@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from tools.recipes import instructions
 
 from masquerade.cli import app
 from masquerade.server import Services, settings
@@ -17,14 +18,6 @@ from masquerade.server.settings import PREFIX, Settings, setting_names
 
 ROOT = Path(__file__).parents[3]
 VARIABLES = {PREFIX + name.upper() for name in setting_names()}
-
-
-def instructions() -> list[tuple[str, str]]:
-    """Return the Dockerfile's instructions, each with its arguments on one line."""
-    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
-    return [(line.split()[0], line.partition(" ")[2].strip()) for line in joined.split("\n")]
 
 
 def compose() -> dict[str, Any]:
