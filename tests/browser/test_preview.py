@@ -10,9 +10,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.surveys.document import document_of
+from masquerade.server.surveys.survey_records import introduction
 from masquerade.server.surveys.templates import TEMPLATES
-from masquerade.surveys import Choice, Number, Question, Rating
+from masquerade.surveys import Choice, Number, Question, Rating, question_from_json
+from masquerade.surveys.kinds import kinds
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
+from masquerade.surveys.two_parties import TwoParties
 
 from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, beasts
 
@@ -117,6 +121,85 @@ def test_the_preview_is_what_participants_see(
         own.locator("#next").click()
     assert different == [], f"pictures are in {tmp_path}"
     assert owner.complaints == visitor.complaints == []
+
+
+# The pages of a survey by the participants' code and by the preview's, each as its markup.
+BOTH_PAGES = """async ({ draft, surveys }) => {
+  const at = (name) => import(`/static/${name}`);
+  await at("app/kinds/every.js");
+  const [{ readInvitation }, text, { pageView }, { Preview }] = await Promise.all(
+    ["app/invitation.js", "app/survey_text.js", "app/page_view.js", "surveyor/preview.js"].map(at),
+  );
+  const nothing = () => {};
+  const markup = (elements) => {
+    const main = document.createElement("main");
+    main.append(...elements.flat(Infinity).filter(Boolean));
+    return main.innerHTML;
+  };
+  return surveys.flatMap((survey) => {
+    const promise = text.promiseOf(readInvitation({ ...survey.invitation, state: "open" }, survey.token));
+    return Object.keys(promise.levels).map((level) => {
+      const questions = text.questionsOf(survey.text, promise, level, [[0, 1]]);
+      const { pages } = text.layoutOfText(survey.text, questions);
+      const theirs = pages.map((page, index) =>
+        markup(pageView(page, { questions, answers: {}, images: {}, agreed: {}, index, count: pages.length },
+          { choose: nothing, agree: nothing, back: index > 0 ? nothing : null, next: nothing })),
+      );
+      const main = document.createElement("main");
+      const preview = new Preview(main, nothing);
+      const shown = draft.questions.map((_, place) => {
+        preview.show({ ...draft, unmasked: survey.trust === "two-parties" || level === "none" }, place);
+        return main.innerHTML;
+      });
+      return [survey.trust, level, theirs, shown];
+    });
+  });
+}"""
+
+
+def test_each_kind_looks_alike_in_the_preview(generous: Any, new_visitor: NewVisitor) -> None:
+    """Of every registered kind, at each level and between two parties, the markup is the same."""
+    drafted_questions, asked = [], []
+    for name, kind in kinds().items():
+        fields = {**kind.builder.blank, "kind": name, "id": name, "text": f"Which {name}?"}
+        changed = {"votes": 1, "allow_skip": True}  # what can be skipped is, and one pair is asked
+        fields |= {field: value for field, value in changed.items() if field in fields}
+        drafted_questions.append(fields)
+        asked.append(question_from_json(fields))
+    masked = beasts(questions=tuple(asked), levels=("high", "medium", "low", "none"))
+    split = Survey(
+        *("Beasts", "", "pick", masked.questions, (OfferedLevel("two-parties", ()),)),
+        two_parties=TwoParties.of(
+            helper="https://helper.example", operator="A charity", fingerprint="ab" * 16, rho="0.5"
+        ),
+        layout=masked.layout,
+    )
+    token = "0" * 16
+    approval = dict.fromkeys(("configuration", "terms", "public_key", "signature"), "")
+    surveys = [
+        {
+            "trust": survey.trust,
+            "token": token,
+            "text": survey.text(),
+            "invitation": introduction(
+                survey,
+                token=token,
+                hash_=survey.content_hash(),
+                approval={**approval, "task": "ab" * 32},
+            ),
+        }
+        for survey in (masked, split)
+    ]
+    draft = {"title": "Beasts", "questions": drafted_questions, "pages": [], "images": {}}
+    visitor = new_visitor()
+    visitor.page.goto(generous.owner_link)
+    found = visitor.page.evaluate(BOTH_PAGES, {"draft": draft, "surveys": surveys})
+    assert [level for _, level, _, _ in found] == ["high", "medium", "low", "none", "two-parties"]
+    for trust, level, theirs, shown in found:
+        for name, page, preview in zip(kinds(), theirs, shown, strict=True):
+            assert preview == page, f"{name}, {trust}, {level}"
+            assert f"Which {name}?" in page
+    assert visitor.complaints == []
 
 
 def test_the_preview_walks_through_the_survey(generous: Any, new_visitor: NewVisitor) -> None:

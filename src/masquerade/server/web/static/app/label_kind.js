@@ -40,6 +40,7 @@ import { isText, requireThat } from "./promise.js";
 const MOST_LABELS = 100;
 const PICTURE = /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
 const LONGEST_PICTURE = 40000;
+const IN_CLEAR = /(flip_probability=0|epsilon=inf)(,|$)/;
 
 /** Throw unless labels are different texts, not too few and not too many. */
 export function checkLabels(labels) {
@@ -96,7 +97,8 @@ export function skipOption(place, answering, code = place.asked.labels.length) {
 export function skipWords({ mechanism }) {
   const { skip, maskedToo } = words().question;
   // Between two parties nothing is masked: there is no mechanism. A preview has none yet.
-  return [skip, mechanism !== null && element("small", {}, maskedToo)];
+  const masked = mechanism !== null && !IN_CLEAR.test(mechanism);
+  return [skip, masked && element("small", {}, maskedToo)];
 }
 
 /** Throw unless a condition names some labels of a question, at most so many. */

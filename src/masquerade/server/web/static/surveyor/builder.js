@@ -45,8 +45,8 @@ function draw() {
   drawOutline(at("outline"), known, acts);
   if (spot) drawSpot();
   else drawFields();
-  const { images = {} } = draft.document;
-  phone.show({ questions: questions(), pages: pages(), images, title }, spot ?? Math.max(0, chosen));
+  const { images = {}, trust } = draft.document;
+  phone.show({ questions: questions(), pages: pages(), images, title, trust }, spot ?? Math.max(0, chosen));
   forecast();
 }
 

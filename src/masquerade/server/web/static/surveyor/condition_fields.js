@@ -189,7 +189,7 @@ export function copyFields(condition, others, copy) {
 export function linkedInWords(questions) {
   let found;
   try {
-    const forms = questions.flatMap(partsOf).map(participantForm);
+    const forms = questions.flatMap(partsOf).map((one) => participantForm(one));
     found = linkedOf(forms, forms.map(({ kind, labels }) => `${kind} ${labels?.length}`));
   } catch {
     return ""; // it cannot be texts before all questions can be read

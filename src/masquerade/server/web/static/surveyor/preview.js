@@ -18,7 +18,7 @@ export class Preview {
     this.last = ""; // what was chosen, as text
   }
 
-  /** Show a draft at the place of a question, or of a page `{page}`. */
+  /** Show a draft, perhaps `unmasked`, at the place of a question, or of a page `{page}`. */
   show(draft, place) {
     const asked = draft.questions[place];
     const read = this.#read(draft);
@@ -72,7 +72,7 @@ export class Preview {
   #read(draft) {
     try {
       const opened = asItOpens(draft);
-      const questions = opened.questions.map(participantForm);
+      const questions = opened.questions.map((one) => participantForm(one, draft.unmasked));
       const all = (opened.pages ?? []).map((page) => ({
         ...page, items: page.items.filter((item) => item.block !== "image" || draft.images[item.image]),
       }));

@@ -4,7 +4,7 @@
 
 import "../app/kinds/every.js";
 import { lowerCaps, USUAL_CAPS } from "../app/budget.js";
-import { readInvitation } from "../app/invitation.js";
+import { readInvitation, UNMASKED } from "../app/invitation.js";
 import { wear } from "../app/look.js";
 import { Screen } from "../app/screen.js";
 import { intro } from "../app/survey_views.js";
@@ -21,9 +21,14 @@ let chosen = invitation && { name: invitation.levels[0].name, clear: false };
 
 const preview = new Preview(main, (place) => {
   if (place < 0 && invitation) return drawIntro();
-  preview.show(draft, place);
+  show(place);
   return tell({ place });
 });
+
+/** Show the draft at a place; who chose no mask, or answers to two parties, reads of none. */
+function show(place) {
+  preview.show({ ...draft, unmasked: draft.trust === "two-parties" || chosen?.name === UNMASKED }, place);
+}
 
 /** Return a draft as participants are invited to it, once its second party has approved it. */
 function asOpened({ two_parties: parties = null, ...rest }) {
@@ -48,7 +53,7 @@ function drawIntro() {
     },
     start: () => {
       globalThis.scrollTo(0, 0);
-      preview.show(draft, 0);
+      show(0);
     },
   };
   main.dataset.view = "intro";
@@ -64,11 +69,11 @@ globalThis.addEventListener("message", ({ origin, source, data }) => {
   if (data?.hello) return tell({ ready: true });
   if (!Array.isArray(data?.draft?.questions)) return undefined; // of a tool that looks at the page
   draft = data.draft;
-  return preview.show(draft, data.place);
+  return show(data.place);
 });
 
 wear(invitation?.look);
 new Screen().frame("/preview", () => {});
 if (invitation) drawIntro();
-else preview.show(draft, 0);
+else show(0);
 tell({ ready: true });

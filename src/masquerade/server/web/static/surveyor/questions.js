@@ -19,9 +19,9 @@ export const labelsOf = (question) => kindOf(question).form(question).labels;
 /** Return whether the answer to a question can decide which others are shown. */
 export const decides = (question) => kindOf(question).decides;
 
-/** Return a question in the form in which a device gets it, but for its mask. */
-export const participantForm = (question) =>
-  formOf({ ...question, text: question.text || "…" }, undefined);
+/** Return a question in the form in which a device gets it, but for its mask; `unmasked`: it has none. */
+export const participantForm = (question, unmasked = false) =>
+  formOf({ ...question, text: question.text || "…" }, unmasked ? null : undefined);
 
 /** Return whether a question can be drawn as it is. */
 export function isDrawable(question) {
