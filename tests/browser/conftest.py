@@ -20,6 +20,7 @@ from masquerade.exact import Micro
 from masquerade.mechanisms import mask_response
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Comparison, Number, Question, Rating, SeveralOf
+from masquerade.surveys.kinds import kinds
 from masquerade.surveys.survey import Survey, commitment_of
 
 PHONE = {"width": 390, "height": 844}
@@ -155,6 +156,16 @@ def beasts(**changes: Any) -> Survey:
         **changes,
     }
     return Survey.at_levels(**values)
+
+
+def of_every_kind() -> list[dict[str, Any]]:
+    """Return the builder's new question of each registered kind; what can be skipped is."""
+    found = []
+    for name, kind in kinds().items():
+        fields = {**kind.builder.blank, "kind": name, "id": name, "text": f"Which {name}?"}
+        changed = {"votes": 1, "allow_skip": True}
+        found.append(fields | {key: one for key, one in changed.items() if key in fields})
+    return found
 
 
 @dataclass

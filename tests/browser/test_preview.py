@@ -18,7 +18,7 @@ from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 
-from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, beasts
+from .conftest import ANSWERS, QUESTIONS, NewVisitor, Person, beasts, of_every_kind
 
 pytestmark = pytest.mark.browser
 
@@ -137,18 +137,20 @@ BOTH_PAGES = """async ({ draft, surveys }) => {
     return main.innerHTML;
   };
   return surveys.flatMap((survey) => {
-    const promise = text.promiseOf(readInvitation({ ...survey.invitation, state: "open" }, survey.token));
+    const invitation = { ...survey.invitation, state: "open" };
+    const promise = text.promiseOf(readInvitation(invitation, survey.token));
     return Object.keys(promise.levels).map((level) => {
       const questions = text.questionsOf(survey.text, promise, level, [[0, 1]]);
       const { pages } = text.layoutOfText(survey.text, questions);
+      const known = { questions, answers: {}, images: {}, agreed: {}, count: pages.length };
+      const acts = { choose: nothing, agree: nothing, next: nothing };
       const theirs = pages.map((page, index) =>
-        markup(pageView(page, { questions, answers: {}, images: {}, agreed: {}, index, count: pages.length },
-          { choose: nothing, agree: nothing, back: index > 0 ? nothing : null, next: nothing })),
+        markup(pageView(page, { ...known, index }, { ...acts, back: index > 0 ? nothing : null })),
       );
       const main = document.createElement("main");
       const preview = new Preview(main, nothing);
       const shown = draft.questions.map((_, place) => {
-        preview.show({ ...draft, unmasked: survey.trust === "two-parties" || level === "none" }, place);
+        preview.show({ ...draft, unmasked: ["two-parties", "none"].includes(level) }, place);
         return main.innerHTML;
       });
       return [survey.trust, level, theirs, shown];
@@ -159,14 +161,9 @@ BOTH_PAGES = """async ({ draft, surveys }) => {
 
 def test_each_kind_looks_alike_in_the_preview(generous: Any, new_visitor: NewVisitor) -> None:
     """Of every registered kind, at each level and between two parties, the markup is the same."""
-    drafted_questions, asked = [], []
-    for name, kind in kinds().items():
-        fields = {**kind.builder.blank, "kind": name, "id": name, "text": f"Which {name}?"}
-        changed = {"votes": 1, "allow_skip": True}  # what can be skipped is, and one pair is asked
-        fields |= {field: value for field, value in changed.items() if field in fields}
-        drafted_questions.append(fields)
-        asked.append(question_from_json(fields))
-    masked = beasts(questions=tuple(asked), levels=("high", "medium", "low", "none"))
+    questions = of_every_kind()
+    asked = tuple(map(question_from_json, questions))
+    masked = beasts(questions=asked, levels=("high", "medium", "low", "none"))
     split = Survey(
         *("Beasts", "", "pick", masked.questions, (OfferedLevel("two-parties", ()),)),
         two_parties=TwoParties.of(
@@ -190,7 +187,7 @@ def test_each_kind_looks_alike_in_the_preview(generous: Any, new_visitor: NewVis
         }
         for survey in (masked, split)
     ]
-    draft = {"title": "Beasts", "questions": drafted_questions, "pages": [], "images": {}}
+    draft = {"title": "Beasts", "questions": questions, "pages": [], "images": {}}
     visitor = new_visitor()
     visitor.page.goto(generous.owner_link)
     found = visitor.page.evaluate(BOTH_PAGES, {"draft": draft, "surveys": surveys})
