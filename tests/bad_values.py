@@ -10,7 +10,7 @@ from masquerade.surveys.builder_form import BuilderForm, FormField
 
 
 def bad_values(form: BuilderForm, field: FormField) -> Iterator[str]:
-    """Yield what cannot stand in a field, by its type."""
+    """Yield values that cannot stand in a field, by its type."""
     if field.type == "text":
         yield from ["x" * 501, "a\u202eb", "", "  "]
     elif field.type in ("number", "whole"):
@@ -23,7 +23,7 @@ def bad_values(form: BuilderForm, field: FormField) -> Iterator[str]:
 
 
 def refused(kind: str, fields: dict[str, Any], field: FormField, value: str) -> bool:
-    """Return whether the server refuses what a field holds, which is no bad value otherwise."""
+    """Return True if the server refuses a field's value that is not bad otherwise."""
     return bool(issues(kind, fields, field, value))
 
 

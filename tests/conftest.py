@@ -1,4 +1,4 @@
-"""What tests share: databases, a server on a port of its own, and a browser.
+"""Shared parts of tests: databases, a server on a port of its own, and a browser.
 
 ``MASQUERADE_REQUIRE`` names what must be there (a comma list of ``postgres``, ``browser`` and
 ``node``): a test that needs it then fails without it, and is skipped otherwise.
@@ -86,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def missing(what: str, reason: str) -> NoReturn:
-    """Fail where `what` is required in this run, skip otherwise."""
+    """Fail where a program is required in this run, skip otherwise."""
     if what in os.environ.get(REQUIRE_VARIABLE, "").replace(" ", "").split(","):
         pytest.fail(f"{reason} ({what} is named by {REQUIRE_VARIABLE})", pytrace=False)
     pytest.skip(reason)
@@ -94,7 +94,7 @@ def missing(what: str, reason: str) -> NoReturn:
 
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
-    """Undo what a command that serves in this process sets, so that no test logs for another."""
+    """Undo the logging of a command that serves in this process, so that tests stay apart."""
     loggers = [logging.getLogger(), logging.getLogger("masquerade")]
     before = [(logger, logger.handlers[:], logger.level) for logger in loggers]
     yield
@@ -232,7 +232,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def waiting_for_the_disk() -> Iterator[Any]:
-    """Let SQLite not wait for the disk in this process; give what prepares a connection really.
+    """Let SQLite not wait for the disk in this process; give the real function.
 
     Each fixture that makes a database takes it.
 
@@ -260,7 +260,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave a twin on PostgreSQL to `make test-all`, unless its database is what is tested."""
+    """Leave a twin on PostgreSQL to `make test-all`, unless its database is under test."""
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
         kinds = {params.get("database_url"), params.get("empty_database_url")}

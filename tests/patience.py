@@ -12,7 +12,7 @@ _GLANCE_SECONDS = 0.02
 
 
 def wait_until(what: str, condition: Callable[[], object]) -> None:
-    """Return once `condition` holds; fail, saying that `what` did not come, if it never does."""
+    """Return once `condition` holds; if it never does, fail with the text of the missing event."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < end, f"waited {PATIENCE_SECONDS} s, and {what}"

@@ -32,7 +32,7 @@ class _Compiled:
 
 @contextmanager
 def compiled_once() -> Iterator[None]:
-    """Let engines share what they compiled: a test's few statements are else compiled anew.
+    """Let engines share compiled statements: a test's few are else compiled anew.
 
     A server has one engine, whose statements are compiled once in its life.
     """

@@ -1,4 +1,4 @@
-"""Run cards: what they hold, and that the page of benchmarks is what they say."""
+"""Run cards: their contents, and their agreement with the page of benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app says and the gettext catalogues say the same."""
+"""The texts of the app and the gettext catalogues agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first line of a docstring names a thing, or says what a function does, in plain words."""
+"""The first line of a docstring names a thing, or describes a function, in plain words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def first_lines(folder: Path) -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(folder)}:{line}", text.splitlines()[0]
 
 
-@pytest.mark.parametrize("name", ["src/masquerade", "papers", "benchmarks", "tools"])
+@pytest.mark.parametrize("name", ["src/masquerade", "papers", "benchmarks", "tools", "tests"])
 def test_first_lines_of_docstrings_name_the_thing(name: str) -> None:
     """First lines say `An audit-log entry.`, and not `What somebody did` or `Whose it is`."""
     lines = list(first_lines(ROOT / name))

@@ -1,4 +1,4 @@
-"""The public surface is what `__all__` says, in order, and every part of it is explained."""
+"""The public surface is exactly `__all__`, in order, and every part of it is explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knowledge lives on the thing: outside its room, nothing asks what kind a thing is."""
+"""Knowledge lives on the thing: outside its room, nothing asks for the kind of a thing."""
 
 from __future__ import annotations
 

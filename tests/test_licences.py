@@ -29,7 +29,7 @@ def test_every_file_has_a_licence() -> None:
 
 
 def test_work_of_others_has_its_own_licence() -> None:
-    """What NOTICE names as the work of others is annotated apart from the rest, and is there."""
+    """The works of others that NOTICE names are annotated apart from the rest, and are there."""
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     named = re.findall(r"^- .*\((tests/[^)]+)\)", notice, re.MULTILINE)
     folders = [one["path"].removesuffix("/**") for one in _annotations()[1:]]

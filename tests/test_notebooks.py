@@ -1,4 +1,4 @@
-"""The notebooks of the gallery run from top to bottom and draw what they promise."""
+"""The notebooks of the gallery run from top to bottom and draw their promised figures."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
 def test_no_word_of_the_method_stands_outside_of_it(path: Path) -> None:
-    """Of every text of the app, whose context begins with "method." where it may be exact."""
+    """Of every text of the app, but a context that begins with "method." may be exact."""
     found = []
     with path.open("rb") as file:
         for message in read_po(file):
@@ -40,7 +40,7 @@ def test_no_word_of_the_method_stands_outside_of_it(path: Path) -> None:
 
 
 def test_a_word_of_the_method_is_noticed() -> None:
-    """The test above finds what it is for, and leaves other words alone."""
+    """The test above finds its words, and leaves other words alone."""
     assert all(map(FORBIDDEN.search, ("ε 2", "± 4 %-points", "a 95 % interval", "your cap")))
     assert not any(map(FORBIDDEN.search, ("capital", "debt", "4 of 100", "landscape")))
 

@@ -1,4 +1,4 @@
-"""The threat model names tests that are there, and a test for whatever it calls kept or proven."""
+"""The threat model names tests that are there, and a test for each claim called kept or proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README, the tutorials and the guides do what they say: every block of code in them runs.
+"""The README, the tutorials and the guides are true: every block of code in them runs.
 
 The blocks of a page share one namespace and one empty folder, and run from top to bottom.
 

@@ -83,7 +83,7 @@ def mask_for_studies(claims: Claims, rng: np.random.Generator) -> list[Claims]:
 
 
 def price(mechanism: CategoricalMechanism) -> tuple[float, str]:
-    """What a mechanism costs."""
+    """The cost of a mechanism."""
     promise: Guarantee = mechanism.guarantee(answers=20)
     spent: Micro = sum((promise.epsilon_user, promise.epsilon_event * 2), NO_LOSS)
     as_json: dict[str, Any] = promise.to_json()
@@ -114,7 +114,7 @@ def catch(text: str) -> str:
 
 
 def wrong_on_purpose(claims: Claims, rng: np.random.Generator) -> None:
-    """What the type checker must refuse: each ignore is needed, which strict mode checks."""
+    """Errors that the type checker must find: each ignore is needed, which strict mode checks."""
     mechanism = RandomizedResponse(2, epsilon=1)
     mechanism.randomize(claims, coins=rng)  # type: ignore[arg-type]
     mechanism.randomize(claims, coins=SimulatedCoins(rng))  # type: ignore[arg-type]

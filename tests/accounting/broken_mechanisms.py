@@ -155,7 +155,7 @@ class Prettier(RandomizedResponse):
 
 
 class Sublinear(RandomizedResponse):
-    """Promises for all answers what one costs."""
+    """Promises the cost of one answer for all answers."""
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the promise of one answer."""

@@ -1,4 +1,4 @@
-"""Samplers each of whose reports tells too much, in one way, to test the audit with."""
+"""Samplers with reports that each tell too much, in one way, to test the audit with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MiddleBit(Own):
 
 
 class FloatBits(Own):
-    """Laplace noise in floats: what is possible near 0 tells the answer."""
+    """Laplace noise in floats: the values that are possible near 0 tell the answer."""
 
     inputs: Any = (0.0, 1.0)
 
@@ -99,7 +99,7 @@ class Correlated(Own):
 
 
 class Ordered(Own):
-    """A report is a row of two numbers whose order is the answer."""
+    """A report is a row of two numbers, and their order is the answer."""
 
     inputs: Any = (0, 1)
 

@@ -1,4 +1,4 @@
-"""Random lists of charges, and what dp-accounting says of each: an accountant of others."""
+"""Random lists of charges, and their cost by dp-accounting: an accountant of others."""
 
 from __future__ import annotations
 

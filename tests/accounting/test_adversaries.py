@@ -1,4 +1,4 @@
-"""Whoever chooses each charge after seeing all reports before never exceeds a cap's delta."""
+"""Charges chosen one by one, each after all earlier reports, never exceed a cap's delta."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def worst_delta(
     at_once: Sequence[int] | None = None,
     beyond: float | None = None,
 ) -> float:
-    """Return at most the delta that somebody reaches who chooses charges on the way.
+    """Return at most the delta that is reached if charges are chosen on the way.
 
     Dynamic programme over all admitted multisets, from the last choice to the first. Where all
     losses lie on the grid it enumerates every strategy, and the delta is attained.

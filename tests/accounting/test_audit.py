@@ -1,4 +1,4 @@
-"""The audit: is what a mechanism promises true."""
+"""The audit of a mechanism's promise."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_report_is_json_ready(text: str) -> None:
 
 
 class OffByOne(RandomizedResponse):
-    """Counts the other options one short, and claims what it was asked for."""
+    """Counts the other options one short, and claims the epsilon of its definition."""
 
     def __init__(self, options: int, *, epsilon: int) -> None:
         short = RandomizedResponse(options - 1, epsilon=epsilon)
@@ -131,7 +131,7 @@ def test_an_off_by_one_in_randomized_response_is_caught_by_both_looks(answers: i
 
 
 class Forgetful(TwoLayer):
-    """Claims what randomized response with the mean flip probability would cost."""
+    """Claims the cost of randomized response with the mean flip probability."""
 
     def guarantee(self, *, answers: int = 1) -> Guarantee:
         """Return the promise that was published (Li et al., 2018, Theorem 6.4)."""
@@ -151,7 +151,7 @@ def test_the_published_claim_of_two_layer_is_refuted_from_two_answers_on() -> No
 
 
 class Clipped(DiscreteLaplace):
-    """Clips reports to the range, and so draws what its probabilities do not say."""
+    """Clips reports to the range, and so draws other values than its probabilities say."""
 
     def mask(self, answers: Any, persons: Any, source: WordSource) -> NDArray[np.int64]:
         """Return reports within the range."""
@@ -190,7 +190,7 @@ class Lazy(RandomizedResponse):
 def test_reports_that_do_not_follow_the_probabilities_are_caught(
     mechanism: Mechanism, answers: int
 ) -> None:
-    """A mechanism whose table is right and whose draws are wrong does not hold."""
+    """A mechanism with a right table and wrong draws does not hold."""
     found = run(mechanism, answers=answers)
     assert not found.holds
     assert any("do not follow" in reason or "reports alone" in reason for reason in found.reasons)
@@ -329,7 +329,7 @@ def halves(answer: Any, size: int, rng: np.random.Generator) -> Any:
     ],
 )
 def test_a_table_that_lacks_a_report_is_refused(row: dict[str, Any], message: str) -> None:
-    """What is left out may be an answer in clear: fractions add to 1, floats to a rounding."""
+    """The rest may be an answer in clear: fractions add to 1, floats to a rounding."""
     own = Randomizer(halves, inputs=(0, 1), claimed_epsilon=1, table=lambda answer: row)
     with pytest.raises(ParameterError, match=message):
         run(own)
@@ -364,7 +364,7 @@ def test_an_answer_is_compared_with_others_only(inputs: tuple[Any, ...]) -> None
     ],
 )
 def test_reports_are_values(sampler: Any, message: str) -> None:
-    """A single report, and objects that show no value, are refused with what was expected."""
+    """A single report, and objects that show no value, are refused with the expected form."""
     with pytest.raises(ParameterError, match=message):
         run(Randomizer(sampler, inputs=(0, 1), claimed_epsilon=1))
 
@@ -412,7 +412,7 @@ def test_draws_of_ones_own_must_follow_ones_own_table() -> None:
     ],
 )
 def test_objects_that_cannot_be_audited_say_why(own: Any, message: str) -> None:
-    """The message names what is missing or wrong."""
+    """The message names the part that is missing or wrong."""
     with pytest.raises(ParameterError, match=message):
         run(own)
 

@@ -1,4 +1,4 @@
-"""The audit looks at what it says it looked at: broken mechanisms are refuted."""
+"""The audit covers its whole claim: broken mechanisms are refuted."""
 
 from __future__ import annotations
 

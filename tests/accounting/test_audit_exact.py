@@ -73,7 +73,7 @@ def subject_of(mechanism: Mechanism, answers: int) -> OfMechanism:
 
 
 def exact_of(text: str, answers: int) -> tuple[Claim, TableLoss]:
-    """Return what a mechanism claims, and what its device form says."""
+    """Return the claim of a mechanism, and the claim of its device form."""
     subject = subject_of(parse_mechanism(text), answers)
     found = subject.table()
     assert found is not None
@@ -261,7 +261,7 @@ class CheapOrders(RandomizedResponse):
     """Charges accounts half of its divergences, its pure epsilon being right."""
 
     def loss(self, *, answers: int = 1, changed: int | None = None) -> Loss:
-        """Return a loss whose divergences are too small."""
+        """Return a loss with divergences that are too small."""
         loss = super().loss(answers=answers, changed=changed)
         return replace(loss, orders=tuple(one // 2 for one in loss.orders))
 

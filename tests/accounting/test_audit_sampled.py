@@ -1,4 +1,4 @@
-"""The audit's sampled look: what reports alone prove."""
+"""The audit's sampled look: proofs from reports alone."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_audit_a_sound_coin_of_any_two_reports_is_never_refuted(reports: Sequenc
 def test_audit_a_coin_of_any_two_reports_is_refuted_where_it_tells_too_much(
     reports: Sequence[Any],
 ) -> None:
-    """Epsilon 1 with a claim of 0.8 is refuted from 50,000 reports, whatever the reports are."""
+    """Epsilon 1 with a claim of 0.8 is refuted from 50,000 reports of any kind."""
     found = run(coin_of(reports, 0.8), samples=50_000, seed=1)
     assert found.verdict == "refuted"
     assert 0.9 < found.sampled_lower_bound <= 1

@@ -1,4 +1,4 @@
-"""A device has the library's losses and rooms, and admits what the library admits, to a millionth.
+"""A device has the library's losses and rooms, and admits the same charges, to a millionth.
 
 The cases are in ``tests/vectors/caps.json``; ``tests/web/budget.test.mjs`` runs them too.
 ``python -m tests.accounting.test_cap_vectors`` writes them anew.
@@ -31,7 +31,7 @@ LOSSES = 1_000
 
 
 def test_every_case_of_the_shared_file_holds_in_python() -> None:
-    """The file holds what this module makes: losses, rooms of caps, and what is admitted."""
+    """The file holds the output of this module: losses, rooms of caps, and admitted charges."""
     assert json.loads(FILE.read_text()) == made()
 
 
@@ -116,7 +116,7 @@ def written(amount: float) -> int | None:
 
 
 def test_golden_least_caps() -> None:
-    """The least caps of ACCOUNTANT's table; what exceeded delta today is refused under its cap."""
+    """The least caps of ACCOUNTANT's table; charges beyond delta are refused under their cap."""
     number, million = noise(16, 16, Fraction(144)), Fraction(1, 10**6)
     assert str(least_cap(number * 29, million)) == "9.901985"
     assert str(least_cap(number * 30, million)) == "10.102257"

@@ -1,4 +1,4 @@
-"""A cap holds whatever is chosen on the way, and admits what the table says."""
+"""A cap holds for every choice on the way, and admits the charges of the table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_filter_admits_what_the_table_says(
 
 
 def test_surveys_that_reached_beyond_their_cap_are_refused() -> None:
-    """What exceeded delta under rule 2 fits no more, alone or chosen on the way."""
+    """Charges beyond delta under rule 2 fit no more, alone or chosen on the way."""
     one_sum = NoisePair(1, 1, 1 / (2 * Fraction(697069, 10**6)))
     yes_or_no = NoisePair(2, 1, 1 / Fraction(5135469, 10**6))
     assert not Caps(Micro(6 * MICRO)).admits(one_sum.loss)
@@ -80,7 +80,7 @@ def test_random_lists_are_never_below_another_accountant(count: int) -> None:
 
 
 def test_what_a_charge_of_one_kind_is_allowed() -> None:
-    """Answers in clear are counted by their own cap; what costs nothing has no number."""
+    """Answers in clear are counted by their own cap; charges without a cost have no number."""
     clear = answers_allowed(ResponsePair(1, 0, 2), Caps(clear=3))
     assert (clear.ledger, clear.by_method) == (3, {"clear": 3})
     with pytest.raises(ParameterError, match="costs nothing"):
@@ -88,7 +88,7 @@ def test_what_a_charge_of_one_kind_is_allowed() -> None:
 
 
 def test_a_cap_is_an_amount() -> None:
-    """A float is no cap: the error shows what is."""
+    """A float is no cap: the error shows a cap."""
     with pytest.raises(ParameterError, match=r"the cap on epsilon is 10\.0, expected a finite"):
         Caps(10.0)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="delta is 1e-06"):

@@ -94,7 +94,7 @@ def test_prop_a_chain_verifies(charges: list[Charge]) -> None:
 
 @given(charges=chains, data=st.data())
 def test_prop_a_change_of_any_field_is_found(charges: list[Charge], data: st.DataObject) -> None:
-    """Whatever single field of whatever entry is changed, the chain no longer verifies."""
+    """If any single field of any entry is changed, the chain no longer verifies."""
     entries = chain_of(charges)
     place = data.draw(st.integers(0, len(entries) - 1))
     entry = entries[place]
@@ -240,7 +240,7 @@ MASKED = "randomized-response:options=2,epsilon=1"
 def test_an_answer_in_clear_counts_as_one_whatever_an_earlier_version_wrote(
     mechanisms: tuple[str, ...], user: Micro, clear: int
 ) -> None:
-    """What was written, with its hash, stays; what a text sends as it is is counted in clear."""
+    """Stored texts and their hashes stay; a part sent unmasked is counted in clear."""
     cost = earlier("s", mechanisms, user, user)
     assert cost.clear == clear
     assert cost.loss.epsilon == (Micro(1_000_000) if MASKED in mechanisms else NO_LOSS)

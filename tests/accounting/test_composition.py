@@ -1,4 +1,4 @@
-"""What a whole response costs is what its joint probability table says."""
+"""The cost of a whole response is the cost by its joint probability table."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def moment(low: Fraction, high: Fraction, flips: int, keeps: int) -> Fraction:
 def joint_probability(
     mechanisms: Sequence[CategoricalMechanism], answers: Sequence[int], reports: Sequence[int]
 ) -> Fraction:
-    """Return P(reports | answers) of one person, who draws once for each different mechanism."""
+    """Return P(reports | answers) of one person with one draw for each different mechanism."""
     product = Fraction(1)
     for mechanism in set(mechanisms):
         places = [i for i, other in enumerate(mechanisms) if other == mechanism]
@@ -174,7 +174,7 @@ def test_prop_groups_add_exactly(mechanisms: list[CategoricalMechanism]) -> None
 
 @given(mechanisms=mechanisms_of_a_response, seed=st.randoms(use_true_random=False))
 def test_prop_order_does_not_matter(mechanisms: list[CategoricalMechanism], seed: object) -> None:
-    """The amounts are the same in whatever order the questions are asked."""
+    """The amounts are the same for every order of the questions."""
     shuffled = list(mechanisms)
     seed.shuffle(shuffled)  # type: ignore[attr-defined]
     one, other = compose(mechanisms), compose(shuffled)
@@ -248,7 +248,7 @@ def test_one_mechanism_without_a_guarantee_leaves_all_without() -> None:
 
 
 def test_pairs_of_mechanisms() -> None:
-    """Each answer has its pair; what promises nothing has none."""
+    """Each answer has its pair; a mechanism that promises nothing has none."""
     asked = [POOL[0], POOL[0], DiscreteGaussian(1, 5, sigma=3)]
     assert pairs_of(asked) == {
         ResponsePair(3, 1, 2): 2,

@@ -1,4 +1,4 @@
-"""No interleaving overspends, what is exactly enough is enough, and every tampering is found."""
+"""No interleaving overspends, exactly enough is enough, and every tampering is found."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_noise_that_was_only_reserved_leaves_no_trace() -> None:
 
 
 def test_the_refusal_says_what_is_left() -> None:
-    """The message has the cost, what is left, of what, for which surveys, and what to do."""
+    """The message has the cost, the rest, the amount, the surveys, and the next step."""
     ledger = ledger_of(3)
     ledger.charge("p", "1", costing(MICRO, survey="Sleep"))
     ledger.charge("p", "2", costing(1_600_000, survey="Diet"))
@@ -169,7 +169,7 @@ def test_a_cost_is_what_its_mechanisms_promise() -> None:
 
 
 def test_mechanisms_without_a_guarantee_are_refused() -> None:
-    """What promises nothing has no cost, so that it can't be charged."""
+    """A mechanism that promises nothing has no cost, so that it can't be charged."""
     mechanism = RandomizedResponse(2, epsilon=1)
     layered = TwoLayer(2, low=0, high=1)
     nothing = Guarantee(Micro(1), Micro(1), Micro(1), 1, (), status="none")
@@ -194,7 +194,7 @@ def test_the_same_request_again_changes_nothing() -> None:
 
 
 def test_a_charge_commits_what_is_reserved() -> None:
-    """Charging what is reserved under the same key makes it final, once; it can't expire."""
+    """Charging a reservation under the same key makes it final, once; it can't expire."""
     ledger = ledger_of(3)
     ledger.reserve("p", "a", costing(2 * MICRO))
     done = ledger.charge("p", "a", costing(2 * MICRO))
@@ -228,7 +228,7 @@ def test_a_key_names_one_response() -> None:
 
 
 def test_reservations_expire_and_commits_do_not() -> None:
-    """Sweeping releases what was reserved before a day and is still open."""
+    """Sweeping releases reservations from before a day that are still open."""
     days = iter(["2026-03-01", "2026-03-01", "2026-03-02", "2026-03-03", *["2026-03-09"] * 9])
     ledger = Ledger(MemoryStorage(), clock=lambda: next(days))
     ledger.reserve("p", "old", costing(1))
@@ -265,7 +265,7 @@ def test_a_sweep_leaves_what_is_committed_in_the_meantime() -> None:
 
 
 def test_caps_go_down_at_any_time() -> None:
-    """A lower cap holds at once, for what is not yet reserved; raising it is another matter."""
+    """A lower cap holds at once, for later reservations; raising it is another matter."""
     ledger = ledger_of(3)
     ledger.reserve("p", "a", costing(2 * MICRO))
     entry = ledger.lower_caps("p", Caps(Micro(MICRO)))
@@ -320,7 +320,7 @@ def test_what_was_spent_in_numbers_and_words() -> None:
 
 
 def test_what_was_spent_is_never_less_than_what_was_charged() -> None:
-    """An entry that charges more than its mechanisms promise counts with what it charges."""
+    """An entry that charges more than its mechanisms promise counts with its charge."""
     ledger = ledger_of(10)
     coin = "randomized-response:options=2,epsilon=1"
     ledger.charge("p", "a", Cost("S", (coin,), Micro(5 * MICRO), pure_loss(Micro(5 * MICRO))))
@@ -330,7 +330,7 @@ def test_what_was_spent_is_never_less_than_what_was_charged() -> None:
 
 
 def test_what_is_left_in_words() -> None:
-    """The share that is left is rounded down, and a cap below what was spent is called so."""
+    """The share that is left is rounded down, and a cap below the amount spent is called so."""
     ledger = ledger_of(3)
     assert ledger.explain("p")[5].startswith("At least 100 % of it is left")
     ledger.charge("p", "a", costing(1))
@@ -376,7 +376,7 @@ def test_impossible_requests_are_refused() -> None:
 
 
 def test_a_cost_is_of_mechanisms() -> None:
-    """The text form of a mechanism costs what the mechanism does; a number is no mechanism."""
+    """The text form of a mechanism has the mechanism's cost; a number is no mechanism."""
     text = "randomized-response:options=2,epsilon=1"
     assert Cost.of("Sleep", [text]) == Cost.of("Sleep", [parse_mechanism(text)])
     with pytest.raises(ParameterError, match="is no Mechanism"):

@@ -1,4 +1,4 @@
-"""The ledger's chain: whatever is changed, dropped or moved is found."""
+"""The ledger's chain: each changed, dropped or moved entry is found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Forgery(MemoryStorage):
     """A storage into which somebody has written by hand."""
 
     def forge(self, person: str, change: Callable[[list[Entry]], object]) -> None:
-        """Let `change` do what it wants to a person's entries."""
+        """Let `change` change a person's entries freely."""
         change(self._accounts[person].entries)
 
     def forge_balance(self, person: str, **fields: Any) -> None:
@@ -54,7 +54,7 @@ def busy() -> tuple[Ledger, Forgery]:
 
 @given(place=st.integers(0, 6), data=st.data())
 def test_prop_a_change_of_any_field_is_found(place: int, data: st.DataObject) -> None:
-    """Whatever field of whatever entry is changed, checking the ledger finds it."""
+    """If any field of any entry is changed, checking the ledger finds it."""
     ledger, storage = busy()
     entry = ledger.entries("p")[place]
     charge, cost = entry.charge, entry.charge.cost
@@ -154,7 +154,7 @@ def test_a_chain_that_is_hashed_anew_still_has_to_make_sense() -> None:
 
 @pytest.mark.parametrize("field", [f for f in Balance._fields if f != "caps"])
 def test_a_change_of_the_balance_is_found(field: str) -> None:
-    """Whatever number of a balance is changed, checking the ledger finds it."""
+    """If any number of a balance is changed, checking the ledger finds it."""
     ledger, storage = busy()
     value = getattr(ledger.balance("q"), field)
     storage.forge_balance("q", **{field: "0" * 64 if field == "head" else value + 1})

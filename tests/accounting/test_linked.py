@@ -1,4 +1,4 @@
-"""What one answer tells where it decides which other questions are asked."""
+"""The information in one answer that decides which other questions are asked."""
 
 from __future__ import annotations
 

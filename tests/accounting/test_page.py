@@ -1,4 +1,4 @@
-"""The page about accounting says what the code does."""
+"""The page about accounting agrees with the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs/explanation/accounting.md"
 
 
 def test_the_page_runs() -> None:
-    """Its examples give what they say."""
+    """Its examples give the printed results."""
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)
     assert tried >= 12
     assert failed == 0

@@ -149,7 +149,7 @@ def shown_suspicions(sentence: str) -> list[float | None]:
 
 
 def shown_powers(sentence: str) -> list[float]:
-    """Return the numbers of 100 who are told at each rate; 100 where all may be."""
+    """Return the expected number of 100 people told at each rate; 100 where all may be."""
     found = re.search(r"at most ([\d.]+), ([\d.]+) or ([\d.]+) of 100", sentence)
     return [float(one) for one in found.groups()] if found else [100.0] * 3
 
@@ -199,7 +199,7 @@ def test_exact_what_is_said_of_a_random_response_is_true(seed: int) -> None:
 
 
 def test_every_assumption_is_printed() -> None:
-    """What has to be true for a guarantee stands in its JSON."""
+    """The conditions of a guarantee stand in its JSON."""
     for seed in range(20):
         mechanism = drawn(np.random.default_rng(seed))
         printed = " ".join(mechanism.guarantee().to_json()["assumptions"])

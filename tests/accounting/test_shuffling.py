@@ -1,4 +1,4 @@
-"""What published counts tell about one person is never above the bound that is stated of it."""
+"""Published counts never tell more about one person than their stated bound."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_exact_counts_of_three_options_are_within_the_bound() -> None:
 
 
 def test_audit_sampled_counts_do_not_exceed_the_bound() -> None:
-    """200,000 surveys of 50 people: a lower bound of the loss is at most what is stated.
+    """200,000 surveys of 50 people: a lower bound of the loss is at most the stated one.
 
     Fixed seed; false alarm 1e-6.
     """
@@ -139,7 +139,7 @@ def test_prop_more_people_hide_better_and_never_worse_than_alone(
 
 @given(st.integers(1, 300), st.floats(0.01, 0.99))
 def test_prop_tables_of_binomials_hold_all_probability(n: int, chance: float) -> None:
-    """Probabilities and what is left out are those of the binomial, none below."""
+    """Probabilities and their remainder are those of the binomial, none below."""
     from scipy.stats import binom
 
     first, probability, beyond = binomial(n, chance)

@@ -43,7 +43,7 @@ def percent_of(text: str) -> float:
     [("high", (86.0, 93.1, 98.6, 99.8)), ("medium", (97.8, 99.6, None, None))],
 )
 def test_golden_beliefs_of_ratings(level: str, expected: tuple[float | None, ...]) -> None:
-    """One, two, five and ten ratings with noise: what somebody can come to believe at most."""
+    """One, two, five and ten ratings with noise: the largest possible belief of an observer."""
     rating = DiscreteGaussian(1, 5, sigma=4 / {one.name: one for one in LEVELS}[level].mu)
     for answers, percent in zip((1, 2, 5, 10), expected, strict=True):
         said = explain(compose([rating] * answers)).all_answers
@@ -80,7 +80,7 @@ def test_exact_a_rating_exceeds_its_limit_as_seldom_as_said() -> None:
 
 
 def test_answers_that_go_together_are_told_of_all_of_them() -> None:
-    """What somebody who knows the other answers can believe is less than what all together show."""
+    """One observer of the other answers can believe less than all answers together show."""
     for answers, least in ((2, 88.0), (5, 99.3)):
         said = explain(compose([RandomizedResponse(2, epsilon=1)] * answers))
         assert percent_of(said.one_answer) == 73.2
@@ -165,7 +165,7 @@ def test_exact_four_times_in_five_is_at_least_that() -> None:
 
 
 def test_exact_who_stops_when_it_suits_exceeds_the_bound_no_more_often_than_said() -> None:
-    """A surveyor who stops once the bound is passed succeeds with at most one in a million.
+    """A surveyor that stops once the bound is passed succeeds with at most one in a million.
 
     All paths of up to 298 yes/no questions at epsilon 0.1 are enumerated: the log ratio is a walk,
     and the bound at each number of questions is that of their sum. The bound for a list that is

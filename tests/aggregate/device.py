@@ -1,4 +1,4 @@
-"""What a device seals, read by both parties in Python."""
+"""Sealed reports of a device, read by both parties in Python."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def instance(name: str, vector: dict[str, Any]) -> Prio3[Any, Any]:
 
 
 def replay(vdaf: Prio3[Any, Any], vector: dict[str, Any]) -> list[tuple[str, bool]]:
-    """Do what a vector says in its order, compare everything, and return what succeeded.
+    """Follow a vector in its order, compare everything, and return the successes.
 
     Each operation takes the messages of the vector as they are, so that a bad one is met at its
     step.

@@ -1,4 +1,4 @@
-"""What two parties agree on: their key, and the set of reports."""
+"""The agreement of two parties: their key, and the set of reports."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_two_parties_and_a_collector_come_to_the_sum() -> None:
 
 
 def test_every_report_of_a_task_has_one_length_and_one_time() -> None:
-    """Neither length nor time of a report says what or when somebody answered."""
+    """Neither length nor time of a report tells an answer or its time."""
     one = task()
     reports = [report_of(one) for _ in range(3)]
     assert len({len(report.encode()) for report in reports}) == 1

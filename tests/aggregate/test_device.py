@@ -1,4 +1,4 @@
-"""What a device seals in Node is opened, checked and added up in Python."""
+"""Reports that a device seals in Node are opened, checked and added up in Python."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def read() -> dict[str, list[dict[str, Any]]]:
 
 
 def test_the_shared_cases_are_those_of_this_code() -> None:
-    """The file is what Python gives today, case by case, and holds enough of each kind."""
+    """The file is the output of Python today, case by case, and holds enough of each kind."""
     made = {name: list(cases) for name, cases in make_cases().items()}
     assert made == read()
     assert [len(made[name]) for name in ("streams", "surveys", "circuits")] == [24, 52, 40]
@@ -266,7 +266,7 @@ def questions_of(rng: random.Random) -> tuple[tuple[Question, ...], list[dict[st
 def answers_of(
     rng: random.Random, questions: tuple[Question, ...], conditions: tuple[ShowIf | None, ...]
 ) -> tuple[list[int | None], dict[str, Any]]:
-    """Return codes of answers and the answers; None for what is not shown."""
+    """Return codes of answers and the answers; None for hidden questions."""
     codes: list[int | None] = []
     answers: dict[str, Any] = {}
     for place, question in enumerate(questions):

@@ -30,7 +30,7 @@ def test_prop_the_transform_is_what_the_polynomial_gives(field: Field, data: st.
 
 @given(FIELDS, st.data())
 def test_prop_elements_go_through_bytes(field: Field, data: st.DataObject) -> None:
-    """What is encoded is decoded, in exactly as many bytes as is said."""
+    """Encoded values are decoded, in exactly the stated number of bytes."""
     values = data.draw(st.lists(st.integers(0, field.modulus - 1), max_size=20))
     encoded = field.encode(values)
     assert len(encoded) == field.size * len(values)

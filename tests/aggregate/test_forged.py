@@ -27,7 +27,7 @@ ELEMENT = 16  # bytes
 
 
 class Forged(SurveyCircuit):
-    """The circuit of somebody who encodes what they like."""
+    """The circuit of a device that encodes arbitrary values."""
 
     def __init__(self, vector: list[int]) -> None:
         super().__init__(BLOCKS)

@@ -1,4 +1,4 @@
-"""Encryption to a party: the official vectors, and what is refused."""
+"""Encryption to a party: the official vectors, and refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_vectors_of_rfc_9180_open(vector: dict[str, Any]) -> None:
 
 @given(st.sampled_from(Kem), st.binary(max_size=99), st.binary(max_size=9), st.binary(max_size=9))
 def test_prop_what_is_sealed_opens(kem: Kem, text: bytes, info: bytes, aad: bytes) -> None:
-    """The holder of the key reads what was sealed; it is 16 bytes longer, and new each time."""
+    """The holder of the key reads the sealed text; it is 16 bytes longer, and new each time."""
     key = KEYS[kem]
     enc, payload = seal(kem, key.public_key, text, info=info, aad=aad)
     assert key.open(enc, payload, info=info, aad=aad) == text

@@ -1,4 +1,4 @@
-"""The block of votes on pairs of a list: what it adds up, its largest change, its checks."""
+"""The block of votes on pairs of a list: its sums, its largest change, its checks."""
 
 from __future__ import annotations
 

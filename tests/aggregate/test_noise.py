@@ -54,7 +54,7 @@ def test_ten_questions_at_rho_one_half_have_the_noise_of_the_design() -> None:
 
 
 def test_the_guarantee_names_what_it_rests_on() -> None:
-    """One honest party, encryption, bounded time, one sum a survey, and what may be seen."""
+    """One honest party, encryption, bounded time, one sum a survey, and the visible values."""
     printed = " ".join(SumNoise.of_rho([One(2)], 1).guarantee().to_json()["assumptions"])
     for words in (
         "one of the two parties is honest",
@@ -102,7 +102,7 @@ def test_exact_no_two_answers_are_farther_apart_than_is_said(block: Block, squar
 def test_prop_the_noise_costs_exactly_the_rho_that_was_asked(
     found: list[Block], rho: Fraction
 ) -> None:
-    """Whatever the blocks, the loss is rho, and errors are equal relative to each block's unit."""
+    """For all blocks the loss is rho, and errors are equal relative to each block's unit."""
     noise = SumNoise.of_rho(found, rho)
     assert noise.rho == rho
     relative = {v / b.unit**2 for b, v in zip(noise.blocks, noise.variances, strict=True)}

@@ -1,4 +1,4 @@
-"""The block of a ranking between two parties: what it adds up, its largest change, its checks."""
+"""The block of a ranking between two parties: its sums, its largest change, its checks."""
 
 from __future__ import annotations
 

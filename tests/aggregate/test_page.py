@@ -1,4 +1,4 @@
-"""The page about two parties says what the code does."""
+"""The page about two parties agrees with the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs/explanation/aggregate.md"
 
 
 def test_the_page_runs() -> None:
-    """Its examples give what they say."""
+    """Its examples give the printed results."""
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)
     assert tried >= 15
     assert failed == 0
@@ -31,7 +31,7 @@ def test_the_margins_of_the_page_are_true(people: int, points: str) -> None:
 
 
 def test_the_page_says_what_colluding_parties_learn() -> None:
-    """That both together read everything is said in so many words, and who uses it."""
+    """The page says in so many words that both together read everything, and names the users."""
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "| **both parties together** | **every answer of every person** |" in page
     assert "The server, the app and `masquerade helper` use it" in page

@@ -1,4 +1,4 @@
-"""Splitting, checking and adding up: what is honest comes out, all else is refused."""
+"""Splitting, checking and adding up: honest reports come out, all others are refused."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def answers(draw: st.DrawFn) -> list[Any]:
 def test_prop_a_whole_response_is_counted_block_by_block(
     responses: list[list[Any]], chunk: int
 ) -> None:
-    """Sums of all kinds of blocks come out exactly, whatever the chunk."""
+    """Sums of all kinds of blocks come out exactly, for every chunk."""
     result = total(prio3_survey(BLOCKS, chunk=chunk), responses)
     first = np.bincount([one[0] for one in responses], minlength=5).tolist()
     others = [np.sum([one[i] for one in responses], axis=0) for i in range(1, 6)]
@@ -159,7 +159,7 @@ def test_prop_one_changed_bit_anywhere_is_refused(data: st.DataObject) -> None:
 
 
 class Forged(SurveyCircuit):
-    """The circuit of somebody who encodes what they like."""
+    """The circuit of a device that encodes arbitrary values."""
 
     def __init__(self, vector: list[int]) -> None:
         super().__init__(BLOCKS)
@@ -304,7 +304,7 @@ def test_audit_the_share_of_one_party_is_uniform() -> None:
 
 
 def test_measurements_that_do_not_fit_are_refused_on_the_device() -> None:
-    """The device's own encoder refuses what the parties would refuse later."""
+    """The device's own encoder refuses all that the parties would refuse later."""
     cases: list[tuple[Prio3[Any, Any], Any]] = [
         (prio3_count(), 2),
         (prio3_sum(10), 11),

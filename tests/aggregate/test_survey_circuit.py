@@ -1,4 +1,4 @@
-"""The survey's circuit: its sizes, its soundness, and what it refuses to be."""
+"""The survey's circuit: its sizes, its soundness, and its refusals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_sizes_are_those_of_the_design(
 
 
 def test_no_survey_can_be_forged_more_often_than_once_in_2_to_the_120() -> None:
-    """What is allowed keeps to the bound, and what would not is refused."""
+    """Allowed inputs keep to the bound, and inputs beyond it are refused."""
     assert SurveyCircuit([One(2)] * 3500).soundness_error() <= Fraction(1, 2**120)
     for blocks, chunk in (([One(2)] * 5000, None), ([One(2)] * 200, 1)):
         with pytest.raises(ParameterError, match="more often than once"):
@@ -93,7 +93,7 @@ def test_exact_bits_stand_for_every_number_of_the_range_and_no_other(largest: in
     ],
 )
 def test_parameters_out_of_range_are_refused(make: Any, message: str) -> None:
-    """What cannot be is an error that says the value."""
+    """An impossible value is an error that says the value."""
     with pytest.raises(ParameterError, match=message):
         make()
 

@@ -1,4 +1,4 @@
-"""The likelihood through masks: its derivatives, its limits, and what is read into it."""
+"""The likelihood through masks: its derivatives, its limits, and its reading."""
 
 from __future__ import annotations
 

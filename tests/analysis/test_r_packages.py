@@ -1,4 +1,4 @@
-"""R's packages rr and RRreg agree on what they can fit; where they stop short, ours is higher.
+"""R's packages rr and RRreg agree on the models they fit; where they stop short, ours is higher.
 
 Skipped unless R is there and ``MASQUERADE_R`` names a folder with the sources of both packages
 (``rr/R/*.R``, ``RRreg/R/*.R``), from their public repositories SensitiveQuestions/rr and

@@ -1,4 +1,4 @@
-"""What a regression says does not depend on units, on the size of weights, or on missing rows."""
+"""A regression does not depend on units, on the size of weights, or on missing rows."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from masquerade.errors import (
 
 
 def chunked_dictionaries() -> pa.Table:
-    """Return the rows with dictionary columns whose chunks have different dictionaries."""
+    """Return the rows with dictionary columns in chunks with different dictionaries."""
     chunks = {
         name: pa.chunked_array(
             [pa.array(v[:1]).dictionary_encode(), pa.array(v[1:]).dictionary_encode()]
@@ -63,7 +63,7 @@ FRAMES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_kind_of_frame_gives_the_same_claims(name: str) -> None:
-    """Whatever the frame, tasks and workers are coded by appearance and options are sorted."""
+    """In every frame, tasks and workers are coded by appearance and options are sorted."""
     claims = Claims.from_frame(FRAMES[name]())
     assert rows_of(claims) == expected()
     assert claims.tasks.to_pylist() == ["b", "a"]
@@ -177,7 +177,7 @@ def test_declared_options_are_read_in_the_labels_type(
 
 
 def test_claims_without_any_answer_can_have_declared_options() -> None:
-    """A table whose labels are all missing is readable where the options are declared."""
+    """A table without any label is readable where the options are declared."""
     frame = changed(label=[None] * 4)
     assert Claims.from_frame(frame, options=["a", "b"], null=True).value.tolist() == [2] * 4
     with pytest.raises(MissingValue, match="every label is missing; declare the options"):
@@ -222,7 +222,7 @@ def test_options_of_another_type_than_the_labels_are_refused() -> None:
 def test_the_kind_is_guessed_from_the_columns_name_and_content(
     column: str, values: list[Any], kind: str
 ) -> None:
-    """`label` is categorical, `value` numeric, and `answer` what its entries look like."""
+    """`label` is categorical, `value` numeric, and the type of `answer` follows its entries."""
     frame = {"task": ROWS["task"], "worker": ROWS["worker"], column: values}
     assert Claims.from_frame(frame).kind == kind
 

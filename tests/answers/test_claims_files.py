@@ -1,4 +1,4 @@
-"""Claims from files and to files: faults by their row, and what is written reads back."""
+"""Claims from files and to files: faults by their row, and written claims read back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_text(path: Path, text: str | bytes) -> Path:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("start", ["", "\ufeff"], ids=["plain", "byte order mark"])
 def test_csv_is_read_as_text(tmp_path: Path, ending: str, newline: str, start: str) -> None:
-    """Ids and labels of CSV files are texts, leading zeros and all, whatever ends the lines."""
+    """Ids and labels of CSV files are texts, leading zeros and all, for all line ends."""
     lines = ["task,worker,label", "007,x,1", "8,y,2", ""]
     claims = Claims.read(write_text(tmp_path / f"c.{ending}", start + newline.join(lines)))
     assert rows_of(claims) == [("007", "x", "1"), ("8", "y", "2")]

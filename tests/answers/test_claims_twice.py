@@ -50,7 +50,7 @@ def test_an_unknown_way_with_duplicates_is_an_error() -> None:
     pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30),
 )
 def test_prop_first_and_last_agree_with_a_plain_dictionary(pairs: list[tuple[int, int]]) -> None:
-    """Keeping the first or last answer is what a dictionary of (task, worker) would keep."""
+    """Keeping the first or last answer gives the dictionary of (task, worker)."""
     frame = {
         "task": [task for task, _ in pairs],
         "worker": [worker for _, worker in pairs],

@@ -1,4 +1,4 @@
-"""Codes of names: the same as Arrow's dictionary, whatever the type and the order of the rows."""
+"""Codes of names: the same as Arrow's dictionary, for every type and order of the rows."""
 
 from __future__ import annotations
 

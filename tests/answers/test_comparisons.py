@@ -58,7 +58,7 @@ def test_every_kind_of_frame_gives_the_same_comparisons(kind: Callable[..., Any]
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
 def test_files_go_round(tmp_path: Path, ending: str) -> None:
-    """What is written is read back, numbers exactly."""
+    """Written comparisons are read back, numbers exactly."""
     rows = {"voter": ["x", "y", "x"], "f": [0.1, -1 / 3, 2.5], "g": [1.0, 0.0, -7.0]}
     comparisons = Comparisons.from_frame(rows)
     comparisons.write(tmp_path / f"c.{ending}")
@@ -188,7 +188,7 @@ def test_a_record_of_an_undeclared_voter_is_refused() -> None:
 def test_a_table_of_the_wrong_form_is_refused(
     rows: dict[str, Any], error: type[Exception], match: str
 ) -> None:
-    """Missing columns, ids and rows are refused with what to do."""
+    """Missing columns, ids and rows are refused with advice."""
     with pytest.raises(error, match=match):
         Comparisons.from_frame(rows)
 
@@ -212,7 +212,7 @@ def test_ranges_that_say_too_little_are_refused(ranges: Any) -> None:
 
 
 def test_declared_features_choose_the_columns() -> None:
-    """Other columns are ignored, whatever they hold; a missing one is an error."""
+    """Other columns are ignored, with any content; a missing one is an error."""
     rows = ROWS | {"note": ["x", "y", "z", "w"]}
     comparisons = Comparisons.from_frame(rows, features=["comfort", "price"])
     assert comparisons.names == ("comfort", "price")
@@ -235,7 +235,7 @@ def test_rows_can_each_be_of_their_own_voter() -> None:
 
 
 def test_records_of_one_choice_are_known_to_depend_on_one_another() -> None:
-    """The largest number of records per choice of one voter is what a choice costs."""
+    """A choice costs the largest number of records per choice of one voter."""
     rows = {"voter": ["a", "a", "a", "b"], "choice": [1, 1, 2, 1], "f": [1.0, 2.0, 3.0, 4.0]}
     comparisons = Comparisons.from_frame(rows)
     assert comparisons.most_records_of_a_choice() == 2
@@ -297,7 +297,7 @@ def test_parts_of_the_comparisons_can_be_taken() -> None:
     )
 )
 def test_prop_nothing_is_lost_by_sorting(rows: list[tuple[int, float, float]]) -> None:
-    """Each voter's records are those of the table, in their order, whatever the order of rows."""
+    """Each voter's records are those of the table, in their order, for every order of rows."""
     voter, f, g = (list(column) for column in zip(*rows, strict=True))
     comparisons = Comparisons.from_frame({"voter": voter, "f": f, "g": g})
     for code, name in enumerate(comparisons.voters.to_pylist()):

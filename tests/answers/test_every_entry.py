@@ -188,6 +188,6 @@ def plain(result: Any) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_takes_any_table(entry: str, kind: str) -> None:
-    """The result of a table is that of a dict of arrays, whatever library holds the table."""
+    """The result of a table is that of a dict of arrays, for every library of tables."""
     columns, call = ENTRIES[entry]
     np.testing.assert_equal(plain(call(KINDS[kind](columns))), plain(call(columns)))

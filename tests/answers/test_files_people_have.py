@@ -64,7 +64,7 @@ def _choice(label: str, by: Any) -> dict[str, Any]:
 
 
 def _by_task(make: Callable[[str, list[tuple[str, str]]], Any]) -> list[Any]:
-    """Return what is made of each task with the worker and label of its judgements."""
+    """Return the claims on each task with the worker and label of its judgements."""
     return [make(one, [(w, label) for t, w, label in JUDGED if t == one]) for one in ("a", "b")]
 
 
@@ -203,7 +203,7 @@ def test_a_file_is_read_as_it_is(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_what_a_file_does_not_say_is_asked_for(tmp_path: Path, name: str) -> None:
-    """The message names the option, and with what it asks for the file is read."""
+    """The message names the option, and with the value it asks for the file is read."""
     content, words, columns = ASKED[name]
     path = _written(tmp_path / name, content)
     with pytest.raises(SchemaError, match=words):

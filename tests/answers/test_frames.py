@@ -113,7 +113,7 @@ def test_the_first_missing_row_is_found(values: list[Any], row: int | None) -> N
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "pq", "PARQUET"])
 def test_tables_survive_files(tmp_path: Path, ending: str) -> None:
-    """What is written is read back; CSV as text, Parquet with its types."""
+    """Written tables are read back; CSV as text, Parquet with its types."""
     path = tmp_path / f"t.{ending}"
     write_table(TABLE, path)
     assert path.read_bytes()[:2] == {"csv": b'"t', "csv.gz": b"\x1f\x8b"}.get(ending, b"PA")
@@ -197,7 +197,7 @@ def test_objects_are_refused_and_not_read_as_addresses() -> None:
 
 
 def test_any_object_that_speaks_arrow_is_read() -> None:
-    """What offers the Arrow interface is a table, though no library of frames made it."""
+    """An object with the Arrow interface is a table, though no library of frames made it."""
 
     class Stream:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -98,7 +98,7 @@ def test_a_result_is_the_same_table_in_every_library(result: Result) -> None:
 
 
 def test_a_result_is_saved_and_made_again(result: Result, tmp_path: Path) -> None:
-    """What `load` returns has the same table, and the same dictionary, to the last bit."""
+    """The result of `load` has the same table, and the same dictionary, to the last bit."""
     for name in ("result.json", "result.json.gz"):
         result.save(tmp_path / name)
         again = type(result).load(tmp_path / name)
@@ -122,7 +122,7 @@ def test_a_notebook_shows_a_table(result: Result) -> None:
 
 
 def test_html_is_escaped_and_says_what_is_not_shown() -> None:
-    """A label is text, whatever it holds; of a long table the number of rows left out is said."""
+    """Any label is text; of a long table the number of rows left out is said."""
     table = {"task": [f"<b>{i}" for i in range(25)], "worker": ["x"] * 25, "label": ["<i>"] * 25}
     html = Claims.from_frame(table)._repr_html_()
     assert "&lt;b&gt;0" in html

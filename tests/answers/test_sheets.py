@@ -47,7 +47,7 @@ def test_a_sheet_is_read_as_its_csv_would_be(tmp_path: Path) -> None:
 
 
 def test_a_table_survives_a_spreadsheet(tmp_path: Path) -> None:
-    """What is written is read back as text: numbers, truth values, nulls, large numbers, days."""
+    """Written cells are read back as text: numbers, truth values, nulls, large numbers, days."""
     table = pa.table(
         {
             "worker": ["x", "y"],

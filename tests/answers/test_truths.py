@@ -1,4 +1,4 @@
-"""Known truths are checked once and lined up with claims, whatever their types."""
+"""Known truths of any type are checked once and lined up with claims."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_truths_are_lined_up_with_the_claims(frame: Any) -> None:
     ],
 )
 def test_whole_numbers_match_their_texts(task: list[Any], truth: list[Any]) -> None:
-    """Truths read as text match claims in whole numbers; what is no number is no option."""
+    """Truths read as text match claims in whole numbers; a text that is no number is no option."""
     codes = Truths.from_frame({"task": task, "truth": truth}).codes(WHOLE).tolist()
     assert (codes[0], codes[2]) == (0, 1)
     assert codes[1] == (-2 if 2 in task else -1)

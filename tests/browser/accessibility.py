@@ -1,4 +1,4 @@
-"""Whether everybody can use a page: axe-core, sizes of what is pressed, widths.
+"""Accessibility of a page for everybody: axe-core, sizes of controls, widths.
 
 With ``SHOTS`` naming a folder, each page is kept there as a picture too.
 """
@@ -36,7 +36,7 @@ WINDOWS: dict[str, tuple[tuple[int, Scheme], ...]] = {
 def faults(
     page: Page, name: str = "page", *, windows: Sequence[tuple[int, Scheme]], whole: bool
 ) -> dict[str, Any]:
-    """Return what is wrong with a surveyor's page in some windows.
+    """Return the faults of a surveyor's page in some windows.
 
     Unless `whole`, axe-core looks at nothing but colours in every window after the first. A page
     that went on by itself meanwhile, to what it waited for, is looked at anew.

@@ -1,4 +1,4 @@
-"""Devices with a browser that remember everything they sent, and people who answer on them."""
+"""Devices with a browser that remember everything they sent, and people to answer on them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ FIRST_WINDOWS, OTHER_WINDOWS = WINDOWS
 
 @pytest.fixture(params=[FIRST_WINDOWS, pytest.param(OTHER_WINDOWS, marks=pytest.mark.exhaustive)])
 def faults(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
-    """Return what finds the faults of a page, in one pair of windows of each two."""
+    """Return a function that finds the faults of a page, in one pair of windows of each two."""
     whole = request.param != FIRST_WINDOWS
     return partial(accessibility.faults, windows=WINDOWS[request.param], whole=whole)
 
@@ -93,7 +93,7 @@ class Visitor:
     complaints: list[str] = field(default_factory=list)
 
     def watch(self, page: Page) -> Page:
-        """Remember what `page` sends and complains of."""
+        """Remember the requests and complaints of `page`."""
         page.on("request", lambda request: self.requests.append(request))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", self._hear)
@@ -170,7 +170,7 @@ def of_every_kind() -> list[dict[str, Any]]:
 
 @dataclass
 class Person:
-    """Somebody who answers a survey on a page, from wherever they are in it.
+    """A person that answers a survey on a page, from any place in it.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class Person:
         raise AssertionError(f"{until!r} is not reached; this is {self.view()!r}")
 
     def step(self) -> None:
-        """Do what the screen asks for, and wait for the next one."""
+        """Do the step that the screen asks for, and wait for the next one."""
         before = self.place()
         act = getattr(self, f"_on_{before.split()[0]}", None)
         if act is None:  # it went on by itself, to a screen that asks for nothing
@@ -276,7 +276,7 @@ def see(page: Page, view: str) -> None:
 
 
 def kept(page: Page) -> None:
-    """Wait until the device has written down what was answered: a change waits for earlier ones."""
+    """Wait until the device has written down the answers: a change waits for earlier ones."""
     page.evaluate(
         """async () => {
           const {href} = document.querySelector('link[href$="/database.js"]');
@@ -287,7 +287,7 @@ def kept(page: Page) -> None:
 
 
 def pairs(page: Page) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is shown as kept and as sent."""
+    """Return the texts that are shown as kept and as sent."""
     expect(page.locator(".pair").first).to_be_visible()
     texts = [tuple(page.locator(f".pair .{kind}").all_inner_texts()) for kind in ("mine", "sent")]
     return texts[0], texts[1]
@@ -325,7 +325,7 @@ def open_survey(server: Any, **changes: Any) -> SurveyRecord:
 
 
 def confirm(page: Page, ask: str, do: str) -> None:
-    """Press what asks for something that cannot be undone, then what does it."""
+    """Press a summary for a step that cannot be undone, then the button of the step."""
     page.locator("summary", has_text=ask).click()
     page.get_by_role("button", name=do).click()
 

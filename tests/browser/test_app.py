@@ -18,7 +18,7 @@ FIRST_LOAD = 180_000  # bytes, headers included
 
 
 def faults(page: Page, *, in_the_dark: bool) -> list[str]:
-    """Return what axe-core finds wrong with a page, and which targets are too small to press.
+    """Return the faults that axe-core finds in a page, and targets too small to press.
 
     With `in_the_dark`, its colours are looked at in the dark scheme too.
     """
@@ -246,7 +246,7 @@ def test_the_app_opens_without_a_network(generous: Any, new_visitor: NewVisitor)
 
 
 def test_the_first_load_is_small(generous: Any, new_visitor: NewVisitor) -> None:
-    """All that a first visit loads is at most 180 kB on the wire, and only what is ours.
+    """A first visit loads at most 180 kB on the wire, and only from this server.
 
     These are the files, of which `test_the_app_is_small` allows 125 kB compressed without a kind
     and 145 kB with all; some 27 kB of headers, as each of sixty answers has its own; 10 kB of
@@ -440,7 +440,7 @@ def test_somebody_can_leave(generous: Any, new_visitor: NewVisitor) -> None:
 
 
 def test_everything_held_can_be_taken_along(generous: Any, new_visitor: NewVisitor) -> None:
-    """The export is a file with what the server and the device hold, without the secret."""
+    """The export is a file with all data of the server and the device, without the secret."""
     survey = open_survey(generous)
     page = new_visitor().page
     page.goto(f"{generous.url}/s/{survey.token}")
@@ -455,7 +455,7 @@ def test_everything_held_can_be_taken_along(generous: Any, new_visitor: NewVisit
 
 
 def installability(visitor: Visitor) -> list[Any]:
-    """Return what keeps a browser from offering to install the app."""
+    """Return the reasons for which a browser does not offer to install the app."""
     session = visitor.context.new_cdp_session(visitor.page)
     return list(session.send("Page.getInstallabilityErrors")["installabilityErrors"])
 

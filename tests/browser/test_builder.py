@@ -1,4 +1,4 @@
-"""The builder loses nothing that was typed, and says at each field what is wrong there."""
+"""The builder loses no typed text, and says at each field the fault of its value."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def kept(server: Any, token: str) -> Document:
 
 
 def saved(page: Page) -> None:
-    """Wait until what was typed is on the server."""
+    """Wait until the typed text is on the server."""
     expect(page.locator("#saved")).to_have_text("Saved")
 
 
@@ -115,7 +115,7 @@ def test_questions_are_dragged_and_duplicated_with_their_conditions(
 
 
 def test_what_both_changed_is_decided_by_the_person(generous: Any, owner: Any) -> None:
-    """Keep mine keeps what was typed here, and what they changed in other questions."""
+    """Keep mine keeps the text typed here, and their changes in other questions."""
     page, token = owner.page, draft(generous, questions=three())
     page.goto(f"{generous.url}/surveys/{token}/edit")
     theirs = three()
@@ -137,7 +137,7 @@ def test_what_both_changed_is_decided_by_the_person(generous: Any, owner: Any) -
 
 
 def test_theirs_is_taken_and_mine_comes_back_by_undo(generous: Any, owner: Any) -> None:
-    """Who takes theirs has their texts, and can still undo that."""
+    """A person that takes theirs has their texts, and can still undo that."""
     page, token = owner.page, draft(generous, questions=three())
     page.goto(f"{generous.url}/surveys/{token}/edit")
     generous.services.drafts.change(token, {"title": "Theirs"}, team=FIRST_TEAM, version=1)
@@ -152,7 +152,7 @@ def test_theirs_is_taken_and_mine_comes_back_by_undo(generous: Any, owner: Any) 
 
 
 def test_a_tab_closed_without_a_network_loses_nothing(generous: Any, owner: Any) -> None:
-    """What could not be sent is in the browser, and is sent when the builder is opened again."""
+    """Unsent changes are in the browser, and are sent when the builder is opened again."""
     page, token = owner.page, draft(generous, questions=three())
     page.goto(f"{generous.url}/surveys/{token}/edit")
     page.route("**/api/v1/surveys/*", lambda route: route.abort())
@@ -227,7 +227,7 @@ def messages(page: Page) -> list[tuple[str, str]]:
 
 
 def one_message(page: Page, name: str, value: str) -> list[str]:
-    """Return the faults of what the page says of a value: one message, at its field, in words."""
+    """Return the faults of the page's message on a value: one, at its field, in words."""
     said = messages(page)
     shown = f"{name} {value[:20]!r}"
     right = len(said) == 1 and said[0][0].endswith(f"/{name}")

@@ -43,12 +43,12 @@ def use(page: Page, template: str) -> str:
 
 
 def saved(page: Page) -> None:
-    """Wait until what was typed is on the server."""
+    """Wait until the typed text is on the server."""
     expect(page.locator("#saved")).to_have_text("Saved")
 
 
 def answered(url: str, token: str, home: Path, person: int) -> None:
-    """Let a person answer through the Python client, whatever is asked."""
+    """Let a person answer every question through the Python client."""
     with Client(url, home=home) as me:
         me.device.set_caps(epsilon=1000, confirm=True)  # as generous as the server
         levels = [one["name"] for one in me.invitation(token)["levels"]]
@@ -219,7 +219,7 @@ def test_a_removed_question_comes_back_with_what_followed_on_it(generous: Any, o
 def test_nothing_that_cannot_be_undone_takes_one_press(
     generous: Any, new_visitor: NewVisitor, width: int
 ) -> None:
-    """To close, publish, cancel or delete, a first press says what follows and changes nothing."""
+    """To close, publish, cancel or delete, a first press tells the effect and changes nothing."""
     visitor = new_visitor(viewport={"width": width, "height": 900})
     page, drafts = visitor.page, generous.services.drafts
     page.goto(generous.owner_link)
@@ -261,7 +261,7 @@ def test_nothing_that_cannot_be_undone_takes_one_press(
 def test_a_survey_that_nobody_can_take_is_not_opened(
     live_server: Any, new_visitor: NewVisitor
 ) -> None:
-    """Where the usual caps allow no level it says so and what to do, and offers no button."""
+    """Where the usual caps allow no level it gives advice, and offers no button."""
     server = live_server()
     visitor = new_visitor(viewport=DESKTOP)
     page = visitor.page
@@ -311,7 +311,7 @@ def test_nobody_overwrites_what_somebody_else_wrote(generous: Any, owner: Any) -
 
 
 def test_without_a_network_nothing_typed_is_lost(generous: Any, owner: Any) -> None:
-    """What could not be sent is said to be unsaved, and is sent once the network is back."""
+    """Unsent changes are said to be unsaved, and are sent once the network is back."""
     page = owner.page
     token = use(page, "pick")
     page.locator('[data-place="-1"]').click()
@@ -363,7 +363,7 @@ def test_who_is_not_asked_sends_a_masked_no_answer(
 def test_people_are_told_when_a_level_is_full(
     generous: Any, owner: Any, new_visitor: NewVisitor
 ) -> None:
-    """Whoever comes too late for a level reads so before any question, and may choose another."""
+    """A person too late for a level reads so before any question, and may choose another."""
     draft, _ = generous.services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     survey = generous.services.drafts.open(
         draft.token, team=FIRST_TEAM, quotas={"high": 0, "medium": 5, "low": 5}
@@ -380,7 +380,7 @@ def test_people_are_told_when_a_level_is_full(
 def test_while_it_closes_only_who_is_answering_goes_on(
     generous: Any, new_visitor: NewVisitor
 ) -> None:
-    """Who has seen the questions can finish; who comes now reads that it is closed."""
+    """A person that saw the questions can finish; a newcomer reads that it is closed."""
     services = generous.services
     draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     survey = services.drafts.open(draft.token, team=FIRST_TEAM)

@@ -165,7 +165,7 @@ def test_nothing_brings_a_second_draw(generous: Any, new_visitor: NewVisitor) ->
 
 @contextmanager
 def own_chromium(chromium: Browser, folder: Path) -> Iterator[tuple[Page, Callable[[], None]]]:
-    """Start a Chromium of its own in a folder; yield a page and what kills the whole of it."""
+    """Start a Chromium of its own in a folder; yield a page and a function that kills it."""
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
     port_file = folder / "DevToolsActivePort"
     port_file.unlink(missing_ok=True)

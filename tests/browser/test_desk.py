@@ -103,7 +103,7 @@ def test_people_see_what_they_get(
 def test_a_paid_survey_from_draft_to_the_list_of_codes(
     live_server: Callable[..., Any], new_visitor: Callable[..., Any]
 ) -> None:
-    """The builder asks how it is paid; the review says what codes tell; it opens so."""
+    """The builder asks how it is paid; the review explains the codes; it opens so."""
     server, visitor = live_server(), new_visitor()
     page = visitor.page
     page.set_viewport_size({"width": 1280, "height": 900})

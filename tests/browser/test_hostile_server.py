@@ -121,7 +121,7 @@ def visit(
 
 
 def person_of(page: Page, case: dict[str, Any]) -> Person:
-    """Return somebody who answers the survey of a case."""
+    """Return a person that answers the survey of a case."""
     survey = TABLE["surveys"][case["survey"]]
     codes: list[int | str] = list(survey["codes"])
     if case["survey"] == "work":

@@ -35,7 +35,7 @@ QUESTIONS = (
 def test_new_kinds_are_answered(
     generous: Any, new_visitor: NewVisitor, width: int, tmp_path: Path
 ) -> None:
-    """Each kind is answered and sent; what was answered stands beside what is sent."""
+    """Each kind is answered and sent; the answer stands beside the report."""
     survey = open_survey(generous, questions=QUESTIONS, reveal="before_send")
     page = new_visitor(viewport={"width": width, "height": 844}).page
     page.goto(f"{generous.url}/s/{survey.token}")

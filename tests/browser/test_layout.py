@@ -35,7 +35,7 @@ OVERFLOWS = """() => {
 
 
 def look_at_all(server: Any, page: Page, survey: Any, answers: Any) -> dict[str, list[str]]:
-    """Take part in a survey, look at every screen there is, and return what is cut off."""
+    """Take part in a survey, look at every screen there is, and return all that is cut off."""
     found: dict[str, list[str]] = {}
 
     def look(name: str) -> None:
@@ -71,7 +71,7 @@ def look_at_all(server: Any, page: Page, survey: Any, answers: Any) -> dict[str,
 def test_nothing_sticks_out_of_a_narrow_screen(
     generous: Any, new_visitor: NewVisitor, language: str
 ) -> None:
-    """At 320 pixels every screen fits, whatever the length of the words people wrote."""
+    """At 320 pixels every screen fits, with words of any length."""
     survey = open_survey(generous, title=LONG, description=LONG, questions=LONG_QUESTIONS)
     page = new_visitor(viewport={"width": 320, "height": 568}, locale=language).page
     found = look_at_all(generous, page, survey, LONG_ANSWERS)

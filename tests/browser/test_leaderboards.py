@@ -1,4 +1,4 @@
-"""A leaderboard in a real browser: from a file of votes, and for everybody who reads it."""
+"""A leaderboard in a real browser: from a file of votes to its public page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a survey can tell is said before it is written, while it is written, and before it opens."""
+"""The precision of a survey is told before it is written, meanwhile, and before it opens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def kept(server: Any, token: str) -> Document:
 
 
 def test_the_first_step_recommends_a_way_and_sets_it_up(generous: Any, owner: Any) -> None:
-    """Without a helper masks come first where they do; what is wrong is said at its field."""
+    """Without a helper masks come first where they do; faults are told at their fields."""
     page = owner.page
     page.goto(f"{generous.url}/surveys/new")
     page.get_by_label("People who will answer").fill("2000")
@@ -77,7 +77,7 @@ def test_a_question_that_few_are_shown_is_forecast_of_them(generous: Any, owner:
 
 
 def test_what_will_tell_nothing_is_listed_with_remedies(generous: Any, owner: Any) -> None:
-    """The review names the questions and what would help; the button says what is opened."""
+    """The review names the questions and a remedy; the button names the survey's way."""
     questions = [{**ILL, "id": f"q{n}", "text": f"Question {n}"} for n in range(1, 9)]
     page = owner.page
     token = draft(generous, questions=questions, levels=["high"], plan={"people": 60})

@@ -94,7 +94,7 @@ def kept(services: Services) -> set[str]:
 
 
 def content(file: Path) -> bytes:
-    """Return what a database has on the disk, its log included."""
+    """Return the bytes of a database on the disk, its log included."""
     return b"".join(one.read_bytes() for one in sorted(file.parent.glob(f"{file.name}*")))
 
 

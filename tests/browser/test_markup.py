@@ -25,7 +25,7 @@ PAYLOADS = (
 
 
 def question_texts() -> tuple[Question, ...]:
-    """Return questions whose every text is a payload."""
+    """Return questions with a payload as each text."""
     one, two, three, four, five, six = (payload[:80] for payload in PAYLOADS)
     return (
         Choice("c", one, (two, three, four), allow_skip=True),

@@ -1,4 +1,4 @@
-"""The preview of a survey is what participants see."""
+"""The preview of a survey is the participants' view."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS_ANSWERS = (*ANSWERS, 0, 7, 5, "0.3")
 
 
 def drafted(server: Any, *questions: Question) -> tuple[str, Survey]:
-    """Keep a draft of a survey about beasts; return its token and what it opens as."""
+    """Keep a draft of a survey about beasts; return its token and its survey."""
     definition = beasts(questions=questions)
     document = document_of(definition, listed=False)
     draft, _ = server.services.drafts.create(document, team=FIRST_TEAM)

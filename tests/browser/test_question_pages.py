@@ -168,7 +168,7 @@ def test_a_course_evaluation_is_answered_on_three_pages(
 def test_nothing_that_leaves_tells_orders_consents_or_what_was_shown(
     generous: Any, new_visitor: NewVisitor
 ) -> None:
-    """Bodies have equal lengths and the same fields, whatever was drawn, agreed to or answered."""
+    """Bodies have equal lengths and the same fields, for all draws, consents and answers."""
     survey = open_survey(generous, **COURSE)
     lengths, orders = set(), set()
     for number in range(4):

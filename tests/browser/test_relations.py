@@ -24,7 +24,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def closed(server: Any, people: int = 60) -> str:
-    """Return a closed survey whose reports of ill and stress go together."""
+    """Return a closed survey with reports in which ill and stress go together."""
     definition = Survey.at_levels(title="Work", levels=("low",), questions=QUESTIONS)
     survey = server.services.surveys.open_survey(definition)
     steps, rng = server.services.participations, np.random.default_rng(4)
@@ -71,7 +71,7 @@ def test_a_surveyor_relates_two_questions(
 def test_relations_between_two_parties_are_declared_with_their_cost(
     generous: Any, new_visitor: Callable[..., Any], faults: Any
 ) -> None:
-    """The builder says what the tables of all pairs cost, and declares them."""
+    """The builder says the cost of the tables of all pairs, and declares them."""
     visitor = new_visitor(viewport={"width": 1280, "height": 900})
     page = visitor.page
     questions = [

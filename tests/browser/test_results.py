@@ -37,7 +37,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def closed(server: Any, *questions: Question, people: int = 24, **asked: Any) -> SurveyRecord:
-    """Return a closed survey with people at both levels, whose answers differ by level."""
+    """Return a closed survey with people at both levels, and answers that differ by level."""
     given: dict[str, Any] = {"title": "Beasts", "levels": LEVELS, **asked}
     definition = Survey.at_levels(questions=questions or QUESTIONS, **given)
     survey = server.services.surveys.open_survey(definition)
@@ -123,7 +123,7 @@ def figures(page: Page, question: str) -> list[str]:
 
 
 def large(mean: dict[str, Any]) -> str:
-    """Return what stands in large figures for the mean of a rating from 1 to 5."""
+    """Return the large figures for the mean of a rating from 1 to 5."""
     low, high = mean["low"], mean["high"]
     if mean["shown"] is not None:
         return f"{mean['shown']:.2f}"
@@ -169,7 +169,7 @@ def test_chart_and_table_say_the_same(generous: Any, new_visitor: NewVisitor) ->
 def test_results_are_published_and_taken_back(
     generous: Any, owner: Visitor, new_visitor: NewVisitor
 ) -> None:
-    """A stranger sees what is published by its link, and nothing once it is unpublished."""
+    """A stranger sees published results by their link, and nothing once they are unpublished."""
     survey, page = closed(generous), owner.page
     page.goto(f"{generous.url}/surveys/{survey.token}")
     confirm(page, "Publish results", "Publish them")
@@ -258,7 +258,7 @@ def test_the_menu_is_left_by_keyboard(generous: Any, owner: Visitor) -> None:
 
 
 def test_paper_shows_the_findings(generous: Any, new_visitor: NewVisitor) -> None:
-    """Printed, what is folded stays folded; it is black on white, and nothing can be pressed."""
+    """Printed, folded parts stay folded; it is black on white, and nothing can be pressed."""
     survey = published(generous)
     page = new_visitor(viewport=DESKTOP, color_scheme="dark").page
     page.goto(f"{generous.url}/r/{survey.token}")

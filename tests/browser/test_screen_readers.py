@@ -1,4 +1,4 @@
-"""What a screen reader says in the participants' app: names, roles, where it is, what changed."""
+"""The speech of a screen reader in the participants' app: names, roles, place, changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 def test_every_answer_has_a_name_and_stands_in_its_question(
     generous: Any, new_visitor: NewVisitor
 ) -> None:
-    """Questions name groups, words name answers, and ends of a scale say what they mean."""
+    """Questions name groups, words name answers, and the ends of a scale have a meaning."""
     survey = open_survey(generous, questions=QUESTIONS[1:7])
     page = new_visitor().page
     page.goto(f"{generous.url}/s/{survey.token}")
@@ -66,7 +66,7 @@ def test_every_new_screen_is_said(generous: Any, new_visitor: NewVisitor) -> Non
 
 
 def test_what_goes_wrong_is_said(generous: Any, new_visitor: NewVisitor) -> None:
-    """A number off the scale and a lost network are alerts, and say what to do."""
+    """A number off the scale and a lost network are alerts, and give advice."""
     survey = open_survey(generous, questions=QUESTIONS[4:5])
     visitor = new_visitor()
     page = visitor.page

@@ -1,4 +1,4 @@
-"""A question with several answers: boxes, their limit, who ticks none, and the builder."""
+"""A question with several answers: boxes, their limit, no tick at all, and the builder."""
 
 from __future__ import annotations
 

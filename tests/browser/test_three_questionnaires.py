@@ -1,4 +1,4 @@
-"""Three real questionnaires are built by what the pages say, at a desk and on a phone."""
+"""Three real questionnaires are built from the pages' words, at a desk and on a phone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTHS = [
 
 
 class Hand:
-    """Somebody who sees names of buttons and fields, and counts what they press or type into."""
+    """A person that sees names of buttons and fields, and counts each press and each text."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.steps = page, 0
@@ -54,7 +54,7 @@ class Hand:
         self.steps += 1
 
     def add(self, kind: str, text: str, options: str = "") -> None:
-        """Add a question, with its text and what can be chosen."""
+        """Add a question, with its text and options."""
         self.unfold("Add a question")
         self.press(kind)
         self.write("Question", text)

@@ -57,7 +57,7 @@ class HelperProcess:
 
 @pytest.fixture
 def helper(tmp_path: Path) -> Iterator[HelperProcess]:
-    """Run ``masquerade helper``, and read from its first lines what its operator passes on."""
+    """Run ``masquerade helper``, and read from its first lines the part for the surveyor."""
     folder = tmp_path / "helper"
     words = ["helper", "--data-dir", str(folder), "--port", "0", "--operator", OPERATOR]
     with subprocess.Popen(
@@ -110,7 +110,7 @@ def define(
 def propose(
     server: Any, helper: HelperProcess, **terms: Any
 ) -> tuple[Survey, str, Callable[[], str]]:
-    """Propose a survey; return it, its token, and what asks the helper once more."""
+    """Propose a survey; return it, its token, and a function that asks the helper once more."""
     services = server.services
     services.helpers.add(
         FIRST_TEAM, address=helper.address, token=helper.token, fingerprint=helper.fingerprint
@@ -156,7 +156,7 @@ def everything_in(database: Path) -> str:
 
 
 def bodies(visitor: Visitor, path: str) -> list[str]:
-    """Return what a device sent to addresses with this in them."""
+    """Return the requests of a device to addresses with this in them."""
     return [one.post_data or "" for one in visitor.requests if path in one.url]
 
 
@@ -292,7 +292,7 @@ def test_a_ranking_is_pressed_on_the_phone_and_added_up(
 
 
 def lie(change: Callable[[dict[str, Any]], None]) -> Callable[[Any], None]:
-    """Return a route that changes what a server says."""
+    """Return a route that changes a server's answers."""
 
     def answer(route: Any) -> None:
         response = route.fetch()

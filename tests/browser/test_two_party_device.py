@@ -49,7 +49,7 @@ def device(chromium: Browser) -> Iterator[Page]:
 
 
 def run(page: Page, module: str, call: str, argument: Any) -> Any:
-    """Return what a function of a module gives in the page."""
+    """Return the result of a module's function in the page."""
     return page.evaluate(
         f"async (given) => {{ const m = await import('{MODULES}/{module}'); return {call}; }}",
         argument,
@@ -74,7 +74,7 @@ def test_the_vectors_of_rfc_9180_come_out_in_the_browser(device: Page) -> None:
 
 
 def test_reports_of_a_browser_add_up(device: Page) -> None:
-    """Two parties in Python open, check and add up what the browser split and sealed."""
+    """Two parties in Python open, check and add up the parts that the browser sealed."""
     reports_add_up(
         Kem.P256, lambda request: run(device, "device.mjs", "m.sealedReports(given)", request)
     )

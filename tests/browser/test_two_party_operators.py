@@ -1,4 +1,4 @@
-"""The pages of who asks and of who helps, looked at by axe-core in narrow, wide, light and dark."""
+"""The pages of surveyors and helpers, seen by axe-core in narrow, wide, light and dark."""
 
 from __future__ import annotations
 

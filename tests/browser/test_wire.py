@@ -1,4 +1,4 @@
-"""What leaves a device, watched in a real browser: every kind of question at every level."""
+"""The traffic of a device, watched in a real browser: every kind of question at every level."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_bodies_are_as_long_at_every_level(generous: Any, new_visitor: NewVisito
 
 
 def test_whether_a_question_was_asked_does_not_show(generous: Any, new_visitor: NewVisitor) -> None:
-    """Who is asked a follow-up and who is not send the same requests, bodies as long, in full."""
+    """People with and without a follow-up send the same requests, bodies as long, in full."""
     lead = Choice("lead", "Seen one?", SENTINELS[:2])
     survey = open_survey(
         generous,
@@ -334,7 +334,7 @@ def test_the_browser_runs_no_module_but_the_published_one(
 def test_the_build_shown_is_the_hash_of_the_files_served(
     generous: Any, new_visitor: NewVisitor
 ) -> None:
-    """Whoever downloads the app's files finds the number in the settings: sha256sum, twice."""
+    """The downloaded files of the app have the number in the settings: sha256sum, twice."""
     visitor = new_visitor(service_workers="block")
     visitor.page.goto(f"{generous.url}/me/settings")
     shown = visitor.page.locator("#build").inner_text()
@@ -354,7 +354,7 @@ def test_the_build_shown_is_the_hash_of_the_files_served(
 def test_the_browser_splits_by_no_module_but_the_published_one(
     generous: Any, new_visitor: NewVisitor, changed: str | None
 ) -> None:
-    """What a survey between two parties needs is loaded on demand, each file by its hash."""
+    """The modules of a survey between two parties are loaded on demand, each file by its hash."""
     visitor = new_visitor(service_workers="block")
 
     def tamper(route: Any) -> None:

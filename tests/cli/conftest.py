@@ -15,7 +15,7 @@ from masquerade.cli import main
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command printed and how it ended."""
+    """A command's output and exit code."""
 
     code: int
     out: str

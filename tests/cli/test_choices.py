@@ -42,7 +42,7 @@ def test_a_mistyped_name_or_command_is_corrected(run: Run, claims: Path) -> None
 
 @pytest.mark.parametrize("names", [methods, mechanisms, preference_mechanisms])
 def test_names_are_completed(names: object) -> None:
-    """The shell is given every name that begins as what was typed, and no other."""
+    """The shell is given every name that begins with the typed text, and no other."""
     assert callable(names)
     known = list(names())
     assert len(known) == len(set(known)) > 3
@@ -52,7 +52,7 @@ def test_names_are_completed(names: object) -> None:
 
 
 def test_the_shell_completes_choices() -> None:
-    """The program itself answers a shell that asks what may follow."""
+    """The program itself answers a shell that asks for the possible next words."""
     asked = {
         "_MASQUERADE_COMPLETE": "complete_bash",
         "COMP_WORDS": "masquerade truth x.csv --duplicates f",

@@ -283,7 +283,7 @@ def test_the_order_of_the_claims_is_not_that_of_the_reports(run: Run, tmp_path: 
 
 
 def test_several_reports_of_a_pair_stand_in_an_order_of_their_own(run: Run, tmp_path: Path) -> None:
-    """60 answers of one worker to one task, sorted: their reports stand by what they say.
+    """60 answers of one worker to one task, sorted: their reports stand by the answers.
 
     In the order of the answers one changed answer would change the place of others too.
     """
@@ -300,7 +300,7 @@ def test_several_reports_of_a_pair_stand_in_an_order_of_their_own(run: Run, tmp_
 def test_options_seen_in_answers_and_lists_of_hidden_tasks_are_asked_for(
     run: Run, tmp_path: Path
 ) -> None:
-    """`randomize` refuses to read off the answers what its reports would show."""
+    """`randomize` refuses to read off the answers anything that its reports would show."""
     path, tasks, workers, out = (tmp_path / f"{name}.csv" for name in ("c", "t", "w", "r"))
     path.write_text("task,worker,label\na,x,yes\nb,y,no\n")
     tasks.write_text("task\na\nb\nc\n")

@@ -1,4 +1,4 @@
-"""What runs without extras, and what the other commands say."""
+"""Commands that run without extras, and the messages of the others."""
 
 from __future__ import annotations
 

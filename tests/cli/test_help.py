@@ -1,4 +1,4 @@
-"""What ``--help`` shows: every command with an example that runs."""
+"""The output of ``--help``: every command with an example that runs."""
 
 from __future__ import annotations
 

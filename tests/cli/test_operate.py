@@ -55,7 +55,7 @@ def data(tmp_path: Path, answered: Path) -> Path:
 
 
 def test_there_and_back(run: Run, data: Path, tmp_path: Path) -> None:
-    """What was backed up is restored, and the commands say how much; the doctor is content."""
+    """A backup is restored, and the commands tell the amounts; the doctor is content."""
     file = tmp_path / "one.backup"
     made = run("backup", file, "--data-dir", data, "--json")
     assert (made.code, made.json["revision"]) == (0, NEWEST)
@@ -120,7 +120,7 @@ def test_what_is_no_backup(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_forged_backup(run: Run, data: Path, tmp_path: Path) -> None:
-    """A changed backup is refused; to take it all the same is an option that says what it costs."""
+    """A changed backup is refused; an option that names its price takes it all the same."""
     file = tmp_path / "one.backup"
     run("backup", file, "--data-dir", data)
     lines = gzip.decompress(file.read_bytes()).splitlines(keepends=True)[:-2]
@@ -148,7 +148,7 @@ def test_a_new_key(run: Run, data: Path, tmp_path: Path) -> None:
 
 
 def test_migrating(run: Run, tmp_path: Path) -> None:
-    """A dry run says what would be done and does nothing; then it is done, once."""
+    """A dry run tells the changes and makes none; then they are made, once."""
     database_of_before(sqlite_url(tmp_path / "masquerade.sqlite3")).dispose()
     dry = run("migrate", "--dry-run", "--data-dir", tmp_path, "--json").json
     assert (dry["revision"], dry["newest"], dry["dry_run"]) == ("0013", NEWEST, True)
@@ -211,7 +211,7 @@ def test_a_read_only_disk_ends_in_a_message(run: Run) -> None:
 
 
 def test_a_database_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    """What SQLite says of a read-only file becomes a sentence; other errors stay what they are."""
+    """SQLite's words on a read-only file become a sentence; other errors stay as they are."""
     sqlite3.connect(tmp_path / "a").execute("CREATE TABLE t (x)").connection.close()
     database = sqlite3.connect(f"file:{tmp_path / 'a'}?mode=ro", uri=True)
     with pytest.raises(sqlite3.OperationalError) as raised:

@@ -54,7 +54,7 @@ def test_prefer_prints_the_promised_keys_as_one_json_object(run: Run, choices: P
 
 
 def test_prefer_prints_a_statement_for_people(run: Run, choices: Path) -> None:
-    """Without ``--json`` the first thing said is what is protected."""
+    """Without ``--json`` the output begins with the protected unit."""
     outcome = run("prefer", choices, "--mechanism", "none:fit=average")
     assert outcome.code == 0
     assert outcome.out.index("No privacy") < outcome.out.index("f0")
@@ -109,7 +109,7 @@ def test_prefer_reads_ranges_and_features(run: Run, tmp_path: Path) -> None:
 def test_a_refusal_is_one_line_and_exit_code_1(
     run: Run, choices: Path, words: tuple[object, ...], message: str
 ) -> None:
-    """What cannot be done is said on standard error, with nothing on standard output."""
+    """Impossible requests are told on standard error, with nothing on standard output."""
     outcome = run("prefer", choices, *words)
     assert outcome.code == 1
     assert message in outcome.err
@@ -141,7 +141,7 @@ def test_prefer_protects_and_says_whom(run: Run, choices: Path) -> None:
 
 
 def test_prefer_takes_personal_epsilons(run: Run, tmp_path: Path) -> None:
-    """``--epsilons`` names everybody who was asked, once, with an epsilon of their own."""
+    """``--epsilons`` names everybody that was asked, once, with an epsilon of their own."""
     path, budgets = tmp_path / "c.csv", tmp_path / "e.csv"
     path.write_text("voter,f,g\na,1,2\nb,-1,1\na,2,0\n")
     budgets.write_text("voter,epsilon\na,0.5\nb,1\nc,2\n")

@@ -1,4 +1,4 @@
-"""What commands say on standard error: the bar of long work, where a person watches, and notes."""
+"""Commands on standard error: the bar of long work, where a person watches, and notes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, screen: io.StringIO) -> str:
-    """Return what a bar writes on `screen`."""
+    """Return the text that a bar writes on `screen`."""
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "80")
@@ -34,7 +34,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, screen: io.StringIO) -> str:
 
 
 def test_a_bar_says_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal it names the work, what is done and the total."""
+    """On a terminal it names the work, the part done and the total."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     text = shown(monkeypatch, Terminal())
     assert "measuring 4 of 4" in text

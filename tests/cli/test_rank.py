@@ -51,7 +51,7 @@ def test_rank_reads_covariates_priors_and_models(run: Run, battles: Path) -> Non
 
 
 def test_rank_writes_a_table_and_a_page(run: Run, battles: Path) -> None:
-    """``--out`` has one row an item; the page has the ranks and what is promised."""
+    """``--out`` has one row an item; the page has the ranks and the promise."""
     out, page = battles.with_name("board.csv"), battles.with_name("board.html")
     outcome = run("rank", battles, "--out", out, "--report", page)
     assert outcome.code == 0

@@ -86,7 +86,7 @@ def test_a_formula_with_functions(run: Run, survey_file: Path) -> None:
 def test_mistakes_are_named(
     run: Run, survey_file: Path, formula: str, more: tuple[str, ...], said: str
 ) -> None:
-    """Each says column or row, and what to do; exit code 1."""
+    """Each says column or row, and the remedy; exit code 1."""
     found = run("regress", survey_file, formula, "--mechanism", FORCED, *more)
     assert found.code == 1
     assert said in found.err
@@ -108,7 +108,7 @@ def test_a_report_that_no_mask_gives_is_named(run: Run, tmp_path: Path) -> None:
 
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
-    """An export of a survey at two levels: who is stressed works while ill more often."""
+    """An export of a survey at two levels: people under stress work while ill more often."""
     questions = (
         Choice("ill", "Have you worked while ill?", ("No", "Yes")),
         Rating("stress", "How stressed are you?", 1, 5),

@@ -104,7 +104,7 @@ def test_every_kind_of_release_says_its_guarantee(
 
 
 def test_the_command_has_at_most_fifteen_parameters() -> None:
-    """Claims and options together: what a person has to read stays short."""
+    """Claims and options together: the text for a person stays short."""
     assert len(inspect.signature(release).parameters) <= 15
 
 
@@ -154,7 +154,7 @@ def test_bad_requests_are_refused(
 def test_a_bad_row_of_a_public_table_is_named(
     run: Run, numbers: Path, option: str, table: str, said: str
 ) -> None:
-    """With its file, row and value, and what was expected there."""
+    """With its file, row and value, and the expected form there."""
     beside, out = numbers.with_name("beside.csv"), numbers.with_name("o.csv")
     beside.write_text(table)
     words = ("--epsilon", "1", "--domain", "0", "10", "--out", out, option, beside)
@@ -165,7 +165,7 @@ def test_a_bad_row_of_a_public_table_is_named(
 
 
 def test_a_category_that_was_not_named_is_said_with_its_row(run: Run, tmp_path: Path) -> None:
-    """Row, column, value, what was expected; a column that is not there is said too."""
+    """Row, column, value, expected form; a column that is not there is said too."""
     path = tmp_path / "c.csv"
     path.write_text("task,worker,value,shift\na,x,1,day\na,y,2,dusk\n")
     words = ("--epsilon", "1", "--domain", "0", "9", "--out", tmp_path / "o.csv", "--attribute")

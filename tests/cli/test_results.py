@@ -71,7 +71,7 @@ def expected(book: Codebook) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 def test_every_file_gives_the_result(run: Run, files: Path, book: Codebook, kind: str) -> None:
-    """The JSON is the server's object, the table its numbers, whatever the kind of file."""
+    """The JSON is the server's object, the table its numbers, for every kind of file."""
     words = [] if kind == "parquet" else ["--codebook", files / "codebook.json"]
     out, table = files / "out.json", files / "out.csv"
     found = run(
@@ -108,7 +108,7 @@ def test_people_get_tables(run: Run, files: Path) -> None:
 
 
 def test_people_get_the_leaderboard_of_a_list(run: Run, tmp_path: Path) -> None:
-    """60 people who prefer the earlier item: each item has its ranks; no level is said to be used.
+    """60 people that prefer the earlier item: each item has its ranks; no level is named as used.
 
     One person at level low is too few to be counted apart.
     """
@@ -140,7 +140,7 @@ def test_p_values_are_never_zero() -> None:
 
 
 def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:
-    """Another headline and the pool's shares can be asked for; what cannot be is refused."""
+    """Another headline and the pool's shares can be asked for; others are refused."""
     path = files / "reports.parquet"
     found = run(
         "results", path, "--estimator", "alike", "--pool", "high=100,low=300", "--json"
@@ -154,7 +154,7 @@ def test_another_estimator_and_a_pool(run: Run, files: Path) -> None:
 
 
 def test_the_codebook_is_asked_for(run: Run, files: Path) -> None:
-    """A CSV file alone says nothing of the questions; the message says what to give."""
+    """A CSV file alone says nothing of the questions; the message names the missing file."""
     found = run("results", files / "reports.csv", "--json")
     assert found.code == 1
     assert "--codebook" in found.err
@@ -184,7 +184,7 @@ def test_people_get_headlines_and_possible_numbers(run: Run, files: Path, book: 
 
 
 def test_people_are_weighed_by_a_table(run: Run, files: Path, book: Codebook) -> None:
-    """--weights gives shares that are those of the table, and says what is wrong with one."""
+    """--weights gives the shares of the table, and tells the fault of a wrong one."""
     question = book.questions[0]
     rows = [f"{question.id},{label},{1 / len(question.codes)}" for label in question.codes]
     table = files / "known.csv"

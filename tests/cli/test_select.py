@@ -58,7 +58,7 @@ def test_select_by_chance_repeats_with_a_seed(run: Run, pool: Path) -> None:
 def test_bad_pools_are_refused_with_row_and_value(
     run: Run, tmp_path: Path, text: str, said: str
 ) -> None:
-    """Exit code 1 and one line that says what to change."""
+    """Exit code 1 and one line with the remedy."""
     path = tmp_path / "pool.csv"
     path.write_text(text)
     found = run("select", path, "--budget", 1)
@@ -78,7 +78,7 @@ def test_plan_says_how_many(run: Run) -> None:
 
 
 def test_an_infinite_budget_is_strict_json(run: Run, pool: Path) -> None:
-    """What JSON has no number for is a text."""
+    """A value for which JSON has no number is a text."""
     found = run("select", pool, "--budget", "inf", "--json")
     assert found.code == 0
     assert found.json["budget"] == "inf"

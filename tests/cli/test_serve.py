@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """A running ``masquerade`` whose first address is known."""
+    """A running ``masquerade`` with a known first address."""
 
     def __init__(self, *words: str, port: int = 0) -> None:
         self.process = subprocess.Popen(
@@ -40,7 +40,7 @@ class Process:
         self.url = found.group()
 
     def stop(self, how: signal.Signals) -> tuple[int, str]:
-        """End it and return its exit code and the rest of what it said."""
+        """End it and return its exit code and the rest of its output."""
         self.process.send_signal(how)
         rest, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode, self.said + rest
@@ -94,7 +94,7 @@ def test_the_owner_link_works_once(processes: list[Process], tmp_path: Path) -> 
 
 
 def test_a_taken_port_is_said(run: Run, tmp_path: Path) -> None:
-    """A port in use ends with code 1 and what to do, and nothing is written."""
+    """A port in use ends with code 1 and advice, and nothing is written."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

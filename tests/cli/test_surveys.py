@@ -30,7 +30,7 @@ def test_a_questionnaire_becomes_a_document_with_its_report(
 
 
 def test_a_file_that_is_none_is_refused_in_a_line(run: Run, tmp_path: Path) -> None:
-    """A file of another form, or none, ends with code 1 and says what to do."""
+    """A file of another form, or none, ends with code 1 and advice."""
     wrong = tmp_path / "a.lss"
     wrong.write_text("<!DOCTYPE a [<!ENTITY b 'c'>]><a/>")
     for path, says in ((wrong, "document type"), (tmp_path / "none", "cannot be read")):

@@ -96,7 +96,7 @@ def test_a_cluster_finds_the_same(run: Run, folder: Path) -> None:
 
 
 def test_split_tasks_can_be_repartitioned(run: Run, folder: Path) -> None:
-    """A task in two files is refused with what to do, and doing it works."""
+    """A task in two files is refused with advice, and following it works."""
     extra = pa.table({"task": ["a"], "worker": ["v"], "label": ["yes"]})
     pa_parquet.write_table(extra, folder / "three.parquet")
     refused = run("truth", folder)
@@ -127,7 +127,7 @@ def test_split_tasks_can_be_repartitioned(run: Run, folder: Path) -> None:
 def test_wrong_engines_are_refused(
     run: Run, folder: Path, words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What cannot be done over partitions is said, with what can."""
+    """A method that cannot run over partitions is told, with those that can."""
     if "127.0.0.1" in message:
         pytest.importorskip("distributed")
         from masquerade.truth.scale import DaskCluster

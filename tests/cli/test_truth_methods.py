@@ -58,7 +58,7 @@ def test_gold_labels_are_held_on_to(claims: Path, tmp_path: Path) -> None:
 
 
 def test_remarks_are_shown(claims: Path) -> None:
-    """What limits the result is in it: here, workers who always say the same."""
+    """The limits of the result are in it: here, workers that always say the same."""
     assert any(text.startswith("CONSTANT_WORKER") for text in _truth(claims)["remarks"])
 
 
@@ -146,7 +146,7 @@ def test_levels_that_cannot_be_meant_are_refused(
 def test_reliabilities_are_written_and_own_labels_scored(
     run: Run, claims: Path, tmp_path: Path
 ) -> None:
-    """--workers-out has a row a worker, and what --out wrote is taken by --truth."""
+    """--workers-out has a row a worker, and --truth takes the file that --out wrote."""
     out, workers = tmp_path / "labels.csv", tmp_path / "workers.csv"
     done = run("truth", claims, "--out", out, "--workers-out", workers, "--json")
     assert done.json["workers_out"] == str(workers)

@@ -46,7 +46,7 @@ def recognised(data: Path, login: str, password: str) -> bool:
 
 
 def logged(data: Path) -> list[tuple[str, str]]:
-    """Return who did what in the first team, oldest first, by its audit log."""
+    """Return the actors and actions in the first team, oldest first, by its audit log."""
     services = Services.open(
         sqlite_url(data / "masquerade.sqlite3"), server_key=make_server_key(data / "server.key")
     )
@@ -57,7 +57,7 @@ def logged(data: Path) -> list[tuple[str, str]]:
 
 
 def test_an_account_from_beginning_to_end(run: Run, data: Path, type_in: Any) -> None:
-    """An account is made, listed, changed and removed; each command says what it did."""
+    """An account is made, listed, changed and removed; each command tells its change."""
     at = ("--data-dir", data, "--json")
     type_in(PASSWORD)
     made = run("user", "add", "Ann", "--role", "owner", "--password-stdin", *at)
@@ -90,7 +90,7 @@ def test_an_account_from_beginning_to_end(run: Run, data: Path, type_in: Any) ->
 
 
 def test_a_second_team(run: Run, data: Path, type_in: Any) -> None:
-    """A new name makes a team, whose first member is an owner; others join it by a role."""
+    """A new name makes a team with its first member as owner; others join it by a role."""
     at = ("--team", "Second", "--data-dir", data, "--json")
     type_in(PASSWORD)
     refused = run("user", "add", "ann", "--password-stdin", *at)
@@ -120,7 +120,7 @@ def test_a_second_team(run: Run, data: Path, type_in: Any) -> None:
 def test_what_is_refused(
     run: Run, data: Path, type_in: Any, words: tuple[str, ...], line: str, complaint: str
 ) -> None:
-    """A refusal says what was wrong, exits with 1 (2: no such role), and makes no account."""
+    """A refusal tells the fault, exits with 1 (2: no such role), and makes no account."""
     type_in(line)
     refused = run("user", *words, "--data-dir", data)
     assert refused.code == (2 if "root" in words else 1)

@@ -21,7 +21,7 @@ from masquerade.surveys import Question
 
 
 class Place:
-    """A running server, with clients whose homes are folders of the test."""
+    """A running server, and clients with homes in folders of the test."""
 
     def __init__(self, services: Services, url: str, folder: Path) -> None:
         self.services, self.url = services, url

@@ -44,7 +44,7 @@ def die() -> NoReturn:
 
 
 class Line(httpx.BaseTransport):
-    """Carries requests, writes down what was sent and acknowledged, and may kill the process."""
+    """Carries requests, writes down each one sent and acknowledged, and may kill the process."""
 
     def __init__(self, log: Path, point: tuple[str, int]) -> None:
         self.log, self.point, self.count = log, point, 0
@@ -110,7 +110,7 @@ def forked(work: Any, *, kill_after: float | None = None) -> int:
 
 
 def run(url: str, survey: str, home: Path, number: int) -> dict[str, Any]:
-    """Crash once, go on, and return what came of it."""
+    """Crash once, go on, and return the outcome."""
     home.mkdir()
     point = POINTS[number % len(POINTS)] if number >= 0 else ("at random", 0)
     delay = random.uniform(0, 0.5) if point[0] == "at random" else None
@@ -152,7 +152,7 @@ def main() -> None:
 
 
 def faults(found: dict[str, Any]) -> list[str]:
-    """Return what of a run breaks a promise."""
+    """Return the broken promises of a run."""
     draws = {tuple(reports) for reports in (*found["on_disk"], *found["reports"])}
     broken = {
         "the second process did not end well": found["ended"][1] != 0,

@@ -57,7 +57,7 @@ OTHER = replace(PLAIN, title="Another survey")
 
 
 def honest(definition: Survey, token: str, level: str) -> dict[str, Any]:
-    """Return what an honest server answers in each step."""
+    """Return the answers of an honest server in each step."""
     survey = frozen(definition, token)
     chosen = definition.level(level)
     caps = Caps()

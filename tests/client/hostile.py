@@ -1,4 +1,4 @@
-"""The table of servers that lie: what each says, and what a device must do.
+"""The table of servers that lie: the words of each, and a device's right reaction.
 
 ``python -m tests.client.hostile`` writes ``tests/vectors/hostile-server.json`` anew; the app and
 the Python client both run it. `ABOUT` and `EXPECTED` say how it is read.

@@ -16,7 +16,7 @@ from masquerade.surveys.survey import Survey
 
 
 def amounts() -> Iterator[Case]:
-    """Yield what a server can say of a level's numbers."""
+    """Yield possible lies of a server about a level's numbers."""
     for name in ("rho", "epsilon_single", "epsilon_event", "epsilon_user", "delta"):
         path = (*LEVEL, name)
         for what, value in (
@@ -97,7 +97,7 @@ def everywhere(survey: str, definition: Survey) -> dict[str, Any]:
 
 
 def mask_lies() -> Iterator[Case]:
-    """Yield masks that are not what the numbers say."""
+    """Yield masks that differ from the numbers."""
     value: Any
     everywhere_ = {
         "two-layer is priced by its mean": ["two-layer:options=2,low=0,high=1"] * 20,

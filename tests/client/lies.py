@@ -1,4 +1,4 @@
-"""How a lie is written: changes to an honest answer, or what stands in its place."""
+"""The form of a lie: changes to an honest answer, or a text in its place."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def case(
     caps: dict[str, float] | None = None,
     **lies: Any,
 ) -> Case:
-    """Return a case; a lie is a list of changes, or what stands in place of the honest answer."""
+    """Return a case; a lie is a list of changes, or a text in place of the honest answer."""
     told = {step: {"change": lie} if isinstance(lie, list) else lie for step, lie in lies.items()}
     found: Case = {"name": name, "survey": survey, "lies": told, "expect": expect}
     if consent:

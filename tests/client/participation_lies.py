@@ -27,7 +27,7 @@ STATES = ("reserved", "opened", "sealed", "submitted", "withdrawn", "abandoned",
 
 
 def text_changes() -> Iterator[tuple[str, str, bool]]:
-    """Yield what is changed in the survey's text, the text, and whether the invitation shows it."""
+    """Yield the change in the survey's text, the text, and True if the invitation shows it."""
     whole = json.loads(WORK.text())
     changes: list[tuple[str, list[dict[str, Any]], bool]] = [
         ("the title", [at("title", value="Play")], True),
@@ -282,7 +282,7 @@ def reservation_lies() -> Iterator[Case]:
 
 
 def draw_lies() -> Iterator[Case]:
-    """Yield what a server can say to be given another draw."""
+    """Yield possible lies of a server to be given another draw."""
     states = (*STATES, "unheard-of", None, 5)
     for step in ("seal", "send", "withdraw", "abandon"):
         for state in states:

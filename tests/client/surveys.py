@@ -1,4 +1,4 @@
-"""Surveys of every kind of question, and a line that keeps what goes over it."""
+"""Surveys of every kind of question, and a line that keeps all traffic."""
 
 from __future__ import annotations
 

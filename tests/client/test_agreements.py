@@ -66,7 +66,7 @@ def read() -> dict[str, Any]:
 
 
 def test_the_shared_cases_are_those_of_this_code() -> None:
-    """The file is what Python gives today, but for signatures, which have chance in them."""
+    """The file is the output of Python today, but for signatures, which have chance in them."""
     made, shared = make_cases(), read()
     for case in (*made["cases"], *shared["cases"]):
         del case["approval"]["signature"]
@@ -115,7 +115,7 @@ def case_of(
     token: str = TOKEN,
     said: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a case: what a helper signed, and what an invitation says besides."""
+    """Return a case: the text that a helper signed, and the other words of an invitation."""
     signed = _configuration(terms) if configuration is None else configuration
     approval = {
         "task": hashlib.sha256(signed).hexdigest(),

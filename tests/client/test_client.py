@@ -45,7 +45,7 @@ ONE_EACH: dict[str, tuple[Question, Any]] = {
 @pytest.mark.parametrize("level", ["high", "medium", "low"])
 @pytest.mark.parametrize("kind", ONE_EACH)
 def test_every_kind_at_every_level(place: Place, kind: str, level: str) -> None:
-    """Whatever is asked, at whatever level, the server ends up with what the receipt says."""
+    """For all answers, at all levels, the server ends up with the reports of the receipt."""
     question, answer = ONE_EACH[kind]
     survey = place.survey(question)
     part = place.client().begin(survey.token, level)
@@ -93,7 +93,7 @@ def test_a_whole_survey_step_by_step(place: Place) -> None:
 
 
 def test_what_was_sent_stays_known_where_it_cannot_be_taken_back(place: Place) -> None:
-    """A survey that is closed keeps the response, and this computer what it sent and paid."""
+    """A survey that is closed keeps the response, and this computer its reports and payment."""
     survey = place.survey()
     part = place.client().begin(survey.token, "high")
     receipt = part.answer(ANSWERS)
@@ -117,7 +117,7 @@ def test_after_send_shows_nothing_before(place: Place) -> None:
 
 
 def test_answers_are_read_as_people_write_them(place: Place) -> None:
-    """Numbers may be texts, floats or decimals; what cannot be given is refused unrepeated."""
+    """Numbers may be texts, floats or decimals; other values are refused unrepeated."""
     survey = place.survey(
         Number("n", "How many?", 0, 1, "parts", 0.1), Rating("r", "How much?", 1, 3)
     )
@@ -176,7 +176,7 @@ def test_a_level_is_chosen_once(place: Place) -> None:
 
 
 def test_two_computers_of_one_person(place: Place) -> None:
-    """What one computer sealed, another can neither replace nor take up."""
+    """A response that one computer sealed, another can neither replace nor take up."""
     survey = place.survey()
     here = place.client()
     there = place.client(Identity.from_words(" ".join(here.identity.words)), "there")
@@ -212,7 +212,7 @@ def test_giving_up(place: Place) -> None:
 
 
 def test_account(place: Place) -> None:
-    """Ledger, caps, export and leaving are what the server says of this person."""
+    """Ledger, caps, export and leaving follow the server's account of this person."""
     client = place.client()
     tokens = []
     for _ in range(3):
@@ -234,7 +234,7 @@ def test_account(place: Place) -> None:
 
 
 def test_a_cap_that_does_not_suffice(place: Place) -> None:
-    """A refusal says what is needed and left, and leaves nothing behind."""
+    """A refusal tells the needed and the remaining amount, and leaves nothing behind."""
     survey = place.survey()
     client = place.client()
     client.set_caps(epsilon=0.5)

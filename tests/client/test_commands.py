@@ -123,7 +123,7 @@ def test_a_person_can_refuse(place: Place, run: Run) -> None:
 
 @pytest.mark.parametrize("typo", ["7", "1x", "-1", "0"])
 def test_a_typing_error_before_the_draw_is_asked_again(place: Place, run: Run, typo: str) -> None:
-    """What is no question's number neither masks nor sends; the answer can still be changed."""
+    """A value that is no question's number neither masks nor sends; it can still be changed."""
     survey = place.survey(Rating("r", "How much?"), levels=("high",), topic="sensitive")
     url = link(place, survey.token)
     code, out, err = run("answer", url, typed=f"y\n3\n{typo}\n")
@@ -178,7 +178,7 @@ def test_an_identity_file(place: Place, run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_use_is_one_line(place: Place, run: Run, words: list[str], message: str) -> None:
-    """What cannot be done is said in one line, with exit code 1."""
+    """Impossible requests are told in one line, with exit code 1."""
     survey = place.survey()
     code, _, err = run("answer", link(place, survey.token), *words, typed="y\n")
     assert code == 1

@@ -1,4 +1,4 @@
-"""Requests of the client: what is tried again, what is refused, and what a server may not do."""
+"""Requests of the client: retries, refusals, and limits on the server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_busy_server_is_asked_again(tmp_path: Path, pauses: list[float], statu
 
 
 def test_no_cookie_comes_back(tmp_path: Path) -> None:
-    """A server cannot mark this computer: what it sets is in no later request."""
+    """A server cannot mark this computer: no cookie of it is in a later request."""
     seen = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -108,7 +108,7 @@ def test_a_server_that_is_gone(tmp_path: Path, pauses: list[float]) -> None:
     ],
 )
 def test_something_else_that_answers(tmp_path: Path, answer: httpx.Response) -> None:
-    """What is no such server is an error; a redirection, which would carry the secret, too."""
+    """Another kind of server is an error; a redirection, which would carry the secret, too."""
     seen = []
 
     def give(request: httpx.Request) -> httpx.Response:
@@ -168,7 +168,7 @@ def test_every_refusal_of_the_server_is_known() -> None:
 
 
 def test_a_refusal_without_details_is_still_one() -> None:
-    """Whatever a refusal holds or lacks, it is an error of the project."""
+    """A refusal of any content is an error of the project."""
     for problem in ({}, {"type": 3, "detail": None}, {"type": "/problems/wrong-state", "state": 4}):
         assert isinstance(error_of(400, problem), MasqueradeError)
     invalid = {
@@ -196,7 +196,7 @@ def test_what_is_no_survey_is_refused(tmp_path: Path, survey: str) -> None:
 
 
 def test_a_link_of_a_survey_is_an_address_too(tmp_path: Path) -> None:
-    """The client of a share link is that of its server, below whatever path."""
+    """The client of a share link is that of its server, below every path."""
     for url in (URL, f"{URL}/", f"{URL}/s/5a5a", f"{URL}/s/5a5a/"):
         assert Client(url, home=tmp_path).url == URL
     assert Client(f"{URL}/polls/s/5a", home=tmp_path).url == f"{URL}/polls"

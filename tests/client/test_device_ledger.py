@@ -1,4 +1,4 @@
-"""What a device lets go by its own account, whatever servers forget or say."""
+"""A device's spending by its own account, for all that servers forget or say."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_server_that_forgets_gets_no_more_than_fits(tmp_path: Path) -> None:
 
 
 def test_servers_share_what_fits(tmp_path: Path) -> None:
-    """Five servers that know nothing of each other get together what one would get."""
+    """Five servers that know nothing of each other get together as much as one would."""
     servers = [(f"https://server{n}.example", Forgetful()) for n in range(5)]
     for number in range(40):
         url, server = servers[number % 5]
@@ -129,7 +129,7 @@ def test_servers_share_what_fits(tmp_path: Path) -> None:
 
 
 def test_a_new_identity_has_no_new_account(tmp_path: Path) -> None:
-    """A second secret on the same device draws on what the first left."""
+    """A second secret on the same device draws on the amount that the first left."""
     from masquerade.client import Identity
 
     server = Forgetful()
@@ -170,7 +170,7 @@ def test_expired_a_hundred_times_draws_nothing_anew(tmp_path: Path, step: str) -
 
 
 def test_a_record_that_is_gone_is_no_new_beginning(tmp_path: Path) -> None:
-    """Where records are deleted the ledger still knows what was opened here."""
+    """Where records are deleted the ledger still knows the surveys that were opened here."""
     server = Liar(copy.deepcopy(TABLE["surveys"]["plain"]))
     token = server.survey["token"]
     with Client(URL, home=tmp_path, attempts=1, transport=server) as me:
@@ -183,7 +183,7 @@ def test_a_record_that_is_gone_is_no_new_beginning(tmp_path: Path) -> None:
 
 
 def test_what_a_crash_left_reserved_is_given_back(tmp_path: Path) -> None:
-    """A reservation whose record is gone does not count for ever."""
+    """A reservation without its record does not count for ever."""
     server = Liar(copy.deepcopy(TABLE["surveys"]["plain"]))
     token = server.survey["token"]
     with Client(URL, home=tmp_path, attempts=1, transport=server) as me:
@@ -323,7 +323,7 @@ def test_what_is_sent_does_not_tell_the_ledger(tmp_path: Path) -> None:
 
 
 def test_withdrawing_gives_nothing_back(tmp_path: Path) -> None:
-    """What was spent stays spent here too, and the survey is over."""
+    """The amount spent stays spent here too, and the survey is over."""
     server = Liar(copy.deepcopy(TABLE["surveys"]["plain"]))
     with Client(URL, home=tmp_path, attempts=1, transport=server) as me:
         part = me.begin(server.survey["token"], "high")

@@ -1,4 +1,4 @@
-"""The table of servers that lie: what each says, and what the client does."""
+"""The table of servers that lie: the words of each, and the client's reaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cases(expect: str) -> pytest.MarkDecorator:
 
 @cache
 def honestly(survey: str, folder: Path) -> dict[str, Any]:
-    """Return what is shown where the server is honest."""
+    """Return the view of the client where the server is honest."""
     [caps] = [one.get("caps") for one in CASES["own-numbers"] if one["survey"] == survey][:1]
     case = {"survey": survey, "lies": {}, "consent": True, **({"caps": caps} if caps else {})}
     meeting = Meeting(case, folder / "honest" / survey)
@@ -98,7 +98,7 @@ def test_a_server_that_lies_is_not_answered(case: dict[str, Any], tmp_path: Path
 def test_numbers_and_words_are_the_devices_own(
     case: dict[str, Any], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever a server says of amounts, what is shown is what it is with an honest one."""
+    """For all amounts that a server names, the view is that of an honest one."""
     meeting = Meeting(case, tmp_path)
     meeting.attempt(meeting.server.survey["answers"])
     assert meeting.error is None
@@ -107,7 +107,7 @@ def test_numbers_and_words_are_the_devices_own(
 
 @cases("one-draw")
 def test_nothing_is_drawn_twice(case: dict[str, Any], tmp_path: Path) -> None:
-    """Whatever a server says afterwards, one commitment and one list of reports is all it gets."""
+    """For all later answers, a server gets one commitment and one list of reports only."""
     meeting = Meeting(case, tmp_path)
     meeting.attempt(meeting.server.survey["answers"])
     meeting.again()
@@ -118,7 +118,7 @@ def test_nothing_is_drawn_twice(case: dict[str, Any], tmp_path: Path) -> None:
 
 @cases("begin-again")
 def test_what_was_never_opened_can_be_begun_again(case: dict[str, Any], tmp_path: Path) -> None:
-    """What was set aside is free, and the survey can be answered afterwards, once."""
+    """The amount set aside is free, and the survey can be answered afterwards, once."""
     meeting = Meeting(case, tmp_path)
     meeting.attempt(meeting.server.survey["answers"])
     error = meeting.error
@@ -145,7 +145,7 @@ def test_what_another_device_has_is_left_to_it(case: dict[str, Any], tmp_path: P
 
 @cases("stops-at-own-cap")
 def test_the_devices_own_cap_stops_it(case: dict[str, Any], tmp_path: Path) -> None:
-    """What the server allows is not asked for where the device does not."""
+    """Levels that the server allows are not asked for where the device does not allow them."""
     meeting = Meeting(case, tmp_path)
     meeting.attempt(meeting.server.survey["answers"])
     assert isinstance(meeting.error, InsufficientBudget)
@@ -154,7 +154,7 @@ def test_the_devices_own_cap_stops_it(case: dict[str, Any], tmp_path: Path) -> N
 
 
 def test_consent_is_asked_for_by_the_masks(tmp_path: Path) -> None:
-    """Without consent nothing is sent in clear, whatever the level's numbers say."""
+    """Without consent nothing is sent in clear, for all numbers of a level."""
     meeting = Meeting({"survey": "clear", "lies": {}}, tmp_path)
     meeting.attempt(meeting.server.survey["answers"])
     assert isinstance(meeting.error, ParameterError)

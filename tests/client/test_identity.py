@@ -1,4 +1,4 @@
-"""Who takes part: drawn here, kept in a file, one for each server."""
+"""The identity of a participant: drawn here, kept in a file, one for each server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_identity_is_kept_in_words(tmp_path: Path) -> None:
 
 
 def test_each_server_has_its_own_identity(tmp_path: Path) -> None:
-    """Two servers cannot put together what they know by a secret that both were told."""
+    """Two servers cannot put their knowledge together by a secret that both were told."""
     here = Client("https://one.example", home=tmp_path)
     before = here.joined
     there = Client("https://two.example", home=tmp_path)
@@ -74,7 +74,7 @@ def test_a_record_is_changed_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_lengths_tell_nothing() -> None:
-    """Bodies are whole kibibytes whose number depends on the number of reports only."""
+    """Bodies are whole kibibytes, and their number depends on the number of reports only."""
     rest = {"salt": "0" * 32, "survey_hash": "0" * 64}
     for count in (1, 4, 40, 200):
         sizes = {

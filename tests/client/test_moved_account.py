@@ -20,7 +20,7 @@ DRAWN = "5e" * 16
 
 
 class Names(httpx.HTTPTransport):
-    """Carries requests to several names to one server, and keeps what was sent."""
+    """Carries requests to several names to one server, and keeps them."""
 
     def __init__(self, url: str, lies: dict[str, Any] | None = None) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Names(httpx.HTTPTransport):
 def test_an_account_of_before_moves_at_the_next_visit(
     live_server: LiveServers, tmp_path: Path
 ) -> None:
-    """The secret of before is sent once more, and then what is made for the address alone."""
+    """The secret of before is sent once more, and then the one for the address alone."""
     server = live_server()
     survey = server.services.surveys.open_survey(define())
     names = server.services.identity(DRAWN)
@@ -85,7 +85,7 @@ def test_a_server_that_moves_to_another_address_keeps_its_accounts(
 def test_a_server_cannot_pass_for_a_later_address_of_another(
     live_server: LiveServers, tmp_path: Path
 ) -> None:
-    """Whoever is made to name another server as an earlier address sends nothing of it."""
+    """A client made to name another server as an earlier address sends nothing of it."""
     server = live_server()
     mine = Identity("w" + DRAWN)
     for told in ({"address": OLD}, {"address": [LIAR]}, {}):

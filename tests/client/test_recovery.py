@@ -93,7 +93,7 @@ def test_prop_what_one_server_sees_opens_no_account_at_another(secret: bytes) ->
 
 
 def test_one_address_has_one_form() -> None:
-    """However an address is written, it is what browsers call its origin."""
+    """However an address is written, its origin is that of browsers."""
     written = ("https://a.example", "https://A.EXAMPLE:443/", "https://a.example/s/5a?x#y")
     assert {origin_of(one) for one in written} == {"https://a.example"}
     assert origin_of("https://b\u00fccher.example:8443") == "https://xn--bcher-kva.example:8443"

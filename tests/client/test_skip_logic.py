@@ -1,4 +1,4 @@
-"""Skip logic at the participant: what is not asked is masked as "no answer"."""
+"""Skip logic at the participant: hidden questions are masked as "no answer"."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONDITIONS = (None, ShowIf("leave", ("Yes",)))
 
 
 def definition() -> Survey:
-    """Return a survey whose second question only some are asked."""
+    """Return a survey with a second question that only some are asked."""
     return Survey.at_levels(title="T", questions=QUESTIONS, levels=("low",), conditions=CONDITIONS)
 
 
@@ -49,7 +49,7 @@ def test_what_is_not_asked_is_no_answer() -> None:
 
 
 def test_answers_that_do_not_fit_are_refused() -> None:
-    """An answer to what is not asked, and none to what is; no message repeats an answer."""
+    """An answer to a hidden question, and none to a shown one; no message repeats an answer."""
     asked = sent()
     with pytest.raises(ParameterError, match="'why' is not asked"):
         codes_of(asked, {"leave": "No", "why": 2})
@@ -67,13 +67,13 @@ def test_answers_that_do_not_fit_are_refused() -> None:
     ],
 )
 def test_a_condition_that_makes_no_sense_is_a_broken_promise(condition: Any) -> None:
-    """Nothing is answered where nobody could tell what is asked."""
+    """Nothing is answered where nobody could tell the next question."""
     with pytest.raises(BrokenPromise):
         sent(show_if=condition)
 
 
 def test_a_survey_with_skip_logic_is_answered(live_server: LiveServers, tmp_path: Path) -> None:
-    """Both who is asked everything and who is not send a report to every question."""
+    """People with all questions and people with some send a report to every question."""
     server = live_server()
     survey = server.services.surveys.open_survey(definition())
     given: tuple[dict[str, Answer], ...] = ({"leave": "Yes", "why": 3}, {"leave": "No"})

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def opened(place: Place, **fields: Any) -> SurveyRecord:
-    """Open a survey whose people need a ticket."""
+    """Open a survey that needs a ticket."""
     services = place.services
     draft, _ = services.drafts.create(document(**fields), team=FIRST_TEAM)
     return services.drafts.open(draft.token, team=FIRST_TEAM)
@@ -99,7 +99,7 @@ def test_people_enrol_first_and_answer_later(
 def test_no_participation_follows_on_an_exchange_in_two_phases(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the server would take: before the day no secret is sent, from it on no code."""
+    """For every server: before the day no secret is sent, from it on no code."""
     survey = opened(place, tickets={"phases": 2, "answers_from": "2999-01-01"})
     with Client(link_of(place, survey), home=tmp_path / "a") as client:
         with pytest.raises(WrongState, match="enrol for this survey now"):

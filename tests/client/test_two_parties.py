@@ -1,4 +1,4 @@
-"""The device's part in surveys between two parties: what it checks, sends and refuses."""
+"""The device's part in surveys between two parties: its checks, reports and refusals."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def parties(
 
 
 class Liar(httpx.BaseTransport):
-    """A network that changes what is answered at addresses which end in some way."""
+    """A network that changes the answers at addresses with some ending."""
 
     def __init__(self, ending: str = "", change: Change | None = None) -> None:
         self._honest = httpx.HTTPTransport(verify=CERTIFICATES)
@@ -181,7 +181,7 @@ def test_answers_are_sent_in_two_halves_and_added_up(parties: Parties, tmp_path:
 
 
 def test_what_was_sealed_is_sent_again_and_taken_back(parties: Parties, tmp_path: Path) -> None:
-    """After a break the same report is sent, whatever is answered now; it can be taken back."""
+    """After a break the same report is sent, for every new answer; it can be taken back."""
     home = tmp_path / "home"
     with Client(parties.url, home=home) as me:
         me.begin(parties.record.token).seal({"lunch": "soup", "mood": 4})
@@ -346,7 +346,7 @@ def test_nobody_is_in_a_sum_twice_by_two_addresses(parties: Parties, tmp_path: P
 
 
 def test_the_command_line_names_both_parties(parties: Parties, tmp_path: Path) -> None:
-    """``masquerade answer`` shows who the two are before anything is begun, and what is sent."""
+    """``masquerade answer`` names the two parties before anything is begun, and the reports."""
     home = str(tmp_path / "home")
     fingerprint = parties.helper.fingerprint
     typed = "y\n1\n4\n\ny\n"
@@ -377,7 +377,7 @@ def test_the_command_line_names_both_parties(parties: Parties, tmp_path: Path) -
 
 
 def test_the_account_says_both_truths(parties: Parties, tmp_path: Path) -> None:
-    """What was sent to whom, what it costs, till when it can be undone, what both could read."""
+    """The reports and their receivers, the cost, the last day to undo it, the joint knowledge."""
     home = tmp_path / "home"
     with Client(parties.url, home=home) as me:
         part = me.begin(parties.record.token)

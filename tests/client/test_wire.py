@@ -80,7 +80,7 @@ def test_no_true_answer_leaves(
 
 
 def test_reports_are_the_masks_work(place: Place) -> None:
-    """What is sent is not the truth with another name: 40 true answers are never all sent.
+    """Reports are not the truth with another name: 40 true answers are never all sent.
 
     At level high each of 40 answers is kept with probability below 0.6, so all are with probability
     below 2e-9.
@@ -93,7 +93,7 @@ def test_reports_are_the_masks_work(place: Place) -> None:
 
 
 def test_sizes_are_equal_across_levels(place: Place) -> None:
-    """Each step has one length of request and one of answer, whatever the level and the answers."""
+    """Each step has one length of request and one of answer, for every level and answer."""
     survey = place.survey()
     seen: dict[str, set[tuple[int, int]]] = {}
     hosts = set()

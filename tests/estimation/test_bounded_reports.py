@@ -1,4 +1,4 @@
-"""What one noisy report counts is bounded, right on average, and costs little."""
+"""The count of one noisy report is bounded, right on average, and costs little."""
 
 from __future__ import annotations
 

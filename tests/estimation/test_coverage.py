@@ -1,4 +1,4 @@
-"""Intervals of what is shown hold the truth as often as they say, also with bounded reports."""
+"""Shown intervals hold the truth as often as they say, also with bounded reports."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_figures_are_the_golden_ones(name: str) -> None:
     [(ALIKE, 0.6592, 0.8811), (WITHIN, 0.5713, 0.8755), (OWN, 0.5182, 0.8755)],
 )
 def test_levels_have_the_golden_intervals(bound: float, low: float, high: float) -> None:
-    """Intervals of three levels agree to four digits, whatever the bound."""
+    """Intervals of three levels agree to four digits, for every bound."""
     found = levels(bound).shares().estimates()[0]
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
 
@@ -168,7 +168,7 @@ def test_p_values_are_the_golden_ones() -> None:
 def test_who_is_ahead_is_tested_by_the_golden_values(
     first: int, second: int, statistic: float, named: bool
 ) -> None:
-    """A pair's statistic is that of its own closed form, and decides who is named."""
+    """A pair's statistic is that of its own closed form, and decides the names."""
     b = second + 0.5
     closed = 2 * (first * np.log(2 * first / (first + b)) + b * np.log(2 * b / (first + b)))
     found = ahead(crowd([first, second]))

@@ -1,4 +1,4 @@
-"""A few liars move no estimate far, whatever they send; and what they send is seen."""
+"""A few liars move no estimate far with any reports; and their reports are seen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Groups = dict[str, list[int]]
 
 
 def honest(sizes: dict[str, int], truth: int, seed: int) -> Groups:
-    """Return reports of people who all hold one answer: what liars can move farthest."""
+    """Return reports of people with one answer: the easiest to move for liars."""
     rng = np.random.default_rng(seed)
     return {
         name: np.rint(truth + rng.normal(0, float(MASKS[name].sigma), n)).astype(int).tolist()
@@ -73,7 +73,7 @@ def within(found: Estimate) -> bool:
 @pytest.mark.parametrize("level", NAMES)
 @pytest.mark.parametrize("truth", [0, 10, 20, 40])
 def test_five_liars_of_205_move_a_mean_by_less_than_its_error(level: str, truth: int) -> None:
-    """Whatever a server accepts, at either end: at most 1.5 standard errors, in range and interval.
+    """With any accepted reports, at either end: at most 1.5 standard errors, in range and interval.
 
     Four fixed seeds a case; the bound holds in each.
     """
@@ -156,7 +156,7 @@ def test_five_liars_of_205_move_shares_and_ratings_by_less_than_their_error(leve
 
 
 def test_five_liars_that_move_most_are_seen() -> None:
-    """Whatever the seed and level, the largest reports that are accepted make a warning.
+    """For all seeds and levels, the largest reports that are accepted make a warning.
 
     60 surveys of 200 honest people; none of them has a warning without the liars (an upper bound of
     the false-alarm rate is 1e-3 a survey).

@@ -1,4 +1,4 @@
-"""What holds of every interval, whatever was answered and however it was masked."""
+"""Properties of every interval, for all answers and masks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def crowds(draw: st.DrawFn, *, options: int | None = None, levels: int = 3) -> C
 
 
 def check(figures: Figures, confidence: float = 0.95) -> None:
-    """Assert what holds of all intervals."""
+    """Assert the properties of all intervals."""
     low, high = figures.curve.low, figures.curve.high
     for place, found in enumerate(figures.estimates(confidence)):
         assert low[place] <= found.low <= found.shown <= found.high <= high[place]
@@ -103,7 +103,7 @@ def test_prop_the_order_of_options_does_not_matter(people: Crowd, random: Any) -
 
 @given(crowds(options=2))
 def test_prop_two_shares_mirror_each_other(people: Crowd) -> None:
-    """What one of two options has, the other lacks."""
+    """Each of two options has the part that the other lacks."""
     yes, no = people.shares().estimates()
     assert (yes.low, yes.high) == pytest.approx((1 - no.high, 1 - no.low), abs=1e-6)
 
@@ -129,7 +129,7 @@ def test_prop_differences_of_levels_hold_their_estimate(one: Crowd, other: Crowd
 
 @given(crowds(options=3, levels=2))
 def test_prop_shares_among_those_asked_lie_in_their_intervals(people: Crowd) -> None:
-    """A ratio is inside its interval, and the interval inside the range, whoever was asked."""
+    """A ratio is inside its interval, and the interval inside the range, for all people."""
     for found in ratios(people, [[1, 0, 0], [0, 1, 0]], [1, 1, 0]).estimates():
         assert 0 <= found.low <= found.high <= 1
         if np.isfinite(found.value):
@@ -268,6 +268,6 @@ def test_levels_that_differ_are_noticed() -> None:
     ],
 )
 def test_bad_input_is_refused_in_words(call: Any, words: str) -> None:
-    """What is wrong is named with its value."""
+    """A wrong value is named."""
     with pytest.raises((EmptyTable, ParameterError), match=words):
         call()

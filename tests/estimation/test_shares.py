@@ -269,7 +269,7 @@ def test_exact_a_mean_is_unbiased() -> None:
 
 
 def test_a_mean_leaves_out_who_did_not_answer() -> None:
-    """With "no answer" among the symbols, the mean is that of the people who answered."""
+    """With "no answer" among the symbols, the mean is over the given answers."""
     mechanism = RandomizedResponse(2, flip_probability=Fraction(3, 10), null=True)
     shares = estimate_shares([400, 300, 300], mechanism)
     first, second, nobody = (estimate.value for estimate in shares.estimates)
@@ -362,7 +362,7 @@ def test_no_reports_are_refused() -> None:
     ids=str,
 )
 def test_reports_that_say_nothing_are_refused(mechanism: CategoricalMechanism) -> None:
-    """A mechanism whose reports do not depend on the answers leaves nothing to estimate."""
+    """A mechanism with reports that do not depend on the answers leaves nothing to estimate."""
     with pytest.raises(ParameterError, match="epsilon 0"):
         estimate_shares([5] * mechanism.symbols, mechanism)
 
@@ -391,7 +391,7 @@ def test_scores_are_finite(score: float) -> None:
 
 
 def test_counts_with_labels_are_read_by_their_labels() -> None:
-    """A series of `value_counts`, most frequent first, a Counter and a dict mean what they say."""
+    """A series of `value_counts`, most frequent first, a Counter and a dict mean the same."""
     mechanism = RandomizedResponse(2, epsilon=3)
     reports = [1] * 700 + [0] * 300
     expected = estimate_shares([300, 700], mechanism).estimates
@@ -408,7 +408,7 @@ def test_counts_with_labels_are_read_by_their_labels() -> None:
 
 
 def test_labels_that_are_none_of_the_options_are_refused() -> None:
-    """A label without an option is named, with what to do."""
+    """A label without an option is named, with advice."""
     mechanism = RandomizedResponse(2, epsilon=3)
     with pytest.raises(ParameterError, match=r"label .no., which is none of .0, 1.; say which"):
         estimate_shares({"no": 5}, mechanism)
@@ -421,7 +421,7 @@ def test_labels_that_are_none_of_the_options_are_refused() -> None:
 
 
 def test_labelled_counts_of_a_crowd_are_read_by_their_labels() -> None:
-    """Whatever their order: of answers in clear by options, of masks by codes too."""
+    """In any order: of answers in clear by options, of masks by codes too."""
     mask = RandomizedResponse(2, epsilon=3)
     clear = Counts.of(Counter({"no": 3, "yes": 7}), options=("yes", "no"))
     assert clear.count.tolist() == [7, 3]

@@ -1,4 +1,4 @@
-"""A loss holds what two worlds can be told apart by, rounded up, and never mixes neighbours."""
+"""A loss bounds the difference of two worlds, rounded up, and never mixes neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that people write are read as what they mean, and written back exactly."""
+"""Numbers of people are read with their meaning, and written back exactly."""
 
 from __future__ import annotations
 

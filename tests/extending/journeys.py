@@ -1,4 +1,4 @@
-"""What was added goes from its definition to the result; run by test_extending on a copy."""
+"""An addition goes from its definition to the result; run by test_extending on a copy."""
 
 from __future__ import annotations
 

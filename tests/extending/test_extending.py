@@ -38,7 +38,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(folder: Path, *arguments: str) -> str:
-    """Run Python on the copy and return what it printed."""
+    """Run Python on the copy and return its output."""
     paths = os.pathsep.join([str(folder), str(ROOT)])
     done = subprocess.run(
         [sys.executable, *arguments],

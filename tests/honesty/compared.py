@@ -1,4 +1,4 @@
-"""Simulated surveys whose people are weighted, or compared by a masked answer."""
+"""Simulated surveys with people that are weighted, or compared by a masked answer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def marks(runs: int, seed: int) -> dict[str, float]:
 
 
 def _alike(rng: np.random.Generator, level: str, n: int) -> SurveyReports:
-    """Return a crowd of men, half of whom say that they are women."""
+    """Return a crowd of men; one half say that they are women."""
     reports = survey_of(rng, level, n, 0.0)
     mask = reports.codebook.survey.levels[0].mechanisms[0].separate_response
     assert mask is not None

@@ -1,4 +1,4 @@
-"""The table of printed guarantees: what is attained beside each, so that a tenth less would show.
+"""The table of printed guarantees: the attained amount beside each; a tenth less would show.
 
 A row takes a printed amount times a scale, and returns how far what is attained exceeds it, over
 what is allowed: at most 1 as it is printed, above 1 at nine tenths of it. What is attained is

@@ -58,7 +58,7 @@ def shares_of_sets(runs: int, seed: int) -> dict[str, float]:
 
 
 def skipped_numbers(runs: int, seed: int) -> dict[str, float]:
-    """Return coverage of the mean of levels from 0 to 40 among those who gave a number."""
+    """Return coverage of the mean of levels from 0 to 40 among those with a number."""
     rng = np.random.default_rng(seed)
     values = np.arange(0.0, 41.0, 10.0)
     found = {}

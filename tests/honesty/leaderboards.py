@@ -1,4 +1,4 @@
-"""Simulated arenas: how often what a leaderboard says of ranks and strengths is right."""
+"""Simulated arenas: how often a leaderboard is right about ranks and strengths."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def board_of(rng: np.random.Generator, each: int, nu: float, differ: float) -> L
 
 
 def masked_board(rng: np.random.Generator, level: str, differ: float) -> Leaderboard:
-    """Return the leaderboard of a simulated arena whose votes were masked at a level."""
+    """Return the leaderboard of a simulated arena with votes masked at a level."""
     first, second, outcome, voter = votes(rng, 300, 0.9, differ)
     channel = level_named(level).randomized_response(3).channel().matrix()
     label = np.array([0, 2, 1])[outcome]
@@ -94,7 +94,7 @@ def summed_board(
 
 @cache
 def flattened(nu: float, differ: float) -> float:
-    """Return the factor by which a fit of voters who differ is flatter than their mean."""
+    """Return the factor by which a fit of different voters is flatter than their mean."""
     if not differ:
         return 1.0
     board = board_of(np.random.default_rng(0), 20_000, nu, differ)

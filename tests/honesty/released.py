@@ -1,4 +1,4 @@
-"""Releases of made-up claims, and how often their intervals hold what they are about."""
+"""Releases of made-up claims, and how often their intervals hold the true value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHAPES: dict[str, tuple[float, float, int | None]] = {
 
 
 def _claims(shape: str, users: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return values, shape (objects, users), and the mean of what each object's are drawn from."""
+    """Return values, shape (objects, users), and the mean of each object's distribution."""
     size = (OBJECTS, users)
     share = rng.beta(2, 2, (OBJECTS, 1))
     if shape == "yes or no":

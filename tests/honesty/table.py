@@ -30,7 +30,7 @@ FALSE_ALARM = 1e-6
 
 @dataclass(frozen=True)
 class Row:
-    """A kind of output, with what is promised of it.
+    """A kind of output, with its promise.
 
     Attributes
     ----------

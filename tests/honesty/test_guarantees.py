@@ -10,7 +10,7 @@ from masquerade import accounting
 
 @pytest.mark.parametrize("row", GUARANTEES, ids=lambda row: row.name)
 def test_exact_a_guarantee_holds_and_a_tenth_less_does_not(row: Printed) -> None:
-    """What is attained is within the printed amount, and beyond nine tenths of it."""
+    """The attained loss is within the printed amount, and beyond nine tenths of it."""
     assert row.exceeded(1.0) <= 1, f"{row.name}: {row.promise}"
     assert row.exceeded(0.9) > 1, f"{row.name} would not notice a smaller number"
 

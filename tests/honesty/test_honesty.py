@@ -10,7 +10,7 @@ from tests.honesty.table import NO_FIGURE, ROWS, Row
 
 
 def assert_holds(row: Row, runs: int, seed: int) -> None:
-    """Assert that no case of a row is beyond what chance allows."""
+    """Assert that no case of a row is beyond the bound of chance."""
     rates = row.rates(runs, seed)
     bound = row.bound(runs, len(rates))
     if row.errors:

@@ -1,4 +1,4 @@
-"""Small inputs whose printed numbers were once false, with the right values."""
+"""Small inputs with once false printed numbers, and the right values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from masquerade.selection import Pool, predicted_error
 
 
 def clear(*counts: int) -> Crowd:
-    """Return people who answered in clear."""
+    """Return people with answers in clear."""
     return Crowd.of([Counts.of(counts)])
 
 
@@ -73,7 +73,7 @@ def test_equal_rare_shares_are_seldom_called_different() -> None:
 
 
 def test_unanimity_has_a_width() -> None:
-    """21 people who all say 5, numbers that are all 0, a pair chosen by 199 of 199: no width 0."""
+    """21 people with answer 5, numbers that are all 0, a pair chosen by 199 of 199: no width 0."""
     five = clear(0, 0, 0, 0, 21).mean([1, 2, 3, 4, 5]).estimates()[0]
     assert (five.value, five.high) == (5, 5)
     assert 4.3 < five.low < 4.5
@@ -150,7 +150,7 @@ def test_shares_hold_at_every_share(epsilon: float | None, n: int) -> None:
 
 @pytest.mark.parametrize(("size", "n"), [(20, 16), (50, 40), (100, 60), (100, 80), (100, 95)])
 def test_exact_shares_of_small_populations_hold(size: int, n: int) -> None:
-    """At each number of people who say yes: at least 93.7 of 100, not 80."""
+    """At each number of yes answers: at least 93.7 of 100, not 80."""
     from scipy.stats import hypergeom
 
     left = (size - n) / (size - 1)

@@ -43,7 +43,7 @@ def codes(*values: int) -> NDArray[np.int32]:
 
 
 class RecordedWords:
-    """A source of some chosen words, then arbitrary ones; it remembers what was taken."""
+    """A source of some chosen words, then arbitrary ones; it remembers all words taken."""
 
     def __init__(self, chosen: Iterable[int], draw: Callable[[], int]) -> None:
         self.chosen = iter(chosen)

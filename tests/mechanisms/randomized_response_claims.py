@@ -1,4 +1,4 @@
-"""What tests of randomized response mask."""
+"""Labels that tests of randomized response mask."""
 
 from __future__ import annotations
 

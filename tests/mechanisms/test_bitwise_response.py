@@ -154,7 +154,7 @@ def test_the_ledger_counts_every_bit_that_can_change() -> None:
 def test_levels_are_of_one_strength_for_every_kind(
     options: int, most: int | None, null: bool
 ) -> None:
-    """An answer at a level costs the level's rho, and hardly less, whatever its options."""
+    """An answer at a level costs the level's rho, and hardly less, with all options."""
     for level in LEVELS:
         mechanism = level.bitwise_response(options, most, null=null)
         rho = rho_together(pairs_of([mechanism])).epsilon
@@ -187,7 +187,7 @@ def test_estimates_from_bits_are_unbiased_with_the_variance_said() -> None:
     ],
 )
 def test_wrong_parameters_name_their_field(given: dict[str, object], field: str) -> None:
-    """What is out of range is refused, with the field."""
+    """A value out of range is refused, with the field."""
     with pytest.raises(ParameterError) as error:
         BitwiseResponse(**given)  # type: ignore[arg-type]
     assert error.value.field == field

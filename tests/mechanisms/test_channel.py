@@ -79,7 +79,7 @@ def test_a_table_too_large_to_write_down_is_refused() -> None:
     ],
 )
 def test_exact_probabilities_of_one_report_are_those_of_the_table(text: str) -> None:
-    """What a mechanism says of one report without its table is what the table says."""
+    """A mechanism's account of one report without its table agrees with the table."""
     mechanism = parse_mechanism(text)
     assert isinstance(mechanism, CategoricalMechanism)
     keep, other = mechanism.channel().table[0][:2]

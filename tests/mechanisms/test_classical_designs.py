@@ -1,4 +1,4 @@
-"""Classical designs: their tables, what they promise and on what assumption, how they are drawn."""
+"""Classical designs: their tables, promises and assumptions, and how they are drawn."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_values_far_from_the_range_are_still_nearest_floats() -> None:
     ],
 )
 def test_a_value_off_the_lattice_is_named_with_its_row(values: list[float], message: str) -> None:
-    """Outside the range and between points are errors with row, value and what to do."""
+    """Outside the range and between points are errors with row, value and advice."""
     with pytest.raises(UnknownLabel, match=message):
         Lattice(1, 5).indices(np.array(values))
     with pytest.raises(UnknownLabel, match=message):
@@ -203,7 +203,7 @@ class Counting:
 
 
 def test_claims_that_do_not_fit_are_refused() -> None:
-    """Categories, and missing answers that cannot be masked, are errors that say what to do."""
+    """Categories, and missing answers that cannot be masked, are errors that give advice."""
     labels = Claims.from_frame({"task": ["a"], "worker": ["x"], "label": ["3"]})
     for mechanism in (DiscreteGaussian(1, 5, sigma=3), DiscreteLaplace(1, 5, epsilon=1)):
         with pytest.raises(ParameterError, match=r"masks numbers.*kind='numeric'"):

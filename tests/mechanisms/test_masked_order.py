@@ -1,4 +1,4 @@
-"""Masked orders: the whole table in fractions, unbiased mean ranks, and what two twins draw."""
+"""Masked orders: the whole table in fractions, unbiased mean ranks, and two equal twins."""
 
 from __future__ import annotations
 

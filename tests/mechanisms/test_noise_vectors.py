@@ -78,7 +78,7 @@ def test_the_shared_noise_holds_in_python(case: dict[str, Any]) -> None:
 
 
 def test_the_shared_noise_covers_every_boundary() -> None:
-    """The file holds what this module makes: no case was lost or edited by hand."""
+    """The file holds the output of this module: no case was lost or edited by hand."""
     assert read_cases(NOISE_FILE) == list(make_noise_cases())
 
 

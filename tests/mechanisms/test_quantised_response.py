@@ -142,7 +142,7 @@ def test_five_levels_tell_most_up_to_epsilon_two(rate: float) -> None:
 
 @given(points=st.integers(2, 10**9), epsilon=st.floats(0.01, 50), rate=st.floats(0.001, 1))
 def test_prop_the_levels_chosen_are_levels(points: int, epsilon: float, rate: float) -> None:
-    """Whatever the range, there are at least two levels and never more than answers or nine."""
+    """Every range has at least two levels and never more than answers or nine."""
     assert 2 <= choose_levels(epsilon, points, rate) <= min(points, 9)
 
 
@@ -187,7 +187,7 @@ def test_the_device_draws_from_the_same_numbers() -> None:
 
 
 def test_reports_are_levels_or_no_answer() -> None:
-    """Reports are claims whose values are levels; "no answer" comes up for given answers too."""
+    """Reports are claims with levels as values; "no answer" comes up for given answers too."""
     claims = Claims.from_frame(
         {"task": np.arange(3000), "worker": ["w"] * 3000, "value": [-100.0, 33.0, 100.0] * 1000}
     )

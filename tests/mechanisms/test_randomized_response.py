@@ -322,7 +322,7 @@ def test_inference_sees_the_one_flip_probability() -> None:
 
 
 def test_labels_of_a_table_are_declared_before_they_are_masked() -> None:
-    """A table of labels that nobody declared is refused, and so is what is no table."""
+    """A table of labels that nobody declared is refused, and so is a value that is no table."""
     table = {"task": ["a"], "worker": ["x"], "label": ["u"]}
     mask = RandomizedResponse(2, epsilon=1)
     with pytest.raises(ParameterError, match="read off the answers"):

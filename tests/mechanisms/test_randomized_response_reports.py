@@ -110,7 +110,7 @@ def test_prop_draws_do_not_depend_on_the_answers(
 
 
 def test_simulation_repeats_with_the_seed_and_leaves_the_input_alone() -> None:
-    """Equal seeds give equal reports; the claims, and who said what about which task, stay."""
+    """Equal seeds give equal reports; the claims with their workers and tasks stay."""
     claims = yes_no_claims(1000)
     before = claims.value.copy()
     mechanism = RandomizedResponse(2, epsilon=1)

@@ -35,7 +35,7 @@ GOLDEN = (
 def test_the_whole_numbers_are_those_of_the_table(
     symbols: int, size: int, epsilon: str, inside: int, signal: float, loss: str
 ) -> None:
-    """What a device draws from, the signal and the loss are golden numbers."""
+    """The numbers that a device draws from, the signal and the loss are golden."""
     drawn, total = drawn_inside(symbols, size, Fraction(epsilon))
     assert (drawn, total) == (inside, int(FOUR))
     p = Fraction(drawn, total)

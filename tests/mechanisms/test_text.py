@@ -83,6 +83,6 @@ def test_each_value_out_of_range_is_named(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("given", [None, 3, RandomizedResponse(2, epsilon=1)])
 def test_only_a_text_is_read(given: Any) -> None:
-    """What is no text is an error that shows one."""
+    """A text form that is none is an error that shows one."""
     with pytest.raises(MechanismSyntaxError, match=f"not by {type(given).__name__}"):
         parse_mechanism(given)

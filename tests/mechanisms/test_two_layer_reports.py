@@ -97,7 +97,7 @@ def test_the_smallest_and_largest_draw_are_the_ends_of_the_range(
 
 
 def test_each_person_draws_once_and_each_answer_once() -> None:
-    """One word is asked for per person, then one per answer, whatever the answers are."""
+    """One word is asked for per person, then one per answer, for all answers."""
     persons = codes(0, 0, 1, 1, 1, 2)
     rng = np.random.default_rng(4)
     words = rng.integers(0, 1 << 60, size=9).tolist()
@@ -174,7 +174,7 @@ def test_one_report_is_the_channel_of_the_mean() -> None:
 
 
 def person_reports(mechanism: TwoLayer, answers: NDArray[np.int32], seed: int) -> NDArray[np.int32]:
-    """Return reports[person, answer] of simulated people who all have the same answers."""
+    """Return reports[person, answer] of simulated people with the same answers."""
     n, each = answers.shape
     persons = np.repeat(np.arange(n, dtype=np.int32), each)
     source = SimulatedCoins(np.random.default_rng(seed))

@@ -143,7 +143,7 @@ def test_the_shared_vectors_hold_in_python(case: dict[str, Any]) -> None:
 
 
 def test_the_shared_vectors_cover_every_boundary() -> None:
-    """The file holds what this module makes: no case was lost or edited by hand."""
+    """The file holds the output of this module: no case was lost or edited by hand."""
     assert read_cases(FILE) == list(make_cases())
 
 
@@ -275,7 +275,7 @@ def test_the_shared_vectors_of_drawn_sets_hold_in_python(case: dict[str, Any]) -
 
 
 def test_the_shared_vectors_of_drawn_sets_are_all_there() -> None:
-    """The file holds what this module makes: no case was lost or edited by hand."""
+    """The file holds the output of this module: no case was lost or edited by hand."""
     assert read_cases(DRAWN_FILE) == list(make_drawn_cases())
 
 
@@ -299,7 +299,7 @@ def test_the_shared_lattice_vectors_hold_in_python(case: dict[str, Any]) -> None
 
 
 def test_the_shared_lattice_vectors_cover_every_boundary() -> None:
-    """The file holds what this module makes: no case was lost or edited by hand."""
+    """The file holds the output of this module: no case was lost or edited by hand."""
     assert read_cases(LATTICE_FILE) == list(make_lattice_cases())
 
 
@@ -361,7 +361,7 @@ def make_lattice_cases() -> Iterator[dict[str, Any]]:
 
 
 def codes_of(mechanism: LatticeMechanism) -> list[int]:
-    """Return the ends of the lattice, what lies beside them and in the middle, "no answer"."""
+    """Return the ends of the lattice, values beside them and in the middle, "no answer"."""
     points = mechanism.lattice.points
     codes = {0, 1, points // 3, points // 2, points - 2, points - 1}
     return sorted(codes | ({points} if mechanism.null else set()))

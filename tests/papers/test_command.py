@@ -21,7 +21,7 @@ from masquerade_papers.study import Job, Scale
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the command printed and how it ended."""
+    """The command's output and exit code."""
 
     code: int
     out: str
@@ -100,7 +100,7 @@ def test_the_keys_that_scripts_rely_on(run: Run, tmp_path: Path) -> None:
 
 
 def test_people_get_tables_and_a_second_run_takes_up_the_first(run: Run, tmp_path: Path) -> None:
-    """Without --json there are tables; what was measured is not measured again."""
+    """Without --json there are tables; finished measurements are not made again."""
     words = ("sparse-ldp", "--out", tmp_path, "--quick", "--trials", 2, "--jobs", 1)
     first = run(*words)
     assert first.code == 0

@@ -113,7 +113,7 @@ def test_the_density_integrates_to_one(grouped: Grouped) -> None:
 
 
 def test_models_survive_json(grouped: Grouped) -> None:
-    """What `to_json` writes, `from_json` reads back the same, and nothing else."""
+    """The output of `to_json` is read back the same by `from_json`, and nothing else is."""
     model = fit_density(grouped([[0, 1, 2, 3, 9.0], [4, 5]]))
     back = DensityModel.from_json(json.loads(json.dumps(model.to_json())))
     assert back.evaluate("o0000", [0.0, 2.0]).tolist() == model.evaluate("o0000", [0, 2]).tolist()
@@ -153,7 +153,7 @@ def test_errors_equal_quadrature() -> None:
 
 
 def test_an_empty_release_scores_one() -> None:
-    """Nothing released is the density 0, whose relative error is 1."""
+    """Nothing released is the density 0, with relative error 1."""
     empty = Mixtures(np.array([0, 0]), np.empty(0), np.empty(0), np.empty(0))
     errors = ise(mixture((0, 1, 1)), empty)
     assert errors.relative.tolist() == [1.0]

@@ -45,7 +45,7 @@ def ridge(**changed: Any) -> MatrixFactorizationRidge:
 
 
 def loss_of(mechanism: HasDensity, claimed: Micro, *, samples: int, seed: int) -> DensityLoss:
-    """Return log ratios of workers who differ in one task."""
+    """Return log ratios of workers that differ in one task."""
     rng = np.random.default_rng(seed)
     return of_density(mechanism, cells=1, claimed=claimed, samples=samples, rng=rng)
 
@@ -88,7 +88,7 @@ def test_exact_with_few_answers_most_profiles_of_the_published_form_exceed() -> 
 
 
 def test_exact_the_published_form_keeps_what_is_proven_of_it() -> None:
-    """Where the answered tasks are public, one moved answer loses exactly what is stated."""
+    """Where the answered tasks are public, one moved answer loses exactly the stated amount."""
     mechanism = published()
     promise = mechanism.guarantee(presence="assigned", all_answered=True)
     assert promise.status == "proven"

@@ -1,4 +1,4 @@
-"""Error bounds: what holds, what was published, importance, and masked accuracy."""
+"""Error bounds: proven and published ones, importance, and masked accuracy."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_bound_is_sharp_to_first_order() -> None:
 
 
 def test_sure_voters_are_at_the_limits() -> None:
-    """One voter who is always right, or always wrong with two options, leaves no error."""
+    """One voter that is always right, or always wrong with two options, leaves no error."""
     assert float(weighted_vote_bound([1.0, 0.6])) == 0
     assert float(weighted_vote_bound([0.0, 0.6])) == 0
     assert float(weighted_vote_bound([])) == 1
@@ -115,7 +115,7 @@ def test_masked_accuracy_is_what_the_channel_does() -> None:
 
 
 def test_importance_is_one_over_the_factor() -> None:
-    """A guesser has importance 1, a worker who is always wrong an infinite one, no overflow."""
+    """A guesser has importance 1, a worker that is always wrong an infinite one, no overflow."""
     assert importance([0.2, 0.5, 0.0]).tolist() == pytest.approx(
         [1 / 0.32528, 1, math.inf], rel=1e-4
     )

@@ -1,4 +1,4 @@
-"""The greedy policy with running sums chooses what a computation from scratch would."""
+"""The greedy policy with running sums chooses as a computation from scratch would."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def instance(seed: int, *, missing: float, coordinates: int = 1) -> tuple[Histor
 def from_scratch(
     history: History, noise: Floats, cost: Floats, score: Floats, budget: float, *, paper: bool
 ) -> list[int]:
-    """Return what greedy should: the error of every candidate group computed anew."""
+    """Return the right choice of greedy: the error of every candidate group computed anew."""
     chosen: list[int] = []
     roots: list[float] = []
     root, left = UNKNOWN**0.5, budget

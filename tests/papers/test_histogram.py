@@ -68,7 +68,7 @@ def test_exact_no_neighbour_is_told_apart_by_more_than_epsilon(
 
 
 def test_exact_weights_never_move_a_count_by_more_than_one_claim() -> None:
-    """Whatever a user's weight becomes, two counts move by at most the largest weight each."""
+    """For every new weight of a user, two counts move by at most the largest weight each."""
     weight = in_units(np.array([-3.0, 0, 0.05, 0.3, 1.0, 9.0, 0.999999]))
     assert weight.min() >= 0.05 * UNITS_OF_WEIGHT - 1
     assert weight.max() == UNITS_OF_WEIGHT

@@ -82,7 +82,7 @@ def test_tendencies_are_shrunk_as_their_formula_says() -> None:
 
 
 def test_people_without_history_have_no_bias_and_full_uncertainty() -> None:
-    """Their bias is 0, what is unknown is the whole between-variance; published: the crowd's."""
+    """Their bias is 0, the unknown part is the whole between-variance; published: the crowd's."""
     history = History([0, 1], [0, 0], [0.2, 0.4], [0.0, 0.0], people=4)
     found = history.biases(VarianceComponents(0.1, 0.03))
     assert found.bias[2:].tolist() == [[0.0], [0.0]]

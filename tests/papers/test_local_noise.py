@@ -1,4 +1,4 @@
-"""Noise on every claim (`basic`): its law, its scale and what the paper's scale leaks."""
+"""Noise on every claim (`basic`): its law, its scale and the leak of the paper's scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix factorization as published: what it computes, and that it promises nothing."""
+"""Matrix factorization as published: its computation, and its lack of a promise."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_published_epsilon_is_exceeded_by_far() -> None:
 
 
 def test_the_table_of_losses_has_the_measured_shape() -> None:
-    """Reference values at d = 1, k = 2 (whatever the features), and the trend in d and k.
+    """Reference values at d = 1, k = 2 (with all features), and the trend in d and k.
 
     n = 100,000: share of losses above 1 is .184, 99 % quantile 3.93.
     """
@@ -221,7 +221,7 @@ def test_there_is_no_guarantee_where_presence_must_be_hidden(case: dict[str, Any
 
 
 def test_nothing_is_masked_without_acknowledging_that_there_is_no_guarantee() -> None:
-    """Both ways to mask refuse, and say what to use instead."""
+    """Both ways to mask refuse, and name another way."""
     mechanism, claims = published(6, 2), crowd(3, 6)
     for mask in (
         lambda: mechanism.randomize(claims, presence="assigned"),
@@ -245,7 +245,7 @@ def test_too_few_answers_are_an_error_that_names_the_worker() -> None:
 
 
 def test_noise_alone_can_be_sent_where_answers_are_too_few() -> None:
-    """With on_underdetermined=prior the profile is noise, whatever was answered."""
+    """With on_underdetermined=prior the profile is noise, for all answers."""
     mechanism = published(6, 4, on_underdetermined="prior")
     drawn = [
         mechanism.draw(np.array([value, *[math.nan] * 5]), 3, np.random.default_rng(4))
@@ -298,7 +298,7 @@ def test_the_text_form_names_every_parameter(build: Build) -> None:
     ids=str,
 )
 def test_each_bad_parameter_is_named(build: Build, change: dict[str, Any], said: str) -> None:
-    """A parameter out of range is an error that says which and what was expected."""
+    """A parameter out of range is an error that names it and the expected range."""
     given = {"low": 1, "high": 5, "tasks": 6, "dimension": 2, "epsilon": 1, "seed": SEED}
     with pytest.raises(ParameterError, match=re.escape(said)):
         build(**(given | change))
@@ -347,7 +347,7 @@ def test_features_are_derived_and_others_are_refused(build: Build) -> None:
 
 @BOTH
 def test_features_stay_read_only_in_copies_and_in_other_processes(build: Build) -> None:
-    """What a copy or an unpickled mechanism masks with cannot be changed either."""
+    """The masks of a copy or an unpickled mechanism cannot be changed either."""
     mechanism = build(low=1, high=5, tasks=6, dimension=2, epsilon=1, seed=SEED)
     for again in (copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):
         assert again == mechanism
@@ -395,7 +395,7 @@ def test_profiles_are_what_the_reports_are_made_of(build: Build) -> None:
 @BOTH
 @pytest.mark.parametrize("bad", [np.zeros((3, 3)), np.zeros(2), np.full((1, 2), math.nan)])
 def test_profiles_of_another_shape_are_refused(build: Build, bad: Floats) -> None:
-    """A server never rebuilds answers from what is no profile."""
+    """A server never rebuilds answers from a value that is no profile."""
     mechanism = build(low=1, high=5, tasks=12, dimension=2, epsilon=1, seed=SEED)
     with pytest.raises(ParameterError, match="profiles have shape"):
         mechanism.reconstruct(bad)
@@ -467,7 +467,7 @@ class Counting:
 
 @BOTH
 def test_what_is_drawn_does_not_depend_on_the_answers(build: Build) -> None:
-    """The same words are asked for, call by call, whatever was answered, and whether."""
+    """The same words are asked for, call by call, for all answers and for none."""
     more = {"acknowledge_no_guarantee": True} if build is MatrixFactorization else {}
     mechanism = build(low=1, high=5, tasks=12, dimension=2, epsilon=1, seed=SEED, **more)
     asked = []

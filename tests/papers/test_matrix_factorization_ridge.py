@@ -1,4 +1,4 @@
-"""Matrix factorization with a ridge: what it computes, and that its promise holds."""
+"""Matrix factorization with a ridge: its computation, and its proven promise."""
 
 from __future__ import annotations
 
@@ -193,6 +193,6 @@ def test_ridge_and_noise_share_epsilon_as_the_proof_says() -> None:
     ids=str,
 )
 def test_each_bad_parameter_is_named(change: dict[str, Any], said: str) -> None:
-    """A parameter out of range is an error that says which and what was expected."""
+    """A parameter out of range is an error that names it and the expected range."""
     with pytest.raises(ParameterError, match=said):
         repaired(6, 2, **change)

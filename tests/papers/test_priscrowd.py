@@ -1,4 +1,4 @@
-"""The published loop: what becomes of each object, in every corner case."""
+"""The published loop: the fate of each object, in every corner case."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_objects_with_fewer_claims_than_k_are_left_out(grouped: Grouped) -> None
 
 
 def test_what_does_not_pass_ends_short_in_bounded_time(grouped: Grouped) -> None:
-    """Gamma near 1 or k above n: attempts end, what passed is kept, and k is not lowered."""
+    """Gamma near 1 or k above n: attempts end, passed objects are kept, and k is not lowered."""
     claims = grouped([TIGHT])
     for engine in (
         PrisCrowd(gamma=1 + 1e-9, k=7, test_epsilon=5.0, max_attempts=200),
@@ -50,7 +50,7 @@ def test_what_does_not_pass_ends_short_in_bounded_time(grouped: Grouped) -> None
 
 
 def test_a_tiny_test_epsilon_passes_half_of_all(grouped: Grouped) -> None:
-    """Huge noise passes about half whatever the companions, 5 standard errors of 4,000."""
+    """Huge noise passes about half for all companions, 5 standard errors of 4,000."""
     engine = PrisCrowd(test_epsilon=1e-9, k=40, small="try", max_attempts=4000)
     release = run(grouped([TIGHT]), engine, samples=4000)
     assert abs(len(release.points) - 2000) < 5 * 4000**0.5 / 2

@@ -1,4 +1,4 @@
-"""The engines besides `hist`: what they tell of a claim or a user, exactly and by sampling."""
+"""The engines besides `hist`: their loss on a claim or a user, exactly and by sampling."""
 
 from __future__ import annotations
 

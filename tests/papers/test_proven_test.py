@@ -120,7 +120,7 @@ def test_audit_attempts_have_the_table_s_probabilities() -> None:
 def test_prop_plans_keep_to_their_budget(
     count: int, epsilon: Fraction, delta: Fraction, ratio: float
 ) -> None:
-    """Whatever the budget, all attempts together stay within epsilon and delta."""
+    """For every budget, all attempts together stay within epsilon and delta."""
     least = 1 / (count * ratio)
     largest = min(ratio * least, 1.0) if count > 1 else 1.0
     least = least if count > 1 else 1.0

@@ -88,7 +88,7 @@ def test_a_seed_is_bytes_or_hexadecimal_digits() -> None:
     ],
 )
 def test_other_seeds_are_refused(seed: object, said: str) -> None:
-    """A seed of another length or kind is an error that says what is expected."""
+    """A seed of another length or kind is an error that names the expected one."""
     with pytest.raises(ParameterError, match=re.escape(said)):
         read_seed(seed)  # type: ignore[arg-type]
 

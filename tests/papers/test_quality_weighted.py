@@ -22,6 +22,6 @@ def test_the_published_algorithm_by_hand() -> None:
 
 
 def test_a_floor_is_above_0() -> None:
-    """Without a floor a worker who is at the estimate by chance would own the result."""
+    """Without a floor a worker at the estimate by chance would own the result."""
     with pytest.raises(ParameterError, match="floor is 0"):
         QualityWeighted(floor=0.0)

@@ -1,4 +1,4 @@
-"""Question sampling: a person pays E whatever the number of answers."""
+"""Question sampling: a person pays E for any number of answers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_known_numbers_of_reports(epsilon: str, answers: int, reported: int) -> 
 def test_prop_a_person_never_pays_more_than_e(
     options: int, epsilon: Fraction, answers: int, keep: int | None
 ) -> None:
-    """Whatever the number of answers, the user level is at most E, and an event at most that."""
+    """For any number of answers, the user level is at most E, and an event at most that."""
     mechanism = QuestionSampling(options, epsilon=epsilon, keep=keep or "auto")
     promise = mechanism.guarantee(answers=answers)
     assert promise.epsilon_event <= promise.epsilon_user <= Micro.of_amount(epsilon)
@@ -85,7 +85,7 @@ def test_prop_a_person_never_pays_more_than_e(
 def test_exact_the_whole_table_keeps_both_claims(
     options: int, answers: int, keep: int, epsilon: str
 ) -> None:
-    """Which questions were reported and what: over all vectors of answers, in fractions.
+    """The reported questions and answers: over all vectors of answers, in fractions.
 
     The largest ratio is at most e**E between any two persons, at most e**(E / k) where one answer
     differs, and both are those of the promise.
@@ -160,7 +160,7 @@ def test_what_is_chosen_does_not_depend_on_the_answers() -> None:
 
 
 class RepeatingWords:
-    """A source whose first two batches hold equal words."""
+    """A source with equal words in its first two batches."""
 
     def __init__(self) -> None:
         self.turns = 0

@@ -65,7 +65,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("study")
 def test_finished_parts_are_taken_up(tmp_path: Path) -> None:
-    """The second run measures nothing, one with other parameters only what is new."""
+    """The second run measures nothing, one with other parameters only the new cells."""
     first = reproduce(["tiny"], tmp_path)
     again = reproduce(["tiny"], tmp_path)
     assert (first.done, first.taken_up) == (2, 0)
@@ -111,7 +111,7 @@ def test_figures_are_drawn_where_matplotlib_is(tmp_path: Path) -> None:
 def test_without_matplotlib_the_numbers_are_there_and_it_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bare install writes the CSV and says what to install for the PNG."""
+    """A bare install writes the CSV and names the extra for the PNG."""
     monkeypatch.setattr(run, "can_draw", lambda: False)
     found = reproduce(["tiny"], tmp_path)
     assert (tmp_path / "tiny" / "figure-1.csv").is_file()
@@ -122,14 +122,14 @@ def test_without_matplotlib_the_numbers_are_there_and_it_is_said(
 
 @pytest.mark.usefixtures("study")
 def test_progress_counts_every_part(tmp_path: Path) -> None:
-    """Progress starts at what was there and ends at all."""
+    """Progress starts at the number already there and ends at all."""
     seen: list[tuple[int, int]] = []
     reproduce(["tiny"], tmp_path, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_parts_are_done_in_processes_of_their_own(tmp_path: Path) -> None:
-    """Two processes give what one gives."""
+    """Two processes give the result of one."""
     some = [Job(f"simple-{seed}", simple_setting, {"seed": seed, "runs": 3}) for seed in range(2)]
     todo = [("tiny", job, tmp_path / job.name) for job in some]
     together = {job.name: cells for _, job, _, cells in run._results(todo, 2)}
@@ -156,7 +156,7 @@ def test_wrong_requests_are_refused(
 
 
 def test_a_job_is_known_by_its_function_and_parameters() -> None:
-    """Extras do not count; parameters do, whatever their order."""
+    """Extras do not count; parameters do, in any order."""
     one = Job("a", squared, {"number": 2, "x": 1}, {"clock": print})
     assert identity(one) == identity(Job("b", squared, {"x": 1, "number": 2}))
     assert identity(one) != identity(Job("a", squared, {"number": 3, "x": 1}))

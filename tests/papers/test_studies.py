@@ -1,4 +1,4 @@
-"""Each study runs from end to end on tiny crowds, and says what must be said of exact numbers."""
+"""Each study runs from end to end on tiny crowds, and has the warning about exact numbers."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_study_shows_everything_that_it_is_for(paper: str) -> None:
 
 
 def row_of(results: Evaluation, artifact: str, quantity: str) -> Row:
-    """Return the one row of an artifact whose quantity holds a text."""
+    """Return the one row of an artifact with a text in its quantity."""
     rows = [r for r in results.rows if r.artifact == artifact and quantity in r.quantity]
     assert len(rows) == 1, (artifact, quantity, len(rows))
     return rows[0]
@@ -144,7 +144,7 @@ def test_the_levels_of_loki_have_their_verdicts() -> None:
 
 
 def test_the_literal_greedy_is_the_definition() -> None:
-    """Every step takes whom equation (5), computed from scratch, says."""
+    """Every step takes the user of equation (5), computed from scratch."""
     rng = np.random.default_rng(1)
     person, question = np.nonzero(rng.random((12, 9)) < 0.6)
     noise = rng.choice(np.array([0.0, 0.5, 2.0]), 12)
@@ -173,7 +173,7 @@ def test_the_literal_greedy_is_the_definition() -> None:
 
 
 def test_the_literal_greedy_tells_people_apart_where_the_prediction_is_negative() -> None:
-    """With much noise equation (5) is below 0; whom it prefers still depends on alpha."""
+    """With much noise equation (5) is below 0; the user it prefers still depends on alpha."""
     rng = np.random.default_rng(2)
     people, questions = 40, 60
     person, question = np.nonzero(np.ones((people, questions), dtype=np.bool_))

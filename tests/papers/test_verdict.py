@@ -82,7 +82,7 @@ def test_the_reason_counts_and_tells_noise_from_contradiction() -> None:
 
 
 def test_a_note_stands_behind_the_reason() -> None:
-    """What is known about the cause is said after the numbers, whatever the verdict."""
+    """The known cause is told after the numbers, with every verdict."""
     noted = paper(note="because")
     rows = [
         noted.claim("x", [Estimate(1.0, 0.1)]),

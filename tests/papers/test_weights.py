@@ -107,7 +107,7 @@ def test_global_weights_equal_the_published_values(
 
 
 def test_the_largest_loss_sets_the_scale(grouped: Grouped) -> None:
-    """With the form ``max`` the unreliable user's weight is ln 1.02, whatever the crowd's size."""
+    """With the form ``max`` the unreliable user's weight is ln 1.02, for crowds of all sizes."""
     found = global_weights(grouped(FOUR), np.ones(4), form="max")
     assert found.weight[2] == pytest.approx(np.log(1.02))
     assert found.weight[:2].min() > 5
@@ -208,7 +208,7 @@ def test_large_objects_are_gathered_with_little_loss(
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8), min_size=1, max_size=5))
 def test_prop_weights_are_shares(rows: list[list[float]]) -> None:
-    """Whatever the claims, weights are at least 0 and sum to 1 in each object."""
+    """For all claims, weights are at least 0 and sum to 1 in each object."""
     cells = [(i, j, x) for i, row in enumerate(rows) for j, x in enumerate(row)]
     table = {
         "task": [i for i, _, _ in cells],

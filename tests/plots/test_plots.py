@@ -1,4 +1,4 @@
-"""Every figure has a title, labels and units, in light and dark, and draws what it is given."""
+"""Every figure has a title, labels and units, in light and dark, and draws its data."""
 
 from __future__ import annotations
 

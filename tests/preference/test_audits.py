@@ -132,7 +132,7 @@ def test_every_private_mechanism_is_audited_at_every_unit() -> None:
 
 
 def drawn(path: Path, crowd: Comparisons, runs: int, seed: int) -> Floats:
-    """Return what is published, in all its numbers, shape (runs, size)."""
+    """Return the published numbers, shape (runs, size)."""
     return _drawn(path.mechanism, path.unit, path.epsilon, crowd, runs, seed)
 
 
@@ -232,7 +232,7 @@ def test_audit_the_audit_has_teeth(mechanism: str, unit: str) -> None:
 
 @pytest.mark.parametrize("path", paths(), ids=str)
 def test_public_parts_are_the_same_on_neighbours(path: Path) -> None:
-    """Features, items, domains, counts, guarantee: all but what noise moves."""
+    """Features, items, domains, counts, guarantee: all but the noisy part."""
     mechanism = preference_mechanism(path.mechanism, epsilon=path.epsilon, unit=path.unit)
     shown = []
     for crowd in (path.one, path.other):

@@ -45,7 +45,7 @@ def test_exact_each_choice_costs_at_most_epsilon(epsilon: Fraction) -> None:
 
 
 def test_the_promise_is_never_above_the_epsilon_asked_for() -> None:
-    """What is printed is the loss that is drawn, rounded up: epsilon itself."""
+    """The printed loss is the drawn one, rounded up: epsilon itself."""
     rng = np.random.default_rng(0)
     data = made_up_voters(rng, voters=4, features=2).choose(rng, 5)
     released = ChoiceResponse(epsilon="0.7").release(data, public_menus=True)

@@ -1,4 +1,4 @@
-"""Integer vectors: norms are bounded exactly, whatever the floats were."""
+"""Integer vectors: norms are bounded exactly, for all floats."""
 
 from __future__ import annotations
 

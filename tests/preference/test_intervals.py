@@ -1,4 +1,4 @@
-"""95 % intervals of every mechanism: how often they hold what many more voters would give."""
+"""95 % intervals of every mechanism: how often they hold the answer of many more voters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CROWDS, FEWER = 60, 16
 
 
 class Cell(NamedTuple):
-    """A mechanism, a size of study, and what its weights estimate."""
+    """A mechanism, a size of study, and the estimand of its weights."""
 
     mechanism: str
     unit: str
@@ -88,7 +88,7 @@ def weights_of(size: int) -> Floats:
 
 
 def choices(rng: np.random.Generator, cell: Cell, *, spread: float = 0.0) -> Comparisons:
-    """Return choices of voters who are like-minded, or have weights of their own."""
+    """Return choices of voters that are like-minded, or have weights of their own."""
     mean = weights_of(cell.size)
     own = mean + spread * rng.normal(size=(cell.voters, cell.size))
     return MadeUpVoters(own, mean, cell.kind).choose(rng, cell.each)
@@ -96,7 +96,7 @@ def choices(rng: np.random.Generator, cell: Cell, *, spread: float = 0.0) -> Com
 
 @cache
 def estimated(cell: Cell, spread: float = 0.0) -> tuple[float, ...]:
-    """Return what the mechanism would learn of very many voters, without noise."""
+    """Return the mechanism's result on very many voters, without noise."""
     name, rng = cell.mechanism, np.random.default_rng(99)
     many = choices(rng, cell._replace(voters=6000, each=max(cell.each, 30)), spread=spread)
     if name == "choice-response":
@@ -133,7 +133,7 @@ def held_by_features(cell: Cell, seed: int, *, spread: float = 0.0) -> float:
 
 
 def held_by_items(cell: Cell, seed: int) -> float:
-    """Return the share of items whose strength, or net wins a meeting, intervals hold."""
+    """Return the share of items with a strength, or net wins a meeting, inside the interval."""
     rng = np.random.default_rng([seed, 9])
     k, n = cell.size, cell.voters * cell.each
     strength = rng.normal(size=k)
@@ -219,7 +219,7 @@ def test_intervals_hold_in_some_studies(cell: Cell) -> None:
 
 @pytest.mark.parametrize("cell", BOUNDED, ids=str)
 def test_intervals_of_whole_voters_hold_more_than_they_say(cell: Cell) -> None:
-    """What voters differ by is bounded and not estimated: 95 of 100 at least, 16 crowds."""
+    """The variety of voters is bounded and not estimated: 95 of 100 at least, 16 crowds."""
     assert coverage(how(cell), cell, FEWER) >= 0.95
 
 

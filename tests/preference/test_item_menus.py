@@ -363,7 +363,7 @@ def test_other_refusals_say_what_to_do() -> None:
 def test_menus_that_make_no_sense_are_refused(
     votes: list[list[Choice]], items: list[str], message: str
 ) -> None:
-    """An item twice, unlisted, none chosen, one alone, none named: said with what is expected."""
+    """An item twice, unlisted, none chosen, one alone, none named: said with the expected form."""
     with pytest.raises(InvalidRecord, match=message):
         menus(votes, items)
 

@@ -1,4 +1,4 @@
-"""Leaderboards: golden values, ties, covariates, voters, and what is not known."""
+"""Leaderboards: golden values, ties, covariates, voters, and unknown strengths."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_prop_order_and_sides_change_nothing(order: list[int], swap: list[bool])
 def arena(
     rng: np.random.Generator, *, battles: int, items: int = 8, voters: int = 60, nu: float = 0.9
 ) -> dict[str, list[Any]]:
-    """Return made-up battles of items whose strengths go from 1 down to -1."""
+    """Return made-up battles of items with strengths from 1 down to -1."""
     strengths = np.linspace(1, -1, items)
     first = rng.integers(0, items, battles)
     second = (first + rng.integers(1, items, battles)) % items
@@ -215,7 +215,7 @@ def test_weights_are_repeated_votes() -> None:
 
 
 def test_errors_are_at_least_those_of_the_model_and_of_the_voters() -> None:
-    """Of every difference of two items, on a crowd whose voters differ; 8 items."""
+    """Of every difference of two items, on a crowd with different voters; 8 items."""
     rng = np.random.default_rng(5)
     battles = counted(arena(rng, battles=200, voters=25))
     fit = fit_strengths(battles.counts, TIE_MODELS["davidson"])
@@ -495,7 +495,7 @@ def error_of(fit: StrengthFit, item: int) -> float:
 
 
 def test_football_sides_of_few_matches_are_not_first() -> None:
-    """The first and second by estimate, nearly all of whose matches are among friends: no place."""
+    """The first and second by estimate, with nearly all matches among friends: no place."""
     board = Leaderboard.fit(Battles.from_frame(football()))
     strongest = sorted(board.items, key=lambda item: -board.strengths[board.items.index(item)])
     assert strongest[:2] == ["Kárpátalja", "Northern Cyprus"]
@@ -547,7 +547,7 @@ def test_files_of_votes_are_one_table(tmp_path: Path, files: int) -> None:
 
 
 def test_a_file_of_which_no_vote_is_left_is_not_one_that_says_who_voted(tmp_path: Path) -> None:
-    """Where nobody knows who voted, a file with votes for neither alone changes nothing."""
+    """Where voters have no names, a file with votes for neither alone changes nothing."""
     head = "model_a,model_b,winner\n"
     (tmp_path / "a.csv").write_text(f"{head}x,y,model_a\ny,x,model_a\nx,y,model_b\n")
     alone = Leaderboard.scan(tmp_path, both_bad="drop")

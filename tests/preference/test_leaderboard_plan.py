@@ -102,12 +102,12 @@ def test_more_votes_and_more_epsilon_are_better() -> None:
     ],
 )
 def test_a_wrong_plan_is_refused(text: str) -> None:
-    """What cannot be released cannot be planned."""
+    """Statistics that cannot be released cannot be planned."""
     with pytest.raises(ParameterError):
         read_leaderboard_plan(text)
 
 
 def test_a_margin_out_of_reach_is_said() -> None:
-    """A margin that takes more than a thousand million votes is an error that says what to do."""
+    """A margin that takes more than a thousand million votes is an error that gives advice."""
     with pytest.raises(ParameterError, match="raise epsilon"):
         LeaderboardPlan(60, epsilon="0.000001", trust="local").votes_for_margin(0.001)

@@ -1,4 +1,4 @@
-"""What is published: weights that decide, rank and say how far to trust them."""
+"""The published preference: weights that decide, rank and say how far to trust them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_an_alternative_has_every_feature(alternative: object) -> None:
 
 
 def test_everything_published_names_unit_trust_and_both_epsilons() -> None:
-    """JSON, text and repr say whom the result protects, per unit and per voter."""
+    """JSON, text and repr name the protected person, per unit and per voter."""
     result = json.loads(json.dumps(published(noise=1).to_json(), allow_nan=False))
     assert (result["voters"], result["records"]) == (3, 9)
     assert result["features"] == ["price", "comfort"]
@@ -202,7 +202,7 @@ def test_a_mechanism_can_be_given_whole() -> None:
 def test_a_text_that_names_no_mechanism_is_refused(
     text: str, error: type[Exception], match: str
 ) -> None:
-    """Unknown names, keys and values say what was expected."""
+    """Unknown names, keys and values are told with the expected ones."""
     with pytest.raises(error, match=match):
         preference_mechanism(text)
 
@@ -239,7 +239,7 @@ def test_large_epsilons_are_warned_of() -> None:
 
 
 def test_private_and_simulated_results_differ_in_status() -> None:
-    """Noise from a seed protects nobody, whatever the mechanism."""
+    """Noise from a seed protects nobody, with every mechanism."""
     rng = np.random.default_rng(3)
     comparisons = made_up_voters(rng, voters=10, features=2).choose(rng, 5)
     # Those of named items take other records; they have the same test of their own.
@@ -260,7 +260,7 @@ def test_private_and_simulated_results_differ_in_status() -> None:
 
 
 def test_items_of_a_table_are_listed_before_they_are_learnt_from() -> None:
-    """A table whose items nobody listed is refused, and so is what is no table."""
+    """A table of unlisted items is refused, and so is a value that is no table."""
     rows = {"voter": ["a"], "chosen": ["tea"], "rejected": ["milk"]}
     with pytest.raises(ParameterError, match="items were read off the records"):
         SocialPreference.learn(rows, mechanism="linear-knorm", epsilon=1)
@@ -270,6 +270,6 @@ def test_items_of_a_table_are_listed_before_they_are_learnt_from() -> None:
 
 @pytest.mark.parametrize("alternative", ["ab", None, ["x", "y"]])
 def test_an_alternative_is_numbers(alternative: Any) -> None:
-    """Texts in place of features are refused with what is expected."""
+    """Texts in place of features are refused with the expected type."""
     with pytest.raises(ParameterError, match=r"expected 2 finite numbers, one for each of"):
         published().decide(alternative, [1, 2])

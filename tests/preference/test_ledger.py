@@ -1,4 +1,4 @@
-"""What a published preference costs each voter, in a ledger."""
+"""The cost of a published preference for each voter, in a ledger."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ledger(epsilon: int = 3, delta: str = "0") -> Ledger:
 
 
 def spent(book: Ledger, person: str) -> float:
-    """Return what a person has spent, or reserved."""
+    """Return the amount that a person has spent, or reserved."""
     balance = book.balance(person)
     return balance.caps.epsilon.epsilon - balance.residual_epsilon.epsilon
 
@@ -48,7 +48,7 @@ def learn(mechanism: str, book: Ledger, *, epsilon: Any = 1, **options: Any) -> 
 
 @pytest.mark.parametrize("name", PURE)
 def test_every_voter_pays_the_voter_level_loss(name: str) -> None:
-    """The one with the most pays what the guarantee says; each call is charged anew."""
+    """The voter with the most records pays the guarantee's amount; each call is charged anew."""
     for unit in MECHANISMS[name].units:
         book = ledger(7)
         learned = learn(name, book, unit=unit)
@@ -69,7 +69,7 @@ def test_voters_pay_their_own_epsilon() -> None:
 
 
 def test_all_are_charged_or_nobody() -> None:
-    """One voter without enough stops the result, and what was reserved is given back."""
+    """One voter without enough stops the result, and all reservations are given back."""
     book = ledger(3)
     learn("central-laplace", book, epsilon="2.5")
     SocialPreference.learn(
@@ -95,7 +95,7 @@ def test_nothing_is_drawn_before_everybody_is_charged(monkeypatch: pytest.Monkey
 
 
 def test_a_draw_that_fails_costs_nothing() -> None:
-    """Noise by length takes at most 32 features; what was set aside is given back."""
+    """Noise by length takes at most 32 features; the amount set aside is given back."""
     wide = Comparisons.from_frame(
         {"voter": ["a", "b"], **{f"f{k}": [1.0, -1.0] for k in range(33)}}
     )
@@ -167,7 +167,7 @@ def test_a_private_leaderboard_charges_each_voter(unit: Any) -> None:
 
 
 def test_a_refused_leaderboard_costs_nothing() -> None:
-    """What is refused before it is drawn charges nobody; votes without names charge nobody."""
+    """A refusal before the draw charges nobody; votes without names charge nobody."""
     book, private = ledger(7), PrivateLeaderboard(1)
     with pytest.raises(ParameterError, match="public"):
         private.release(Battles.from_frame(VOTES, items=["x", "y", "z"]), ledger=book)

@@ -14,7 +14,7 @@ ITEMS = tuple(f"i{number:02d}" for number in range(8))
 def crowd(
     rng: np.random.Generator, *, levels: tuple[str, ...], voters: int = 150, ties: bool = True
 ) -> tuple[MaskedVotes, np.ndarray]:
-    """Return masked votes of people who differ, ten each, and the true strengths."""
+    """Return masked votes of people that differ, ten each, and the true strengths."""
     m, options = len(ITEMS), 2 + ties
     strengths = rng.normal(0, 1, m)
     strengths -= strengths.mean()
@@ -34,7 +34,7 @@ def crowd(
 
 
 def test_differences_of_strengths_are_covered() -> None:
-    """Of 95 % intervals of all differences, masks and people who differ among them, .95 hold."""
+    """Of 95 % intervals of all differences, with masks and different people, .95 hold."""
     rng, held, ranks = np.random.default_rng(3), [], []
     for _ in range(40):
         votes, truth = crowd(rng, levels=("medium", "low"))

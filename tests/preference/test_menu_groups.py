@@ -122,7 +122,7 @@ def choices(chosen: int, *, n: int = 200) -> MenuChoices:
 
 
 def test_groups_are_planned_without_the_choices() -> None:
-    """The first wave's groups are the same whatever was chosen; so are all, for equal weights."""
+    """The first wave's groups are the same for all choices; so are all, for equal weights."""
     mechanism, weights = MenuResponse(1), np.array([1.0, -1.0, 0.5])
     plans = [mechanism.report(choices(each), weights=weights).groups for each in (0, 3)]
     assert plans[0] is not None

@@ -276,7 +276,7 @@ def test_alternatives_with_equal_features_are_one_answer() -> None:
     ids=str,
 )
 def test_menus_that_make_no_sense_are_refused(change: dict[str, Any], message: str) -> None:
-    """None or several chosen, one alternative, no number: with the voter and what is expected."""
+    """None or several chosen, one alternative, no number: with the voter and the right form."""
     with pytest.raises(InvalidRecord, match=message):
         MenuChoices.from_frame({**frame(0), **change})
 

@@ -24,7 +24,7 @@ def crowd(voters: int, records: int) -> Comparisons:
 def margins(
     data: Comparisons, mechanism: str, epsilon: object
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return margins less their mean, shape (releases, decisions), what was stated, the weights."""
+    """Return margins less their mean, shape (releases, decisions), deviations, the weights."""
     found, stated, weights = [], [], []
     for seed in range(RELEASES):
         learned = SocialPreference.simulate(

@@ -81,7 +81,7 @@ def crowd(seed: int, *, items: int, voters: int, records: int) -> tuple[Any, Com
 def test_strengths_of_noisy_wins_are_the_specified_ones(
     wins: tuple[float, ...], expected: tuple[float, ...]
 ) -> None:
-    """Three items that met ten times each, ridge 1: strengths to 1e-6, whatever the wins are."""
+    """Three items that met ten times each, ridge 1: strengths to 1e-6, for all wins."""
     met = 10.0 * (1 - np.eye(3))
     shifted = np.array(wins) + (30 - sum(wins)) / 3
     np.testing.assert_allclose(perturbed_strengths(shifted, met, 0.0).weights, expected, atol=1e-6)
@@ -245,7 +245,7 @@ def test_with_hardly_any_noise_the_order_is_that_of_the_choices(
 def test_the_stated_noise_is_that_of_releases(
     kind: type[PrivateMechanism], options: dict[str, Any]
 ) -> None:
-    """300 releases of the same records: standard deviations within a fifth of what is stated."""
+    """300 releases of the same records: standard deviations within a fifth of the stated ones."""
     _, data = crowd(1, items=4, voters=30, records=5)
     mechanism = kind(epsilon=2, **options)
     drawn = [mechanism.simulate(data, np.random.default_rng([7, i])) for i in range(300)]
@@ -300,7 +300,7 @@ def test_intervals_of_strengths_hold_the_truth(epsilon: float) -> None:
 def test_every_release_says_whom_it_protects(
     kind: type[PrivateMechanism], options: dict[str, Any]
 ) -> None:
-    """Unit, trust, the voter's epsilon, exact noise and what is assumed; seeds are refused."""
+    """Unit, trust, the voter's epsilon, exact noise and assumptions; seeds are refused."""
     _, data = crowd(1, items=5, voters=6, records=4)
     mechanism = kind(epsilon=1, **options)
     released = mechanism.release(data, public_menus=True)
@@ -345,7 +345,7 @@ def test_strengths_of_masked_choices_are_of_items_alone() -> None:
 
 
 def test_each_device_masks_its_own_counts() -> None:
-    """Reports of devices give what the server needs, and records are checked on the device."""
+    """Reports of devices give all that the server needs, and records are checked on the device."""
     mechanism = ItemWins(20, trust="local")
     _, data = crowd(1, items=3, voters=40, records=5)
     device = mechanism.device(data.features)

@@ -32,13 +32,13 @@ def test_every_mechanism_and_parameter_is_documented(name: str) -> None:
 
 
 def test_every_reference_is_documented() -> None:
-    """The page says what r1 to r4 are."""
+    """The page defines r1 to r4."""
     for name in REFERENCES:
         assert f"| {name} |" in TEXT
 
 
 def test_the_pages_run() -> None:
-    """The Python of the pages gives what it says, from the first to the last."""
+    """The Python of the pages gives the printed output, from the first to the last."""
     names: dict[str, object] = {"__name__": "__page__"}
     tried = 0
     for page in PAGES:

@@ -1,4 +1,4 @@
-"""One scale from the shares of people who prefer one of two."""
+"""One scale from the shares of people for one of two."""
 
 from __future__ import annotations
 

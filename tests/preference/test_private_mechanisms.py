@@ -1,4 +1,4 @@
-"""What every private mechanism keeps: labels, refusals, devices, and no floating-point leaks."""
+"""The promises of every private mechanism: labels, refusals, devices, no floating-point leaks."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_seed_cannot_reach_a_real_release(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOCAL)
 def test_a_seed_makes_no_report(name: str) -> None:
-    """What would leave a device is drawn from the operating system, by whatever way it is asked."""
+    """Words for a device's report are drawn from the operating system, by every way to ask."""
     mechanism, data = named(name), crowd()
     seeded: Any = SimulatedCoins(np.random.default_rng(0))
     mechanism.report_rows(data, Fraction(1))
@@ -180,7 +180,7 @@ def test_a_device_reports_as_the_mechanism_does_from_the_same_words(name: str) -
 
 
 def test_records_that_do_not_fit_the_features_are_refused_on_the_device() -> None:
-    """A wrong shape, and numbers that are not finite; what is beyond a range is clipped."""
+    """A wrong shape, and numbers that are not finite; values beyond a range are clipped."""
     device = LocalLaplace(epsilon=1).device([Feature("a", 0, 2), Feature("b", 0, 1)])
     for wrong in ([[1, 2, 3]], [1, 2], [[math.nan, 1]]):
         with pytest.raises(InvalidRecord):
@@ -207,7 +207,7 @@ def test_hardened_reports_are_whole_numbers_whoever_sends_them(name: str) -> Non
 
 @pytest.mark.parametrize("name", ["central-laplace"])
 def test_a_hardened_aggregator_publishes_grid_points_only(name: str) -> None:
-    """Each weight is the float nearest to a whole number of steps, whatever the records were.
+    """Each weight is the float nearest to a whole number of steps, for all records.
 
     The attack that rules out a neighbour by the last bits of a weight finds none in 30 releases.
     """

@@ -1,4 +1,4 @@
-"""Private rankings: exact sensitivities over all rankings, worst neighbours, what is said."""
+"""Private rankings: exact sensitivities over all rankings, worst neighbours, sentences."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_rankings_are_learned_with_strengths_where_all_items_are_ranked() -> Non
 
 
 def test_a_released_ranking_hides_a_voter_and_says_so() -> None:
-    """Unit, loss and what is assumed; the same text and assumptions whatever a voter ranked."""
+    """Unit, loss and assumptions; the same text and assumptions for all rankings of a voter."""
     said = []
     for last in ((0, 1, 2, 3), (3,), ()):
         table = ranked([(0, 1, 2, 3), (1, 0), last], 4)

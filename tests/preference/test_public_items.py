@@ -52,7 +52,7 @@ OF_THE_NOISE = frozenset({"floored", "remark"})
 
 
 def shape(value: Any) -> Any:
-    """Return a result with what noise moves taken out: names, order, lengths, texts are left."""
+    """Return a result without its noisy part: names, order, lengths, texts are left."""
     if isinstance(value, Mapping):
         return {key: shape(each) for key, each in value.items() if key not in OF_THE_NOISE}
     if isinstance(value, list):
@@ -117,7 +117,7 @@ def test_how_many_records_a_protected_voter_has_is_not_printed(name: str) -> Non
 
 
 def test_an_unlisted_item_is_an_error_that_names_it_before_any_budget_is_used() -> None:
-    """The row and the name are told to whoever holds the file; or the record says nothing."""
+    """The row and the name are told to the holder of the file; or the record says nothing."""
     with pytest.raises(InvalidRecord, match=r"'rejected', row 4: 'insulin' .*3 listed"):
         Comparisons.from_frame(with_insulin(), items=["zinc", "aspirin", "bromine"])
     table = Comparisons.from_frame(

@@ -53,7 +53,7 @@ def test_standard_errors_are_those_of_repeated_rankings() -> None:
 
 
 def test_items_that_cannot_be_placed_are_named() -> None:
-    """Who was never ranked behind another has no strength without a prior."""
+    """An item never ranked behind another has no strength without a prior."""
     with pytest.raises(DisconnectedItems, match="'i0'"):
         fit_rankings([["i0", "i1", "i2"], ["i0", "i2", "i1"]])
     assert fit_rankings([["i0", "i1", "i2"]], prior=1).strengths[0] > 0
@@ -77,7 +77,7 @@ def test_what_makes_no_sense_is_refused(call: Callable[[], Any], error: type[Exc
 
 
 def test_errors_of_rankings_are_clustered_by_voter() -> None:
-    """20 voters, 10 rankings each, who differ (sd 1): 60 crowds hold .90 of the differences.
+    """20 different voters, 10 rankings each (sd 1): 60 crowds hold .90 of the differences.
 
     Taken for 200 independent rankings, they hold .68.
     """

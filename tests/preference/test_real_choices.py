@@ -1,4 +1,4 @@
-"""What is learned from real choices.
+"""Preferences learned from real choices.
 
 The data are not part of the package: name their folder in the environment variable
 ``MASQUERADE_DATA``.

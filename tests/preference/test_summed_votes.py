@@ -1,4 +1,4 @@
-"""Leaderboards from sums of two parties: what they infer, and whether intervals hold."""
+"""Leaderboards from sums of two parties: inference, and coverage of intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from masquerade.preference.tie_models import DAVIDSON
 def summed(
     rng: np.random.Generator, strengths: Any, people: int, each: int, nu: float, rho: float
 ) -> SummedVotes:
-    """Return the sums of people who vote on disjoint pairs, with the noise of both parties."""
+    """Return the sums of voters on disjoint pairs, with the noise of both parties."""
     m = len(strengths)
     order = rng.permuted(np.tile(np.arange(m), (people, 1)), axis=1)[:, : 2 * each]
     first, second = order[:, ::2], order[:, 1::2]

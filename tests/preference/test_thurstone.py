@@ -73,7 +73,7 @@ def test_the_certificate_holds_on_random_voters(records: int, bound: float) -> N
 
 @pytest.mark.parametrize("bound", [0.1, 2, 10])
 def test_the_certificate_holds_on_separable_voters(bound: float) -> None:
-    """Voters whose choices one vector explains have a fit on the bound."""
+    """Voters with choices that one vector explains have a fit on the bound."""
     rng = np.random.default_rng(3)
     truth = rng.normal(size=(20, 4))
     difference = rng.normal(size=(20, 25, 4))
@@ -128,7 +128,7 @@ def test_a_general_solver_agrees() -> None:
 
 
 def test_voters_are_fitted_alone() -> None:
-    """A voter's fit does not depend on who else is there, nor on how many records they have."""
+    """A voter's fit depends neither on other voters nor on the number of records."""
     rng = np.random.default_rng(7)
     crowd = made_up_voters(rng, voters=30, features=5)
     comparisons = crowd.choose(rng, 12)
@@ -157,7 +157,7 @@ def test_progress_counts_every_voter() -> None:
 
 
 def test_an_unfinished_fit_says_so() -> None:
-    """With too few steps `converged` is false and the gap is what it is."""
+    """With too few steps `converged` is false and the gap is the true one."""
     rng = np.random.default_rng(9)
     comparisons = made_up_voters(rng, voters=3, features=4).choose(rng, 30)
     fits = fit_voters(comparisons, tolerance=1e-12, max_iterations=1)

@@ -1,4 +1,4 @@
-"""Sums between two parties: what they publish, what it costs, and what they refuse."""
+"""Sums between two parties: published values, cost, and refusals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_two_parties_publish_is_the_sum_of_the_rows() -> None:
 
 
 def test_a_split_row_has_the_golden_bytes() -> None:
-    """From seeds that are given: what would be sent, and both parties' shares after the check."""
+    """From given seeds: the reports to be sent, and both parties' shares after the check."""
     vdaf, key = prio3_survey([Vector(2, UNIT)]), verification_key(bytes(32), bytes(32))
     seeds = GivenSeeds(bytes(16), tuple(bytes([place] * 32) for place in range(vdaf.seeds_needed)))
     report = vdaf.simulate([[3000, -2000]], context=b"masquerade preference", seeds=seeds)

@@ -147,7 +147,7 @@ def test_prop_norm_noise_costs_exactly_epsilon(epsilon: Fraction, size: int) -> 
 @settings(max_examples=20)
 @given(EPSILONS, st.integers(1, 1 << 20))
 def test_prop_gaussian_noise_costs_at_most_epsilon(epsilon: Fraction, size: int) -> None:
-    """The loss of one unit is at most epsilon, and what a ledger is charged at least its rho."""
+    """The loss of one unit is at most epsilon, and a ledger's charge at least its rho."""
     noise = GaussianNoise.of(epsilon, Sensitivity(0, size), DELTA)
     assert noise.loss(1) <= Micro.of_amount(epsilon)
     assert noise.loss(1) <= epsilon_of_rho(Micro(noise.rho.micro), delta=DELTA)
@@ -187,7 +187,7 @@ def test_exact_vectors_with_gaussian_noise_lose_no_more_than_is_said(
 
 
 def test_gaussian_noise_counts_whole_voters() -> None:
-    """Ten records of one voter cost what ten times the change of one does."""
+    """Ten records of one voter cost as much as ten times the change of one."""
     noise = GaussianNoise.of(Fraction(1), Sensitivity(0, 1 << 12), DELTA)
     ten = GaussianNoise(noise.squared_scale, 10 << 12, DELTA)
     assert noise.loss(10) == ten.loss(1)
@@ -212,7 +212,7 @@ def test_audit_each_noise_has_its_variance() -> None:
 
 
 def test_a_scale_with_many_digits_is_rounded_up() -> None:
-    """Towards more noise; what cannot fit is an error."""
+    """Towards more noise; a value that cannot fit is an error."""
     wide = Fraction(10**30 + 1, 10**20)
     assert wide <= scale_rounded_up(wide) <= wide + Fraction(1, 100)
     with pytest.raises(ParameterError, match="64 bits"):

@@ -69,7 +69,7 @@ def table(records: list[list[int]], features: int) -> Comparisons:
 
 
 def report(case: dict[str, Any], source: Recorded | Given) -> list[int]:
-    """Return what Python reports in a case."""
+    """Return the reports of Python in a case."""
     epsilon, features = Fraction(case["epsilon"]), case["features"]
     records = np.array(case["records"], dtype=np.int64).reshape(-1, features)
     if case["mechanism"] == "choice-response":

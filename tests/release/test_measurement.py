@@ -1,4 +1,4 @@
-"""The one measurement: what neighbours change in it, enumerated; and its noise."""
+"""The one measurement: the differences of neighbours in it, enumerated; and its noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares from noisy counts, rows from shares: golden values, and what they must not read."""
+"""Shares from noisy counts, rows from shares: golden values, and unread inputs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_prop_rows_have_nearly_the_mean_that_is_reported(seed: int, count: int, 
 
 
 def test_equal_measurements_give_equal_shares() -> None:
-    """What follows the noise has no coins: the same counts give the same bytes."""
+    """The steps after the noise have no coins: the same counts give the same bytes."""
     rng = np.random.default_rng(3)
     counts = rng.integers(-100, 5000, (30, 3))
     pool = Pool.of(rng.integers(0, 30, 11), claims=150, variance=8.0)

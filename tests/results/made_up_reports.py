@@ -98,7 +98,7 @@ def label_survey(
 
 
 def assert_is(found: dict[str, Any], estimate: Estimate) -> None:
-    """Check that a part of a result says exactly what an estimate says."""
+    """Check that a part of a result agrees exactly with an estimate."""
     for key in (
         "value",
         "shown",

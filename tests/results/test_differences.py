@@ -1,4 +1,4 @@
-"""What two groups differ by, with an interval that holds as often as it says."""
+"""The difference of two groups, with an interval that holds as often as it says."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STRESS = Rating("stress", "?", allow_skip=True)
 
 
 def in_clear(answers: Sequence[Sequence[int]], *questions: Any, title: str = "Work") -> Any:
-    """Return the reports of people who answer without a mask."""
+    """Return the reports of people without a mask."""
     survey = define(*(questions or (ILL,)), levels=("none",), title=title)
     return reports_of(survey, rows_of(answers, level="none"))
 

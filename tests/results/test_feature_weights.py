@@ -1,4 +1,4 @@
-"""What features count in masked choices between two."""
+"""Weights of features in masked choices between two."""
 
 from __future__ import annotations
 

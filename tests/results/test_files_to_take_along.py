@@ -44,7 +44,7 @@ ASKED = (
 
 @pytest.fixture(scope="module")
 def survey() -> Survey:
-    """Return a survey whose texts are markup and formulas elsewhere."""
+    """Return a survey with texts that are markup and formulas elsewhere."""
     return define(*ASKED, levels=("low",), title="#set text(red)")
 
 

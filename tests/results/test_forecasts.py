@@ -116,7 +116,7 @@ def test_a_forecast_is_the_margin_of_the_headline(place: int, people: Mapping[st
 
 @pytest.mark.parametrize("place", range(4))
 def test_a_forecast_between_two_parties_is_the_margin_of_the_headline(place: int) -> None:
-    """Exact sums of what was assumed, with noise that is small, within a tenth."""
+    """Exact sums of the assumed answers, with noise that is small, within a tenth."""
     questions: tuple[Question, ...] = (
         Choice("ill", "?", ("Yes", "No")),
         Choice("why", "?", ("A", "B", "C"), allow_skip=True),

@@ -1,4 +1,4 @@
-"""What stands in large figures is neither noise nor impossible, and says what would sharpen it."""
+"""Large figures are neither noise nor impossible, and name a way to sharpen them."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_computing_from_what_is_shown_would_be_found(code: str) -> None:
 
 
 def test_reading_what_is_shown_is_allowed() -> None:
-    """To print it is what it is for."""
+    """Printing it is its purpose."""
     assert not _reads(ast.parse("f\"{option['shown']:.1%}\"; row(option['shown'])"))
 
 

@@ -39,7 +39,7 @@ def mask_of(definition: Survey) -> CategoricalMechanism:
 def sent(
     definition: Survey, people: int, accuracy: float, *, seed: int, truth: list[int]
 ) -> list[list[int]]:
-    """Return masked reports of people who are right so often, with a fixed seed."""
+    """Return masked reports of people with this rate of right answers, with a fixed seed."""
     rng = np.random.default_rng(seed)
     right = rng.random((people, len(truth))) < accuracy
     answers = np.where(right, truth, 1 - np.array(truth))
@@ -121,7 +121,7 @@ def test_known_labels_of_several_levels_are_left_out_at_each() -> None:
 
 @pytest.mark.parametrize("level", ["high", "medium", "low"])
 def test_one_liar_moves_the_odds_of_a_label_by_about_one_epsilon(level: str) -> None:
-    """Whatever one of 101 people sends, no item's log odds move by more than 1.5 epsilons.
+    """With any report of one of 101 people, no item's log odds move by more than 1.5 epsilons.
 
     Of one answer; five of 105 move them by at most five times that. Three fixed seeds.
     """

@@ -49,7 +49,7 @@ def test_labels_are_the_librarys_inference(masking: str) -> None:
 
 
 def test_labels_with_skipping() -> None:
-    """Items that people may skip are inferred from those who answered."""
+    """Items that people may skip are inferred from the answers given."""
     definition = label_survey(skip=True)
     draw = random.Random(4)
     sent = [tuple(draw.choice((n % 2, n % 2, 2)) for n in range(12)) for _ in range(60)]

@@ -1,4 +1,4 @@
-"""What can be learnt is worked out by the forecasts, and recommended where it is as wished."""
+"""The forecasts work out the learnable figures, recommended where they are as wished."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_parties_come_first_where_there_is_a_helper() -> None:
 
 
 def test_an_interval_over_all_that_is_possible_tells_nothing() -> None:
-    """By its part of the range, whatever the unit."""
+    """By its part of the range, in every unit."""
     assert [tells(x, 1) for x in (0, 0.25, 0.26, 0.47, 0.48, 0.5)] == [
         *("enough",) * 2,
         *("little",) * 2,

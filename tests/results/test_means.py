@@ -1,4 +1,4 @@
-"""Means of numbers and ratings are the library's, with intervals that say what is not known."""
+"""Means of numbers and ratings are the library's, with intervals for the unknown part."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_ratings_with_noise_and_in_clear() -> None:
 
 
 def test_unanimity_has_a_width() -> None:
-    """21 people who all say 5, and a number that hardly anybody answers high, are not sure."""
+    """21 people with answer 5, and a number that hardly anybody answers high, are not sure."""
     definition = define(Rating("r", "?"), Number("n", "?", 0, 40, "h"), levels=("none",))
     rating, number = compute(definition, rows_of([(4, 0)] * 21, level="none"))["questions"]
     assert (rating["mean"]["value"], rating["mean"]["high"]) == (5, 5)

@@ -1,4 +1,4 @@
-"""The paragraph on methods names what was done, and no more; its references are whole."""
+"""The paragraph on methods names the steps taken, and no more; its references are whole."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_clear_answers_are_said_to_be() -> None:
 
 
 def test_doubtful_reports_are_named() -> None:
-    """The paragraph names questions whose reports no mask makes, and only then."""
+    """The paragraph names questions with reports that no mask makes, and only then."""
     definition = define(CHOICE, levels=("high",))
     alike = methods_text(SurveyResult.of(compute(definition, rows_of([[0]] * 200, level="high"))))
     plain = methods_text(SurveyResult.of(compute(definition, made_up(definition, 200))))

@@ -18,7 +18,7 @@ CHOICE = Choice("c", "Which?", ("A", "B"))
 
 
 def test_reports_become_values() -> None:
-    """Codes are steps from the lowest value, ratings points; who skipped, and choices, are not.
+    """Codes are steps from the lowest value, ratings points; skips and choices are left out.
 
     People come in the order of their reports.
     """
@@ -65,7 +65,7 @@ def test_nothing_to_release() -> None:
 
 
 def test_a_release_of_reports_stays_in_the_range() -> None:
-    """Reports beyond the scale are moved to its ends, and so is what is drawn."""
+    """Reports beyond the scale are moved to its ends, and so are their marks."""
     definition = define(HOURS)
     reports = reports_of(definition, rows_of([[900], [-900], [40]]))
     domain = numeric_domain(reports.codebook)

@@ -70,7 +70,7 @@ def test_intervals_of_mean_ranks_hold_in_95_of_100_surveys(level: str, n: int) -
 
 
 def test_the_first_few_and_no_answer_leave_mean_ranks_of_those_who_answered() -> None:
-    """With the first 2 of 5 ranked and a fifth who skip, means are of the others, ranks shared."""
+    """With the first 2 of 5 ranked and a fifth skipping, means are of the others, ranks shared."""
     rng, question = np.random.default_rng(6), Ranking("r", "Rank", ITEMS, top=2, allow_skip=True)
     codes, ranks = people(rng, 20_000, top=2)
     shared = np.where(ranks > 2, 4.0, ranks).mean(axis=0)
@@ -92,7 +92,7 @@ def test_a_model_finds_first_choices_through_the_masks() -> None:
 
 
 def test_where_groups_rank_in_opposite_ways_the_model_is_off_and_mean_ranks_hold() -> None:
-    """Half rank as the others reversed: mean ranks are all 3, whatever the model says."""
+    """One half ranks as the other reversed: mean ranks are all 3, against the model."""
     codes, _ = people(np.random.default_rng(2), 10_000)
     question = Ranking("r", "Rank", ITEMS)
     turned = [ranking_code([4 - i for i in map(ITEMS.index, question.answer(c))], 5) for c in codes]  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ def test_where_groups_rank_in_opposite_ways_the_model_is_off_and_mean_ranks_hold
 
 @pytest.mark.parametrize("level", ["high", "medium", "low"])
 def test_a_forecast_is_the_margin_that_comes_out(level: str) -> None:
-    """The forecast agrees to a tenth with the intervals of people who rank in every way."""
+    """The forecast agrees to a tenth with the intervals of people with all possible rankings."""
     question = Ranking("r", "Rank", ITEMS)
     survey = Survey.at_levels(title="T", questions=(question,), levels=(level,))
     margin = forecast(survey, 0, {level: 2000})
@@ -196,7 +196,7 @@ def test_mean_ranks_of_two_parties_hold_and_err_as_planned() -> None:
 
 
 def test_the_forecast_between_two_parties_is_the_margin_that_comes_out() -> None:
-    """The forecast agrees to a tenth with the intervals of people who rank in every way."""
+    """The forecast agrees to a tenth with the intervals of people with all possible rankings."""
     terms = TwoParties.of(
         helper="https://helper.example.org", operator="O", fingerprint="0" * 32, rho="0.5"
     )

@@ -83,7 +83,7 @@ def test_counts_give_the_bytes_that_rows_give(
     st.integers(1, 9),
 )
 def test_prop_no_response_is_lost_or_doubled(sent: list[tuple[str, int]], at_once: int) -> None:
-    """Whatever numbers noise gives, each is counted once for each person who sent it."""
+    """For all noise, each number is counted once for each person with a report."""
     survey = define(Number("n", "?", 0, 5, "h"), levels=("high", "none"))
     book = codebook(survey)
     # In clear only answers are possible.

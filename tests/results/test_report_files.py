@@ -1,4 +1,4 @@
-"""Exported reports read back to the last digit, and say what is wrong with them."""
+"""Exported reports read back to the last digit, and tell their faults."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_csv_is_safe_and_standard(rows: list[Row], tmp_path: Path) -> None:
 
 
 def test_parquet_has_types(rows: list[Row], tmp_path: Path) -> None:
-    """Reports are whole numbers, names are dictionaries, whoever reads it."""
+    """Reports are whole numbers, names are dictionaries, for every reader."""
     schema = pa_parquet.read_schema(written(codebook(definition()), rows, tmp_path / "r.parquet"))
     assert schema.names == list(COLUMNS)
     assert schema.field("report").type == pa.int64()
@@ -165,7 +165,7 @@ def test_no_more_than_a_piece_is_read_ahead(rows: list[Row]) -> None:
 
 @given(st.text(max_size=20))
 def test_prop_a_safe_text_is_no_formula(text: str) -> None:
-    """Whatever the text, the safe one is no formula and ends with it."""
+    """For every text, the safe one is no formula and ends with it."""
     assert not safe(text).startswith(FORMULA_STARTS)
     assert safe(text).removeprefix("'") == text or text.startswith("'")
 

@@ -37,7 +37,7 @@ from masquerade.surveys.survey import Survey
 
 @pytest.mark.parametrize("masking", ["per-answer", "per-person"])
 def test_one_level_is_the_cores_figures(masking: str) -> None:
-    """At a fixed level every share and mean is what the core gives for the counts."""
+    """At a fixed level every share and mean is the core's for the counts."""
     definition = define(masking=masking)
     rows = made_up(definition, 60)
     result = compute(definition, rows)
@@ -143,7 +143,7 @@ def test_results_are_plain_json() -> None:
 
 
 def test_the_same_reports_give_the_same_bytes() -> None:
-    """The order of rows does not matter; one report more or other changes what went in."""
+    """The order of rows does not matter; one report more or other changes the input's hash."""
     definition = define(*EVERY_KIND, levels=("high", "medium", "low"))
     rows = made_up(definition, 80)
     first = compute(definition, rows)
@@ -156,7 +156,7 @@ def test_the_same_reports_give_the_same_bytes() -> None:
 
 
 def test_skipping_is_an_answer_of_its_own() -> None:
-    """The answer "Prefer not to say" has a share; the mean is of the people who answered."""
+    """The answer "Prefer not to say" has a share; the mean is over the given answers."""
     definition = define(Rating("r", "How?", allow_skip=True))
     [found] = compute(definition, made_up(definition, 500))["questions"]
     assert [option["label"] for option in found["options"]] == [*"12345", NO_ANSWER]
@@ -197,7 +197,7 @@ def test_simulated_truth_stands_beside_the_estimate() -> None:
 
 
 def test_the_known_mean_leaves_out_who_skipped() -> None:
-    """The known mean of a rating is over the people who answered, like the estimate."""
+    """The known mean of a rating is over the given answers, like the estimate."""
     definition = define(Rating("r", "How?", allow_skip=True))
     for known, mean in (([0.2, 0, 0, 0, 0.2, 0.6], 3.0), ([0, 0, 0, 0, 0, 1.0], None)):
         rows = made_up(definition, 50)
@@ -271,7 +271,7 @@ def test_comparisons_are_ranked() -> None:
 
 
 def test_a_pool_counts_levels_as_in_the_pool() -> None:
-    """Levels weigh as in the pool, whoever answered (unbiased estimates of own levels)."""
+    """Levels weigh as in the pool, for all people (unbiased estimates of own levels)."""
     definition = define(levels=("high", "low"), estimator="respondent")
     rows = made_up(definition, 100)
     pool = {"high": 300, "low": 100}
@@ -281,7 +281,7 @@ def test_a_pool_counts_levels_as_in_the_pool() -> None:
 
 
 def test_guarantees_know_what_hides_questions() -> None:
-    """Where an answer decides what is asked, the promise is that of the server's definition."""
+    """Where an answer decides the next question, the promise is that of the server's definition."""
     definition = define(
         Choice("a", "?", ("X", "Y")),
         Choice("b", "?", ("X", "Z"), allow_skip=True),

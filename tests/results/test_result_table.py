@@ -68,7 +68,7 @@ def test_the_table_is_tidy_and_exact() -> None:
 
 
 def test_a_result_is_made_of_reports_and_of_its_json_object() -> None:
-    """Both give the same table; what is neither is refused."""
+    """Both give the same table; other values are refused."""
     definition = define()
     reports = reports_of(definition, made_up(definition, 40))
     made = SurveyResult.of(reports)
@@ -90,7 +90,7 @@ def test_the_columns_are_declared_once() -> None:
 
 
 def test_an_older_result_is_read() -> None:
-    """A result that an earlier version exported has its figures; what is gone is left out."""
+    """A result that an earlier version exported has its figures; missing parts are left out."""
     path = Path(__file__).parent / "golden" / "older_result.json"
     content = json.loads(path.read_text())
     found = SurveyResult.from_json(content)

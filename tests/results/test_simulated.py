@@ -53,7 +53,7 @@ def survey(**fields: Any) -> Survey:
 
 
 def test_in_clear_the_result_is_that_of_the_answers() -> None:
-    """Who is not shown a question has no answer, whatever is given for them."""
+    """A person without a question has no answer to it, for all given values."""
     found = SurveyResult.of(
         simulate_reports(survey(levels=("none",)), answers(), np.random.default_rng(1))
     )

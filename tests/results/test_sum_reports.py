@@ -220,7 +220,7 @@ def test_quartiles_hold_at_least_as_often_as_they_say() -> None:
 def test_prop_a_quantile_lies_in_its_interval_and_on_the_scale(
     counts: list[int], share: float
 ) -> None:
-    """Whatever the noise made of the counts; nothing is known where nobody seems to answer."""
+    """For all noise in the counts; nothing is known where nobody seems to answer."""
     ends = [(10.0 * place, 10.0 * place + 9) for place in range(len(counts))]
     crowd = Crowd.of([Sums.of(counts, variance=40.0, people=100)])
     found = quantile(crowd, ends, share)
@@ -247,7 +247,7 @@ def test_a_quantile_of_exact_counts_is_the_quantile() -> None:
 
 
 def test_who_ticks_and_says_to_have_left_it_out_counts_once_among_all() -> None:
-    """Five such liars beside 40 move a share of all by 5 / 45, and the share of who answered more.
+    """Five such liars beside 40 move a share of all by 5 / 45, and the share of answers more.
 
     Nothing proves that both blocks agree, as the documentation says with these numbers.
     """

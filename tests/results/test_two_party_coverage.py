@@ -30,7 +30,7 @@ Figure = Callable[[Results], Estimate | Quantile]
 
 @dataclass(frozen=True, eq=False)  # compared by identity, to be a key of a cache
 class Study:
-    """A survey, people to draw, and what is true of the population they are drawn from."""
+    """A survey, people to draw, and the truth of the population they are drawn from."""
 
     encoding: Encoding
     crowd: Crowd
@@ -64,7 +64,7 @@ class Study:
 
 @cache
 def exact_sums(study: Study, runs: int, people: int, seed: int) -> list[list[int]]:
-    """Return what each of so many crowds adds up to; the same crowds whatever the noise."""
+    """Return the sums of so many crowds; the same crowds for all noise."""
     rng = np.random.default_rng(seed)
     circuit = prio3_survey(study.encoding.blocks).circuit
     sums = []
@@ -78,7 +78,7 @@ def exact_sums(study: Study, runs: int, people: int, seed: int) -> list[list[int
 
 
 class Coverage:
-    """What became of each figure over the runs of a study."""
+    """The outcome of each figure over the runs of a study."""
 
     def __init__(self, runs: int) -> None:
         self.runs = runs
@@ -92,7 +92,7 @@ class Coverage:
         unmasked: Estimate | Quantile,
         truth: float,
     ) -> None:
-        """Count one run: the figure, what it was of the same people without noise, the truth."""
+        """Count one run: the figure, its value on the same people without noise, the truth."""
         self.held[name] += found.low <= truth + 1e-9 and truth - 1e-9 <= found.high
         if isinstance(found, Estimate):
             pair = (found.sampling_error, found.mechanism_error)
@@ -104,7 +104,7 @@ class Coverage:
 
     @property
     def worst(self) -> tuple[float, str]:
-        """The figure whose interval held least often."""
+        """The figure with the interval that held least often."""
         return min((self.share(name), name) for name in self.held)
 
     @property

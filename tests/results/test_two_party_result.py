@@ -49,7 +49,7 @@ def result_of(**more: Any) -> dict[str, Any]:
 
 
 def test_shares_of_those_who_answered_stand_beside_those_of_all() -> None:
-    """Where some did not answer, each answer has both shares, and the one who did not has one."""
+    """With some answers missing, each answer has both shares, and the missing one has one."""
     lunch, mood = result_of()["questions"]
     assert all("of_answered" not in option for option in lunch["options"])
     *answers, skipped = mood["options"]
@@ -126,7 +126,7 @@ def test_what_is_known_of_made_up_people_is_compared() -> None:
 
 
 def test_nobody_who_seems_to_have_answered_has_no_share() -> None:
-    """Where noise leaves nobody who answered, the page has the shares of all people alone."""
+    """Where noise leaves no answers, the page has the shares of all people alone."""
     sums = [[1, 1], [-3, -2, 1, 4], [0] * 8]
     result = split_result(split_survey(), sums, token="5a", count=2, refused=0).to_json()
     _, mood = result_view(split_survey(), SurveyResult.of(result)).questions
@@ -163,7 +163,7 @@ def test_only_a_labelling_task_has_labels() -> None:
 
 
 def test_methods_name_the_second_party() -> None:
-    """Who the second party is, and at which address, is in the paragraph for a paper."""
+    """The second party's name and address are in the paragraph for a paper."""
     text = methods_text(SurveyResult.of(result_of()))
     assert "the other was The works council (https://helper.example)." in text
 

@@ -41,7 +41,7 @@ DESIGN = Weighting(weights={"age": {"Young": 1.0, "Middle": 2.0, "Old": 4.0}})
 
 @cache
 def answers(n: int = 150) -> Floats:
-    """Return codes of people whose answers go with sex and age."""
+    """Return codes of people with answers that go with sex and age."""
     rng = np.random.default_rng(8)
     sex = (rng.random(n) < 0.35).astype(int)
     age = rng.choice(3, n, p=[0.5, 0.3, 0.2])
@@ -122,7 +122,7 @@ def ranks_follow_codes() -> bool:
 
 
 def in_closed_form(weight: Floats, part: Floats, whole: Floats) -> tuple[Floats, float]:
-    """Return what each person adds to a weighted ratio, around it, and the ratio."""
+    """Return each person's part of a weighted ratio, around it, and the ratio."""
     ratio = float((weight @ part) / (weight @ whole))
     return weight * (part - ratio * whole) / float(weight @ whole), ratio
 
@@ -304,7 +304,7 @@ def test_first_choices_count_by_weight() -> None:
 
 
 def test_people_who_were_not_asked_are_weighed_by_nobody() -> None:
-    """Where each person is asked some questions alone, a figure is of those who were asked it."""
+    """Where each person is asked some questions alone, a figure is of the people asked."""
     hours = Number("hours", "?", 0, 40, "h")
     told: dict[str, Any] = {"title": "Work", "levels": ("low",)}
     draw = Survey.at_levels(

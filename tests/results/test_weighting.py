@@ -153,7 +153,7 @@ def test_tables_of_any_spelling_are_read() -> None:
     ],
 )
 def test_what_cannot_be_weighed_by_is_refused(table: str, words: str) -> None:
-    """The message names the row, the question or the answer, and what was expected."""
+    """The message names the row, the question or the answer, and the expected value."""
     survey = define(SEX, Number("h", "?", 0, 4, "h"), levels=("low",))
     reports = reports_of(survey, rows_of([[0, 1], [1, 2]] * 20, level="low"))
     with pytest.raises(ParameterError, match=words):

@@ -1,4 +1,4 @@
-"""Policies spend at most the budget, and what they promise is what comes out."""
+"""Policies spend at most the budget, and keep their promised precision."""
 
 from __future__ import annotations
 

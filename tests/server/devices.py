@@ -96,7 +96,7 @@ def everything(services: Services) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def all_at_once(*works: Callable[[], Any]) -> list[Any]:
-    """Run all works in threads that start together; return what each gave or raised."""
+    """Run all works in threads that start together; return the value or error of each."""
     outcomes: list[Any] = [AssertionError("did not end")] * len(works)
     start = threading.Barrier(len(works))
 

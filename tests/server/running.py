@@ -11,6 +11,6 @@ Value = TypeVar("Value")
 
 
 def run(coroutine: Coroutine[Any, Any, Value]) -> Value:
-    """Return what a coroutine returns, in a thread: a browser's tests keep a loop in this one."""
+    """Return a coroutine's result, in a thread: a browser's tests keep a loop in this one."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(asyncio.run, coroutine).result()

@@ -94,7 +94,7 @@ def test_the_known_shares_are_plausible(furnished: Services) -> None:
 
 
 def test_the_page_shows_all_parts(demonstration: LiveServer) -> None:
-    """The page shows what was asked, sent, learnt and spent, and leads to both next steps."""
+    """The page shows questions, reports, results and costs, and leads to both next steps."""
     server = demonstration
     with httpx.Client(base_url=server.url, trust_env=False) as visitor:
         page = visitor.get("/", headers={"Accept": "text/html"})

@@ -1,4 +1,4 @@
-"""What a level costs comes out the same in Python and on the device, from the mechanisms alone.
+"""The cost of a level is the same in Python and on the device, from the mechanisms alone.
 
 The cases are in ``tests/vectors/losses.json``; ``tests/web/losses.test.mjs`` runs them too.
 ``python -m tests.server.test_loss_vectors`` writes them anew.
@@ -60,7 +60,7 @@ CHOSEN: tuple[tuple[tuple[str, int], ...], ...] = (
 
 
 def test_every_case_of_the_shared_file_holds_in_python() -> None:
-    """The file holds what this module makes: whole device forms and every amount of each level."""
+    """The file holds the output of this module: whole device forms, amounts of each level."""
     assert json.loads(FILE.read_text()) == list(make_cases())
 
 
@@ -77,7 +77,7 @@ def test_the_shared_file_has_every_kind_of_level() -> None:
 
 
 def make_cases() -> Iterator[dict[str, Any]]:
-    """Yield levels with what each costs, in millionths; null where nothing bounds it."""
+    """Yield levels with the cost of each, in millionths; null where nothing bounds it."""
     rng = random.Random(20261122)
     for groups in CHOSEN:
         yield case([parse_mechanism(text) for text, times in groups for _ in range(times)], ())
@@ -125,7 +125,7 @@ def drawn(rng: random.Random) -> Mechanism:
 
 
 def case(mechanisms: list[Any], linked: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
-    """Return one level: its mechanisms as runs of equal ones, and what it costs."""
+    """Return one level: its mechanisms as runs of equal ones, and its cost."""
     level = OfferedLevel("high", tuple(mechanisms), linked)
     promise, cost = level.guarantee(), level.cost("survey")
     runs: list[list[Any]] = []

@@ -83,7 +83,7 @@ def test_surveys_come_open_ones_first(services: Services) -> None:
 
 
 def test_a_survey_with_answers_in_clear_needs_the_server_to_allow_it(tmp_path: Path) -> None:
-    """Level none is refused unless the server allows it, and what it costs is counted apart."""
+    """Level none is refused unless the server allows it, and its cost is counted apart."""
     definition = define(levels=("none", "low"))
     services = Services.open(f"sqlite:///{tmp_path / 'a.sqlite3'}")
     with pytest.raises(ParameterError, match="MASQUERADE_ALLOW_CLEAR"):
@@ -114,7 +114,7 @@ def test_many_participants_at_once(services: Services) -> None:
 
 
 def test_closing_while_responses_arrive(services: Services) -> None:
-    """What was accepted is counted at the close, and nothing is accepted or charged after it."""
+    """Accepted responses are counted at the close, and nothing is accepted or charged after it."""
     survey = services.surveys.open_survey(define())
     pause = random.Random(5).uniform(0.01, 0.1)
 
@@ -383,7 +383,7 @@ def test_errors_of_the_database_do_not_tell_what_was_sent(services: Services) ->
 
 
 def test_titles_of_any_script(services: Services) -> None:
-    """Texts come back as they were written, whatever the script."""
+    """Texts come back as they were written, in every script."""
     definition = define(
         Choice("q", "¿Qué? 何? 🎭", ("да", "non\u2028", "\\\"'")),
         title="🎭 مرحبا",
@@ -395,7 +395,7 @@ def test_titles_of_any_script(services: Services) -> None:
 
 
 def test_what_is_kept_is_on_the_disk(waiting_for_the_disk: Any, tmp_path: Path) -> None:
-    """SQLite answers once what it wrote is on the disk, and overwrites what it deletes."""
+    """SQLite answers once the rows are on the disk, and overwrites deleted ones."""
     with closing(sqlite3.connect(tmp_path / "a.sqlite3")) as connection:
         waiting_for_the_disk(connection, None)
         values = [
@@ -457,7 +457,7 @@ def test_days_are_those_of_a_time_zone(tmp_path: Path) -> None:
 
 
 def test_the_last_day_ends_with_the_day_of_the_zone() -> None:
-    """What a helper keeps until a day is counted to the midnight of the server's zone."""
+    """The day until which a helper keeps data ends at the midnight of the server's zone."""
     berlin = ZoneInfo("Europe/Berlin")
     utc, there = (_expiry(0, "2026-07-01", zone) for zone in (UTC, berlin))
     assert utc - there == 2 * 3600

@@ -146,7 +146,7 @@ def test_numbers_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    """A setting that is no such number is an error that says what was expected."""
+    """A setting that is no such number is an error that names the expected one."""
     monkeypatch.setenv(name, value)
     with pytest.raises(ParameterError, match="expected"):
         Settings.from_environment()

@@ -78,7 +78,7 @@ def test_every_changed_bit_is_refused() -> None:
 
 
 def test_a_signer_that_cheats_is_noticed() -> None:
-    """What is no signature of the named key raises, and so does what is no blinded message."""
+    """A value that is no signature of the named key raises, and so does one not blinded."""
     public = KEY.public
     _, inverse = public.blind(b"message")
     for answer in (b"", secrets.token_bytes(256), made().sign_blinded(b"\1" * 256)):
@@ -99,7 +99,7 @@ def test_a_key_that_is_none_is_refused(text: str) -> None:
 
 
 def test_a_key_comes_back_from_its_text() -> None:
-    """Both halves of a key are read from what was written, and the private one is not shown."""
+    """Both halves of a key are read from their text, and the private one is not shown."""
     assert PublicKey.of_hex(KEY.public.hex()) == KEY.public
     assert PrivateKey.of_text(KEY.text()) == KEY
     assert str(KEY.first) not in repr(KEY)

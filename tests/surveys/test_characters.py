@@ -1,4 +1,4 @@
-"""Characters of texts that others will read: what draws over, turns round or hides is refused."""
+"""Characters of texts that others will read: those that draw over, turn or hide are refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BAD = {
 
 @pytest.mark.parametrize("text", GOOD)
 def test_languages_can_be_written(text: str) -> None:
-    """What a language or an emoji needs is allowed."""
+    """Characters that a language or an emoji needs are allowed."""
     assert wrong_character(text) is None
 
 
@@ -68,7 +68,7 @@ def test_a_description_has_lines() -> None:
 
 @given(st.text())
 def test_prop_what_passes_steers_nothing(text: str) -> None:
-    """What passes has no control, no direction, and few marks in a row."""
+    """An accepted text has no control, no direction, and few marks in a row."""
     if wrong_character(text) is None:
         kinds = [unicodedata.category(one) for one in text]
         assert not {"Cc", "Cs", "Co", "Cn"} & set(kinds)
@@ -86,7 +86,7 @@ def test_prop_what_hardly_shows_is_no_difference(text: str, unseen: str) -> None
 
 @given(st.text())
 def test_prop_no_text_steers_a_terminal(text: str) -> None:
-    """What is printed in words has no control but line breaks, and JSON has none either."""
+    """Text printed in words has no control but line breaks, and JSON has none either."""
     shown = plain(text)
     assert all(one == "\n" or unicodedata.category(one) != "Cc" for one in shown)
 

@@ -1,4 +1,4 @@
-"""Skip logic: who is shown what, and what must hold so that nobody else can tell."""
+"""Skip logic: the questions shown to each person, and the conditions for hiding the way."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CONDITIONS = (None, ShowIf("a", ("Yes",)), ShowIf("b", ("2", "3")))
     ],
 )
 def test_who_is_shown_what(codes: list[int | None], flags: list[bool]) -> None:
-    """A question is shown after one of the answers named, to whoever was shown that question."""
+    """A question is shown after one of the answers named, to all with that question shown."""
     assert visibility(QUESTIONS, CONDITIONS, codes) == flags
     assert visibility(QUESTIONS, (), codes) == [True, True, True]
 
@@ -198,7 +198,7 @@ def test_exact_one_changed_answer_costs_no_more_than_promised() -> None:
 
 
 def _sent_by_people() -> list[tuple[int, ...]]:
-    """Return what people's devices mask: hidden questions hold "no answer"."""
+    """Return the masks of people's devices: hidden questions hold "no answer"."""
     found = set()
     for codes in itertools.product(range(2), range(4), range(3)):
         flags = visibility(QUESTIONS, CONDITIONS, list(codes))

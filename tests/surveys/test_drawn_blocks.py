@@ -97,7 +97,7 @@ def test_exact_two_people_tell_apart_by_no_more_than_the_costliest_blocks() -> N
 
 @pytest.mark.parametrize("asked", [1, 2, 3, 4])
 def test_prop_no_set_costs_more_than_is_charged(asked: int) -> None:
-    """Whatever is drawn, its own loss is at most the one charged, at every order."""
+    """For every draw, its own loss is at most the one charged, at every order."""
     made = survey(*MIXED, asked=asked)
     [level] = made.levels
     assert made.draw is not None
@@ -128,7 +128,7 @@ def test_audit_every_set_is_as_likely() -> None:
 
 
 def test_reports_are_of_as_many_whole_blocks_as_were_drawn() -> None:
-    """Too few, too many, half a block, and what a mask cannot give are refused."""
+    """Too few, too many, half a block, and values that a mask cannot give are refused."""
     shown = (None, ShowIf("a", ("Yes",)), None)
     made = survey(yes_no("a"), yes_no("b", skip=True), yes_no("c"), asked=1, conditions=shown)
     [level] = made.levels
@@ -171,7 +171,7 @@ def test_results_and_forecasts_count_those_who_were_asked() -> None:
 
 
 def test_questions_asked_together_are_one_block_and_have_their_table() -> None:
-    """Those who drew the block are the table's people, as if only they had been asked."""
+    """People with the block drawn are the table's people, as if only they had been asked."""
     two = (Rating("a", "?", 1, 2), Rating("b", "?", 1, 2))
     questions = (*two, yes_no("c"), yes_no("d", skip=True))
     shown = (None, None, None, ShowIf("c", ("Yes",)))
@@ -224,7 +224,7 @@ def test_what_cannot_be_asked_together(
 
 
 def vectors() -> list[dict[str, Any]]:
-    """Return what draws cost, which devices work out too."""
+    """Return the cost of draws, for devices to work out too."""
     found = []
     for level in ("high", "low"):
         for asked in (1, 2, 4):
@@ -257,7 +257,7 @@ def vectors() -> list[dict[str, Any]]:
 
 
 def test_vectors_are_current() -> None:
-    """The file that devices are tested with says what this code says; run it to write it anew."""
+    """The file for tests of devices agrees with this code; run it to write it anew."""
     assert json.loads(FILE.read_text()) == vectors()
 
 

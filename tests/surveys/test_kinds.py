@@ -232,7 +232,7 @@ def test_an_answer_that_cannot_be_given_is_refused_and_not_repeated(question: Qu
 
 @every_example
 def test_what_is_typed_at_a_terminal_is_an_answer_or_refused(question: Question) -> None:
-    """The prompt says what to type, and anything else is refused with a hint."""
+    """The prompt tells the form of an answer, and anything else is refused with a hint."""
     assert all(isinstance(line, str) and line for line in question.prompt)
     assert (NOT_SAID in " ".join(question.prompt)) == question.allow_skip
     for typed in ("", "zanzibar", "999999999", "\x00"):
@@ -244,7 +244,7 @@ def test_what_is_typed_at_a_terminal_is_an_answer_or_refused(question: Question)
 @every_example
 @pytest.mark.parametrize("summed", [False, True])
 def test_two_parties_take_every_answer(question: Question, summed: bool) -> None:
-    """The circuit takes the vector of each answer, and its sums say what was answered."""
+    """The circuit takes the vector of each answer, and its sums tell the answers."""
     if summed and (not question.summable or question.allow_skip):
         pytest.skip("only numbers that everybody gives have a sum")
     encoding = Encoding((question,), sums=(question.id,) if summed else ())

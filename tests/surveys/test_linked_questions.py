@@ -315,7 +315,7 @@ def vectors() -> list[dict[str, Any]]:
 
 
 def test_vectors_are_current() -> None:
-    """The file that devices are tested with says what this code says; run it to write it anew."""
+    """The file for tests of devices agrees with this code; run it to write it anew."""
     written = json.loads(FILE.read_text())
     assert written == vectors()
     for case in written:

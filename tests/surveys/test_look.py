@@ -33,7 +33,7 @@ def asked(look: Look) -> Survey:
 
 
 def test_a_look_is_part_of_what_is_asked() -> None:
-    """Another colour is another hash; without a look the hash is what it was before."""
+    """Another colour is another hash; without a look the hash is the one of before."""
     plain, red = asked(Look()), asked(Look("#a3182f"))
     logo = asked(Look("#a3182f", png(), "The club"))
     assert "look" not in plain.to_json()

@@ -58,7 +58,7 @@ def test_rows_of_a_matrix_are_different_texts() -> None:
 
 
 def test_an_answer_beside_the_scale_counts_in_no_mean() -> None:
-    """Who does not know is among the shares, and not in the mean of those who rate."""
+    """People that do not know are among the shares, and not in the mean of the ratings."""
     mask = BESIDE.mask("none", MaskRules())
     sent = SentReports(np.array([0, 4, 5]), np.array([100, 100, 200]), mask)
     found = question_reports(BESIDE, {"none": sent}, estimator=DEFAULT_ESTIMATOR)

@@ -1,4 +1,4 @@
-"""Pages and blocks: what a survey lays out on one screen, and what its text refuses."""
+"""Pages and blocks: the questions of one screen, and the refusals of its text."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def test_a_layout_survives_its_text() -> None:
     ],
 )
 def test_layouts_that_do_not_fit(layout: Layout, says: str) -> None:
-    """What a page cannot hold is refused with a reason."""
+    """A question that a page cannot hold is refused with a reason."""
     with pytest.raises(ParameterError, match=says):
         survey(layout)
 
 
 def test_pages_in_random_order_come_after_what_they_depend_on() -> None:
-    """Whatever a device draws, the question that decides stands before those that it decides."""
+    """For every draw of a device, the question that decides stands before those that it decides."""
     shown = (None, ShowIf("a", ("Yes",)), None)
     both = Layout((Page(("a",), moves=True), Page(("b",), moves=True), Page(("c",))))
     with pytest.raises(ParameterError, match="both are in random order"):
@@ -119,7 +119,7 @@ def test_marks_of_a_text() -> None:
 
 
 def opened(**fields: Any) -> tuple[Survey | None, list[tuple[str, str]]]:
-    """Return what a document opens as."""
+    """Return the survey that a document opens as."""
     document = {
         "title": "T",
         "levels": ["high"],
@@ -135,7 +135,7 @@ def page(*items: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_a_pages_condition_and_an_early_end_are_those_of_its_questions() -> None:
-    """What decides over a page decides over each of its questions, as the device reads them."""
+    """A condition over a page is one over each of its questions, as the device reads them."""
     yes = {"question": "a", "answers": ["Yes"]}
     made, issues = opened(
         pages=[page("a", ends=yes), page("b", show_if={"all": [yes]}), page("c")],

@@ -85,7 +85,7 @@ def test_a_list_is_written_once_and_asked_several_times() -> None:
     ],
 )
 def test_a_wrong_list_is_refused(changes: dict[str, Any], said: str) -> None:
-    """The message says what is wrong."""
+    """The message tells the fault."""
     fields: dict[str, Any] = {"items": ITEMS, "votes": 4, "tie": "Both alike", **changes}
     with pytest.raises(ParameterError, match=said):
         PairVote("v", "Which?", **fields)
@@ -139,7 +139,7 @@ def test_two_parties_add_up_votes_by_item() -> None:
 
 
 def test_more_pairs_than_two_parties_add_up_are_refused() -> None:
-    """The message says how many can be asked, and what else can be done."""
+    """The message says how many can be asked, and names another way."""
     with pytest.raises(ParameterError, match="at most 3") as caught:
         PARTIES.encoding(VOTE.parts())
     assert "protect answers on the device" in str(caught.value)
@@ -161,7 +161,7 @@ def test_pairs_for_two_parties_have_no_item_in_common() -> None:
 
 @given(st.integers(0, 2**32))
 def test_prop_reports_keep_their_pairs(seed: int) -> None:
-    """What is kept of a person gives back each masked vote and the pair it is on."""
+    """The kept code of a person gives back each masked vote and the pair it is on."""
     rng = np.random.default_rng(seed)
     questions = survey(VOTE, AFTER).questions
     pairs = drawn_pairs(questions, draw)

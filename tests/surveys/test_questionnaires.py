@@ -33,7 +33,7 @@ def opened(found: Imported) -> Survey:
 
 
 def outcomes(found: Imported) -> dict[str, str]:
-    """Return what became of each element, by its name."""
+    """Return the fate of each element, by its name."""
     # A page may be called as the first question on it, which stands before it.
     return {line.name: line.outcome for line in reversed(found.lines)}
 
@@ -337,7 +337,7 @@ values = st.recursive(
 def test_prop_a_broken_qsf_ends_in_a_report_or_a_message(
     field: str, value: object, place: int
 ) -> None:
-    """Whatever stands in a field of a question, the file is read or refused in words."""
+    """With every value in a field of a question, the file is read or refused in words."""
     data: dict[str, Any] = json.loads((SMALL / "small.qsf").read_text(encoding="utf-8"))
     questions = [one for one in data["SurveyElements"] if one["Element"] == "SQ"]
     questions[place % len(questions)]["Payload"][field] = value

@@ -1,4 +1,4 @@
-"""Questions have a closed, public domain and say what is wrong with their definition."""
+"""Questions have a closed, public domain and tell the faults of their definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No count of one to four people follows from what is shown of any table."""
+"""No count of one to four people follows from the shown cells of any table."""
 
 from __future__ import annotations
 

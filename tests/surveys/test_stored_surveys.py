@@ -16,7 +16,7 @@ STORED: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("stored", STORED, ids=[one["name"] for one in STORED])
 def test_a_stored_survey_has_the_text_and_the_hash_that_it_had(stored: dict[str, Any]) -> None:
-    """Read from its text or from the database's JSON, a survey is what devices agreed to.
+    """Read from its text or from the database's JSON, a survey has the hash seen by devices.
 
     The file was written before kinds of question were modules of their own.
     """

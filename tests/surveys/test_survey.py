@@ -1,4 +1,4 @@
-"""A survey's definition says exactly what is masked how, and its hash fixes what people saw."""
+"""A survey's definition tells each question's mask, and its hash fixes the people's view."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_prop_a_definition_survives_json(definition: Survey) -> None:
 
 @given(definition=definitions(), data=st.data())
 def test_prop_the_hash_fixes_what_people_saw(definition: Survey, data: st.DataObject) -> None:
-    """Whatever participants can see changes the hash; right answers, unseen, do not."""
+    """Everything that participants can see changes the hash; right answers, unseen, do not."""
     first = definition.questions[0]
     others: list[dict[str, Any]] = [
         {"title": definition.title + "!"},
@@ -211,7 +211,7 @@ def test_the_level_chooses_the_mechanism(level: Any, options: int) -> None:
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 @pytest.mark.parametrize("options", [2, 3, 5, 100])
 def test_masking_per_person_keeps_the_level_of_one_report(level: Any, options: int) -> None:
-    """Two-layer masking has the widest range whose single report costs what the level's does."""
+    """Two-layer masking has the widest range with a single report at the level's cost."""
     labels = tuple(map(str, range(options)))
     definition = define(Choice("c", "?", labels), level=level.name, masking="per-person")
     [mechanism] = definition.levels[0].mechanisms
@@ -224,7 +224,7 @@ def test_masking_per_person_keeps_the_level_of_one_report(level: Any, options: i
 
 
 def test_the_guarantee_is_the_composition() -> None:
-    """A survey promises what its mechanisms together promise."""
+    """A survey promises the total of its mechanisms' promises."""
     for level in define(levels=("high", "low"), masking="per-person").levels:
         assert level.guarantee() == compose(level.mechanisms)
 

@@ -37,7 +37,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def test_what_is_missing_is_counted() -> None:
-    """Each text is a row, and each language but the first has a count of what it lacks."""
+    """Each text is a row, and each language but the first has a count of missing ones."""
     rows = translations(DOCUMENT)
     assert [row.place for row in rows] == [
         *("Title", "Question 1", "Option 1", "Option 2", "Option 3", "Question 2", "Unit"),
@@ -92,7 +92,7 @@ def test_a_table_holds_no_formula() -> None:
     ],
 )
 def test_other_files_are_refused_with_a_message(content: bytes, wrong: str) -> None:
-    """A file of another form or language says what was expected."""
+    """A file of another form or language is told the expected one."""
     with pytest.raises(UnreadableFile, match=wrong):
         read_file(content, ["en", "de", "ar"])
 

@@ -74,7 +74,7 @@ def rows_may_come_in_any_order(method: type[Any]) -> None:
 
 
 def known_truths_are_kept(method: type[Any]) -> None:
-    """Gold is the label of its task, whatever the votes."""
+    """Gold is the label of its task, for all votes."""
     claims = _claims()
     first = claims.tasks[0].as_py()
     for label in claims.options.to_pylist():
@@ -93,7 +93,7 @@ def masks_are_checked(method: type[Any]) -> None:
 
 
 def repeated_claims_are_refused(method: type[Any]) -> None:
-    """A worker who answers a task twice is an error with the row."""
+    """A worker that answers a task twice is an error with the row."""
     rows = {"task": ["a", "a"], "worker": ["x", "x"], "label": ["n", "y"]}
     with pytest.raises(DuplicateClaim, match="row 2"):
         method().fit(rows)

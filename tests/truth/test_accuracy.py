@@ -37,7 +37,7 @@ def _truths(**truth: object) -> Truths:
 
 
 def test_a_tie_counts_by_its_chance() -> None:
-    """A task tied between r labels scores 1/r, whatever the seed; other tasks 0 or 1."""
+    """A task tied between r labels scores 1/r, for every seed; other tasks 0 or 1."""
     truths = _truths(a="n", b="y", c="n")
     for seed in range(5):
         assert accuracy(MajorityVote(seed=seed).fit(ROWS), truths) == pytest.approx(1.5 / 3)
@@ -54,7 +54,7 @@ def test_a_truth_that_is_no_option_is_missed() -> None:
 
 
 def test_tables_and_series_are_scored_like_estimators() -> None:
-    """What fit_predict returns can be scored, types of ids need not match."""
+    """The result of fit_predict can be scored, types of ids need not match."""
     truths = _truths(a="n", c="n", d="y")
     fit = MajorityVote().fit(ROWS)
     series = MajorityVote().fit_predict(pd.DataFrame(ROWS))
@@ -114,7 +114,7 @@ def test_dates_are_no_numbers() -> None:
 
 
 def test_tables_may_hold_categories() -> None:
-    """Tasks and labels of pandas' categorical type are compared by what they are."""
+    """Tasks and labels of pandas' categorical type are compared by their values."""
     answers = pd.DataFrame(
         {"task": pd.Categorical(["a", "b"]), "label": pd.Categorical(["u", "v"])}
     )

@@ -284,7 +284,7 @@ def test_intervals_are_the_priors_where_claims_tell_nothing(
 
 
 def test_gold_counts_in_intervals() -> None:
-    """Known truths judge workers in intervals too: one who is wrong on all is known to be."""
+    """Known truths judge workers in intervals too: one that is wrong on all is known to be."""
     table = {
         "task": [task for task in range(20) for _ in range(2)],
         "worker": ["right", "wrong"] * 20,

@@ -133,7 +133,7 @@ def test_an_unfitted_method_has_no_selection() -> None:
 
 
 def test_known_truths_of_tasks_in_kinds_are_kept() -> None:
-    """Subtypes keep gold labels, whose subtype is still inferred."""
+    """Subtypes keep gold labels, and their subtype is still inferred."""
     claims, _ = crowd(7, misleading=0.4, tasks=80)
     fit = Subtypes().fit(claims, gold={0: 1, 1: 0, 2: 1})
     assert fit.labels_[:3].tolist() == [1, 0, 1]
@@ -161,7 +161,7 @@ def test_one_subtype_is_a_model_of_confusions() -> None:
     ],
 )
 def test_parameters_of_subtypes_are_checked(parameters: dict[str, float], message: str) -> None:
-    """What is out of range is an error that names it."""
+    """A value out of range is an error that names it."""
     with pytest.raises(ParameterError, match=message):
         Subtypes(**parameters)  # type: ignore[arg-type]
 

@@ -97,7 +97,7 @@ def test_the_sample_is_the_same_everywhere(
 def test_a_partition_may_have_no_task_in_the_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Partitions of one task each, most of them outside the sample, give what memory gives."""
+    """Partitions of one task each, most of them outside the sample, give the result of memory."""
     monkeypatch.setattr("masquerade.truth.scale.blocks._HERE", 0)
     monkeypatch.setattr(LIMITS + "_CLAIMS", 48)
     claims, _ = crowd(10, workers=14, misleading=0.4)
@@ -110,7 +110,7 @@ def test_a_partition_may_have_no_task_in_the_sample(
 
 
 def test_the_sample_is_of_names_and_of_about_the_size_aimed_at() -> None:
-    """It holds its share of tasks, whatever their order, and more claims where workers are many."""
+    """It holds its share of tasks, in any order, and more claims where workers are many."""
     names = pa.array([f"task {number}" for number in range(100_000)])
     sample = TaskSample.of(np.full(100, 10_000.0), 2)
     assert (sample.share, sample.claims) == (0.2, 200_000)

@@ -27,7 +27,7 @@ def _codes(fit: BayesianCombination | Auto) -> set[str]:
 
 
 def _biased_crowd(seed: int) -> tuple[Claims, np.ndarray]:
-    """Return 300 tasks of 20 workers, half of whom say 1 to nearly everything, and the truths."""
+    """Return 300 tasks of 20 workers, half of them with 1 for nearly everything, and the truths."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, 300)
     hit = np.array([[0.9, 0.8]] * 8 + [[0.15, 0.95]] * 12)  # by worker and truth

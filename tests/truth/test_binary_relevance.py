@@ -27,7 +27,7 @@ ROWS: dict[str, list[Any]] = {
 
 
 def many(seed: int, tasks: int = 300) -> tuple[dict[str, list[Any]], np.ndarray]:
-    """Return lists of 4 labels from 9 workers who err on each, and which labels hold."""
+    """Return lists of 4 labels from 9 workers that err on each, and the true labels."""
     rng = np.random.default_rng(seed)
     holds = rng.random((tasks, 4)) < 0.4
     error = rng.beta(2, 8, 9)
@@ -88,7 +88,7 @@ def test_masked_lists_are_freed_from_the_mask() -> None:
 
 
 def test_known_lists_stay() -> None:
-    """A task whose labels are known has these, whatever was said."""
+    """A task with known labels has these, for all votes."""
     fit = BinaryRelevance().fit(ROWS, gold={"a": ["man"], "elsewhere": ["car"]})
     assert fit.truths_["label"].to_pylist() == [["roof", "tree"], ["man"]]
 
@@ -114,7 +114,7 @@ def test_tables_come_back_in_their_own_kind() -> None:
     ],
 )
 def test_bad_rows_are_named(change: dict[str, Any], error: type[Exception], message: str) -> None:
-    """Each error says which row, and what is wrong with it."""
+    """Each error names the row and its fault."""
     with pytest.raises(error, match=message):
         BinaryRelevance().fit(ROWS | change)
 
@@ -135,7 +135,7 @@ def test_what_a_mask_needs() -> None:
 
 
 def test_nothing_is_known_before_fit() -> None:
-    """Asking for a result before fit says what to call."""
+    """Asking for a result before fit names the method to call."""
     with pytest.raises(NotFitted, match=r"BinaryRelevance.*call fit"):
         _ = BinaryRelevance().truths_
 

@@ -1,4 +1,4 @@
-"""Labels while they are collected: which task next, whom to ask, when to stop, and saved."""
+"""Labels while they are collected: the next task and worker, the time to stop, and saving."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_disputed_tasks_are_asked_before_agreed_ones() -> None:
 
 
 def test_nobody_is_offered_a_task_twice() -> None:
-    """Not what was answered, not what was declined in an earlier batch, not both at once."""
+    """No answered task, none declined in an earlier batch, none in both at once."""
     collection = begun().partial_fit(batch("a x yes", "b x no"))
     first = collection.next_tasks("x", count=10)
     assert sorted(first) == ["c", "d", "e", "f"]
@@ -74,7 +74,7 @@ def test_nobody_is_offered_a_task_twice() -> None:
 
 
 def test_within_a_batch_a_task_is_offered_to_one_person() -> None:
-    """What one is offered the next is not, until the batch is closed."""
+    """A task offered to one is not offered to the next, until the batch is closed."""
     collection = begun()
     first = collection.next_tasks("x", count=4)
     assert set(collection.next_tasks("y", count=10)) == set(TASKS) - set(first)
@@ -140,7 +140,7 @@ def test_gold_tasks_are_mixed_in_and_ask_for_nothing_else() -> None:
 
 
 def test_whom_to_ask_follows_what_a_worker_tells_for_the_price() -> None:
-    """A good worker is asked before one who guesses, and a cheap one before a dear one alike."""
+    """A good worker is asked before a guesser, and a cheap one before a dear one alike."""
     rng = np.random.default_rng(3)
     names = [f"t{t}" for t in range(201)]
     rows: dict[str, list[Any]] = {"task": [], "worker": [], "label": []}
@@ -228,7 +228,7 @@ def test_fewer_answers_reach_the_accuracy_of_more() -> None:
 
 
 def _replayed(reports: Claims) -> Any:
-    """Return the collection that asks for 3.5 answers a task, and gets what is recorded next."""
+    """Return the collection that asks for 3.5 answers a task, and gets the next recorded."""
     from masquerade.truth import Auto
 
     tasks = reports.tasks.to_pylist()
@@ -352,7 +352,7 @@ def test_gains_are_what_they_are_by_hand() -> None:
 
 
 def test_swapped_labels_are_seen() -> None:
-    """A fit whose labels another naming brings nearer to the votes is swapped, with three too."""
+    """A fit that another naming of labels brings nearer to the votes is swapped, with three too."""
     votes = np.repeat(np.eye(3) * 3, 5, axis=0)
     posterior = np.repeat(np.eye(3), 5, axis=0) * 0.8 + 0.1
     assert not labels_swapped(posterior, votes)

@@ -98,7 +98,7 @@ def test_gold_labels_orient_the_model(model: CategoricalEstimator) -> None:
 
 
 def test_spammers_know_little() -> None:
-    """MACE gives workers who always say the same less knowledge than those who agree."""
+    """MACE gives workers that always say the same less knowledge than those that agree."""
     claims, _ = crowd(
         np.random.default_rng(7),
         tasks=200,

@@ -29,7 +29,7 @@ def test_groups_that_share_nothing_are_told_apart() -> None:
 
 
 def test_no_answer_joins_nobody() -> None:
-    """Null reports make no connection, and who gave nothing else gets the number `count`."""
+    """Null reports make no connection, and a worker with nothing else gets the number `count`."""
     rows = {"task": ["a", "b", "b"], "worker": ["x", "x", "y"], "label": ["n", None, "n"]}
     found = components(Claims.from_frame(rows, options=["n", "m"], null=True))
     assert found.count == 2

@@ -1,4 +1,4 @@
-"""What every truth method promises, whatever it computes."""
+"""The promises of every truth method, for all computations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CATEGORICAL_RESULTS = (
 
 @pytest.mark.parametrize("method", METHODS)
 def test_results_before_fit_say_to_fit(method: type[Estimator]) -> None:
-    """Asking for a result before fit names the class and says what to call."""
+    """Asking for a result before fit names the class and the method to call."""
     names = RESULTS + (CATEGORICAL_RESULTS if method in CATEGORICAL else ("intervals_",))
     for name in names:
         with pytest.raises(NotFitted, match=rf"{method.__name__}.*call fit"):
@@ -136,7 +136,7 @@ def test_masked_claims_must_fit_the_mechanism(method: type[CategoricalEstimator]
 
 @pytest.mark.parametrize("method", [m for m in METHODS if not getattr(m, "ordinal", False)])
 def test_claims_of_the_other_kind_are_refused(method: type[Estimator]) -> None:
-    """Numbers for a method for categories, and the reverse, are refused with what to do."""
+    """Numbers for a method for categories, and the reverse, are refused with advice."""
     kind = "numeric" if method in CATEGORICAL else "categorical"
     rows = {"task": [1, 1], "worker": [1, 2], "answer": [1, 2]}
     with pytest.raises(ParameterError, match=f"takes {method.kind} claims, these are {kind}; read"):
@@ -170,7 +170,7 @@ def test_a_table_without_labels_is_an_error() -> None:
 
 @pytest.mark.parametrize("method", GENERAL)
 def test_a_failed_fit_leaves_the_earlier_result(method: type[CategoricalEstimator]) -> None:
-    """An error in a second fit does not spoil what the first one found."""
+    """An error in a second fit does not spoil the result of the first one."""
     fit = method().fit(ROWS)
     with pytest.raises(SchemaError):
         fit.fit({"task": ["a"], "worker": ["x"]})
@@ -192,7 +192,7 @@ def test_symmetric_flips_leave_the_orientation_open(
 
 @pytest.mark.parametrize("method", GENERAL)
 def test_tasks_that_nobody_answered_get_no_label(method: type[CategoricalEstimator]) -> None:
-    """A task whose reports are all "no answer" has a null label and is listed."""
+    """A task with all reports "no answer" has a null label and is listed."""
     rows = {
         "task": ["a", "b", "a", "b"],
         "worker": ["x", "x", "y", "z"],
@@ -248,7 +248,7 @@ def test_tasks_that_nobody_answered_get_no_label(method: type[CategoricalEstimat
 def test_small_crowds_get_the_plain_answer(
     method: type[CategoricalEstimator], rows: list[tuple[str, str, str]], expected: dict[str, str]
 ) -> None:
-    """Crowds too small or too like-minded to learn from get what their votes say, declared or not.
+    """Crowds too small or too like-minded to learn from get the label of their votes, in any case.
 
     Options that are declared and never reported change nothing and win nothing.
     """
@@ -332,7 +332,7 @@ def test_a_parameter_that_is_no_number_is_an_error_that_names_it(name: str, bad:
 
 
 def test_a_label_called_task_keeps_its_column() -> None:
-    """Posteriors have a column for each label, whatever labels are called."""
+    """Posteriors have a column for each label, with all names of labels."""
     frame = pd.DataFrame(
         {
             "task": ["a", "a", "b"],

@@ -56,7 +56,7 @@ def test_predictions_come_in_the_kind_of_the_table() -> None:
 
 
 def test_a_worker_who_lies_is_read_the_other_way_round() -> None:
-    """Somebody who always says the opposite labels a new task all alone."""
+    """A worker that always says the opposite labels a new task all alone."""
     rows = [(t, w, t % 2 if w != "liar" else 1 - t % 2) for t in range(40) for w in "abc"]
     rows += [(t, "liar", 1 - t % 2) for t in range(40)]
     task, worker, label = zip(*rows, strict=True)

@@ -40,7 +40,7 @@ def _rows(*cells: tuple[Any, Any, Any]) -> dict[str, list[Any]]:
 
 @every_method
 def test_gold_labels_are_kept(method: type[CategoricalEstimator]) -> None:
-    """A known truth is the label whatever the votes, also of a task without votes."""
+    """A known truth is the label for all votes, also of a task without votes."""
     rows = _rows(("a", "x", "n"), ("a", "y", "n"), ("b", "x", "y"), ("c", "x", None))
     claims = Claims.from_frame(rows, null=True)
     fit = method().fit(claims, gold={"a": "y", "c": "n", "elsewhere": "y"})
@@ -146,7 +146,7 @@ def test_unmasked_shares_are_those_of_answers() -> None:
 
 
 def test_blocks_of_tasks_add_up() -> None:
-    """What two halves of the tasks say of workers is what all say, to rounding."""
+    """The sums of two halves of the tasks on workers are those of all, to rounding."""
     claims, _ = crowd(np.random.default_rng(3), tasks=60, workers=12, options=3)
     rng = np.random.default_rng(4)
     log_confusion = np.log(rng.dirichlet(np.ones(3), size=(12, 3)))

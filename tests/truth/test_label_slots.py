@@ -48,7 +48,7 @@ METHODS = [
 
 
 def crowd(seed: int, options: int = OPTIONS, tasks: int = 30) -> Claims:
-    """Return claims of five workers who answer at most three each, some with no answer."""
+    """Return claims of five workers with at most three answers each, some with no answer."""
     rng = np.random.default_rng(seed)
     truth, rows = rng.integers(0, options, tasks), []
     for task in range(tasks):
@@ -66,7 +66,7 @@ def crowd(seed: int, options: int = OPTIONS, tasks: int = 30) -> Claims:
 
 
 def figures(fit: Any, truths: Truths) -> list[Any]:
-    """Return what can be read of a fit whose tables hold given labels alone."""
+    """Return the readable results of a fit with tables that hold given labels alone."""
     table = fit.result_.truths
     return [
         fit.labels_,
@@ -110,7 +110,7 @@ def test_the_default_falls_back_to_given_labels(method: Any) -> None:
 
 
 def test_tables_of_all_labels_are_refused_with_their_size() -> None:
-    """The error names the size, and what can be read instead."""
+    """The error names the size, and results that can be read instead."""
     fit = MajorityVote().fit(crowd(5, 3000, 7000))
     for read in (
         lambda: fit.posteriors_,

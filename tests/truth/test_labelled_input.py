@@ -59,7 +59,7 @@ def test_the_answer_is_of_the_kind_of_the_table(name: str) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_order_and_index_of_rows_say_nothing(name: str) -> None:
-    """A table of pandas whose rows were shuffled, with their index, gives the same answers."""
+    """A table of pandas with shuffled rows, with their index, gives the same answers."""
     method = METHODS[name]
     frame = pd.DataFrame(_columns(method)[1])
     shuffled = frame.sample(frac=1, random_state=1)
@@ -82,7 +82,7 @@ def test_known_truths_are_read_by_their_tasks(name: str) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_series_of_different_rows_are_refused(name: str) -> None:
-    """Series whose indexes differ are no columns of one table; with one index they are."""
+    """Series with different indexes are no columns of one table; with one index they are."""
     method = METHODS[name]
     columns = {key: pd.Series(values) for key, values in _columns(method)[1].items()}
     method().fit(columns, **_gold(method))

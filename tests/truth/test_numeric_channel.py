@@ -29,7 +29,7 @@ def rating(epsilon: float) -> QuantisedResponse:
 
 
 def web(seed: int, truths: str = "uniform") -> tuple[Claims, Numbers]:
-    """Return 34 workers who rate 177 tasks from 1 to 5, ten a task, few workers busy."""
+    """Return 34 workers with ratings of 177 tasks from 1 to 5, ten a task, few workers busy."""
     rng = np.random.default_rng(seed)
     activity = 1 + rng.pareto(1.5, 34)
     spread = rng.uniform(0.4, 1.2, 34)
@@ -42,7 +42,7 @@ def web(seed: int, truths: str = "uniform") -> tuple[Claims, Numbers]:
 
 
 def wide(seed: int) -> tuple[Claims, Numbers]:
-    """Return 40 workers who answer 200 tasks from -100 to 100, ten a task."""
+    """Return 40 workers with answers to 200 tasks from -100 to 100, ten a task."""
     rng = np.random.default_rng(seed)
     truth = np.rint(rng.uniform(-100, 100, 200))
     spread = rng.uniform(10, 45, 40)
@@ -138,7 +138,7 @@ def test_names_and_order_do_not_matter() -> None:
 
 
 def test_answering_rates_are_found() -> None:
-    """With hidden presence, the server learns who answers much and who hardly at all."""
+    """With hidden presence, the server learns the busy workers and the idle ones."""
     claims, _ = web(5)
     mechanism = rating(4)
     fit = ChannelEM(presence="hidden").fit(
@@ -252,7 +252,7 @@ def test_nothing_but_no_answer() -> None:
 
 
 def test_reports_that_cannot_be_are_refused() -> None:
-    """Reports off the levels, off the lattice or missing name the row and what was expected."""
+    """Reports off the levels, off the lattice or missing name the row and the expected value."""
     rows = {"task": [1, 1], "worker": ["x", "y"], "value": [1.0, 2.5]}
     with pytest.raises(UnknownLabel, match=r"row 2: 2\.5 is not a report .* one of its 5 levels"):
         ChannelEM().fit(rows, mechanism=rating(3))

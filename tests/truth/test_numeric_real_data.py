@@ -1,4 +1,4 @@
-"""What methods for numbers reach on real crowds; see `test_real_data` for where these are."""
+"""The accuracy of methods for numbers on real crowds; `test_real_data` says where these are."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_auto_is_nearer_than_the_median(name: str) -> None:
 
 
 def test_auto_is_between_mean_and_median_in_squares() -> None:
-    """On emotion, whose truths are means, squares are between the mean's and the median's."""
+    """On emotion, with means as truths, squares are between the mean's and the median's."""
     claims, truths = real("emotion")
     ours, mean, median = (
         root_mean_squared_error(one().fit(claims), truths) for one in (NumericAuto, Mean, Median)
@@ -58,7 +58,7 @@ def test_auto_fails_on_no_kind_of_numbers(name: str, most: float) -> None:
 
 
 def test_auto_agrees_with_other_scales() -> None:
-    """On wordsim, whose truths are on another scale, values and truths correlate above .94."""
+    """On wordsim, with truths on another scale, values and truths correlate above .94."""
     claims, truths = real("wordsim")
     fit: NumericEstimator = NumericAuto().fit(claims)
     assert np.corrcoef(fit.values_, truths.numbers(claims))[0, 1] > 0.94

@@ -104,7 +104,7 @@ def test_auto_does_not_depend_on_the_order_of_rows() -> None:
 
 
 def test_the_published_weights_have_no_floor() -> None:
-    """CATD goes on until it is at rest, and follows a worker who is never off farther than ours."""
+    """CATD goes on until it is at rest, and trusts a worker without errors more than ours does."""
     claims, _ = crowd(7)
     ours = CATD(floor=1e-6, max_iterations=10).fit(claims)
     published = CATD().fit(claims)
@@ -114,7 +114,7 @@ def test_the_published_weights_have_no_floor() -> None:
 
 
 def test_biases_are_taken_out() -> None:
-    """Workers who are off by a constant each cost less with biases in the model, and are found."""
+    """Workers with a constant error each cost less with biases in the model, and are found."""
     rng = np.random.default_rng(4)
     claims, truth = crowd(4, tasks=300)
     bias = rng.normal(0, 6, claims.n_workers)
@@ -185,7 +185,7 @@ def test_huge_and_equal_values_stay_finite(method: type[NumericEstimator]) -> No
 
 
 def codes(rows: dict[str, Any], method: type[NumericEstimator]) -> set[str]:
-    """Return the codes of what is remarked on, after checking that values are there."""
+    """Return the codes of the remarks, after checking that values are there."""
     fit = method().fit(rows)
     assert np.isfinite(fit.values_).all()
     return {remark.code for remark in fit.remarks_}
@@ -205,7 +205,7 @@ def test_thin_claims_are_flagged(method: type[NumericEstimator]) -> None:
 
 @pytest.mark.parametrize("method", ALL)
 def test_constant_workers_and_separate_halves_are_flagged(method: type[NumericEstimator]) -> None:
-    """A worker who always says the same, and two halves that share nothing, are remarked on."""
+    """A worker that always says the same, and two halves that share nothing, are remarked on."""
     claims, _ = crowd(7, tasks=30, workers=6, each=6)
     value = np.where(claims.worker == 0, 42.0, claims.value)
     fit = method().fit(claims.with_values(value))

@@ -1,4 +1,4 @@
-"""One-coin inference: what it recovers, through which masks, and how sure it is."""
+"""One-coin inference: its accuracy, its masks, and its certainty."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_mask_that_flips_most_answers_is_undone() -> None:
 
 
 def test_each_component_finds_its_own_orientation() -> None:
-    """A group most of whose reports are flipped is turned, its neighbour is not."""
+    """A group with most of its reports flipped is turned, its neighbour is not."""
     rng = np.random.default_rng(15)
     mechanism = TwoLayer(2, low=0, high=0.95)
     halves = []

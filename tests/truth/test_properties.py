@@ -1,4 +1,4 @@
-"""What no truth method may depend on: the order of rows, and the names of things."""
+"""Invariances of every truth method: the order of rows, and the names of things."""
 
 from __future__ import annotations
 

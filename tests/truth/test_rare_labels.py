@@ -108,7 +108,7 @@ def test_the_default_finds_rare_truths() -> None:
 
 
 def test_rare_labels_are_said_with_figures() -> None:
-    """Remarks say how many votes are right, and what is expected of the tasks given the label."""
+    """Remarks say how many votes are right, and the expected number of tasks given the label."""
     claims, truth = whole_crowd()
     fit = Auto().fit(claims)
     said = {remark.code: remark.text for remark in fit.remarks_}
@@ -126,7 +126,7 @@ def test_rare_labels_are_said_with_figures() -> None:
     "method", [BayesianCombination(), OneCoin(), Subtypes()], ids=lambda m: m.name
 )
 def test_a_discount_lowers_how_often_a_rare_label_holds(method: Any) -> None:
-    """Only `BayesianCombination` looks for one by itself; the others discount what is given."""
+    """Only `BayesianCombination` looks for one by itself; the others discount a given one."""
     claims, _ = whole_crowd()
     problem, _ = problem_of(claims, None, gold_codes(None, claims))
     alone = method.fit(claims).solution_.posteriors.copy()
@@ -200,7 +200,7 @@ def _same_figures(part: PartitionFit, fit: Any) -> None:
 
 
 def test_known_truths_switch_the_diagnosis_off() -> None:
-    """With gold, rates come from what is known, and no label is discounted."""
+    """With gold, rates come from known labels, and no label is discounted."""
     claims, _ = whole_crowd()
     problem, _ = problem_of(claims, None, gold_codes({0: 1}, claims))
     assert rare_discount(problem) == (1.0, 1.0)

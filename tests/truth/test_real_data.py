@@ -1,4 +1,4 @@
-"""What the methods reach on real crowds.
+"""The accuracy of the methods on real crowds.
 
 The data are not part of the package: name their folder in the environment variable
 ``MASQUERADE_DATA``; it holds ``index.json``, ``README.md`` and one folder a set.
@@ -170,7 +170,7 @@ def _accuracies(table: pa.Table) -> dict[str, tuple[float, float]]:
 
 
 def test_two_layers_at_epsilon_one(folder: Path) -> None:
-    """On rte behind the two-layer mechanism, truth discovery and one-coin find what votes miss.
+    """On rte behind the two-layer mechanism, truth discovery and one-coin beat votes.
 
     40 trials; standard errors are about .005.
     """

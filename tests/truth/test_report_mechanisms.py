@@ -1,4 +1,4 @@
-"""Reports that went through different mechanisms: each counts for what it tells."""
+"""Reports that went through different mechanisms: each counts with its information."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_partitions_give_what_memory_gives(
 def test_known_truths_anchor_any_number_of_partitions(
     method: CategoricalEstimator, parts: int, tmp_path: Path
 ) -> None:
-    """With `gold`, one, three or seven partitions and empty ones give what memory gives."""
+    """With `gold`, one, three or seven partitions and empty ones give the result of memory."""
     claims, truths = crowd(np.random.default_rng(36), tasks=60, workers=12, answers_per_task=4)
     whole = write(claims, tmp_path, parts)
     pa_parquet.write_table(whole.to_arrow().slice(0, 0), tmp_path / "empty.parquet")
@@ -256,7 +256,7 @@ def test_prop_small_odd_tables_are_equal_too(
 
 
 def test_components_over_partitions_keep_their_own_orientation(tmp_path: Path) -> None:
-    """A crowd most of whose reports are flipped is turned, its neighbour is not, as in memory."""
+    """A crowd with most of its reports flipped is turned, its neighbour is not, as in memory."""
     rng = np.random.default_rng(15)
     tables, known = [], []
     for half, flip in ((0, 0.05), (1, 0.95)):
@@ -383,7 +383,7 @@ def test_folders_are_read_as_writers_leave_them(tmp_path: Path) -> None:
 
 
 def test_bad_partitions_are_named(tmp_path: Path) -> None:
-    """Errors name the file and the row, and say what to do."""
+    """Errors name the file and the row, and give advice."""
     with pytest.raises(UnreadableFile, match="neither a file nor a folder"):
         Partitions.at(tmp_path / "nowhere")
     with pytest.raises(EmptyTable, match="no Parquet file"):

@@ -125,7 +125,7 @@ def test_a_killed_worker_changes_nothing(cluster: DaskCluster, folder: Path) -> 
 
 
 def test_errors_of_partitions_come_through(cluster: DaskCluster, folder: Path) -> None:
-    """What is wrong with a file is said as without a cluster."""
+    """A file's fault is told as without a cluster."""
     partitions = Partitions.at(folder)
     gone = replace(partitions.files[2], path=folder / "gone.parquet", key="gone")
     broken = Partitions((*partitions.files[:2], gone, *partitions.files[3:]))
@@ -143,7 +143,7 @@ def test_scores_are_worked_out_where_the_claims_are(cluster: DaskCluster, folder
 
 
 def test_a_scheduler_that_is_not_there_is_named() -> None:
-    """The error holds the address and what to do."""
+    """The error holds the address and advice."""
     with pytest.raises(ClusterError, match=r"at tcp://127\.0\.0\.1:1: .*check the address"):
         DaskCluster("tcp://127.0.0.1:1", timeout=0.5)  # meant to pass
 

@@ -1,4 +1,4 @@
-"""A mechanism a report over partitions: what memory makes of it, streamed and on a cluster."""
+"""A mechanism a report over partitions: the result of memory, streamed and on a cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OPTIONS = [0, 1, 2]
 def reports(
     seed: int = 1, *, tasks: int = 90, levels: dict[str, Any] = LEVELS, options: int = 3
 ) -> pa.Table:
-    """Return reports of 20 workers, half of whom change their level from task to task."""
+    """Return reports of 20 workers; one half change their level from task to task."""
     rng = np.random.default_rng(seed)
     truth, right = rng.integers(0, options, tasks), rng.beta(8, 3, 20)
     worker = np.argsort(rng.random((tasks, 20)), axis=1)[:, :6].ravel()
@@ -121,7 +121,7 @@ CATEGORICAL = [one for one in METHODS if getattr(one, "streams", False)]
 def test_a_mechanism_a_report_is_as_in_memory(
     method: type[CategoricalEstimator], engine: Engine, tmp_path: Path
 ) -> None:
-    """With levels, some with "no answer", every method finds what it finds in memory."""
+    """With levels, some with "no answer", every method gives its result in memory."""
     whole = Claims.from_frame(write(reports(), tmp_path, 4), options=OPTIONS, null=True)
     table = pa_parquet.read_table(tmp_path)
     fit = short(method).fit(table, mechanism=LEVELS)
@@ -133,7 +133,7 @@ def test_a_mechanism_a_report_is_as_in_memory(
 
 
 def test_weights_by_worker_count_at_every_level(tmp_path: Path) -> None:
-    """Given weights are of workers, whatever mechanism a report of theirs went through."""
+    """Given weights are of workers, for all mechanisms that a report of theirs went through."""
     whole = Claims.from_frame(write(reports(), tmp_path, 4), options=OPTIONS, null=True)
     weights = {worker: 1.0 + place % 3 for place, worker in enumerate(whole.workers.to_pylist())}
     method = WeightedVote(weights=weights)

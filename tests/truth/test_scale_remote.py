@@ -62,7 +62,7 @@ def memory() -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", ["memory", "s3"])
 def test_partitions_elsewhere_are_fitted_as_here(kind: str, request: pytest.FixtureRequest) -> None:
-    """Labels and weights are those in memory, and what is written can be read again."""
+    """Labels and weights are those in memory, and written files can be read again."""
     root = request.getfixturevalue(kind)
     claims = claims_at(f"{root}/in")
     fit = TruthDiscovery().fit(claims)
@@ -102,7 +102,7 @@ def test_workers_of_a_cluster_read_from_s3(s3: str) -> None:
 
 
 def test_other_contents_are_other_partitions(memory: str) -> None:
-    """What was coded of a file is not used for what later has its address."""
+    """The codes of one file are not used for a later file at its address."""
     claims_at(f"{memory}/in")
     before = Partitions.at(f"{memory}/in")
     claims, _ = crowd(np.random.default_rng(42), tasks=30, workers=12, accuracy=(3, 3))

@@ -21,7 +21,7 @@ def test_a_method_is_cloned_by_its_parameters(method: Any) -> None:
 
 
 def test_an_unknown_parameter_is_corrected_and_changes_nothing() -> None:
-    """`set_params` refuses what it does not know or what is out of range, and keeps all."""
+    """`set_params` refuses unknown parameters and values out of range, and keeps all."""
     one = DawidSkene()
     before = one.get_params()
     with pytest.raises(ParameterError, match=r"Did you mean 'seed'\?"):

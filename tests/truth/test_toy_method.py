@@ -1,4 +1,4 @@
-"""A truth method is one module: everything else reads what its class says."""
+"""A truth method is one module: everything else reads the attributes of its class."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_weights_are_the_documented_functions_of_accuracy() -> None:
 @pytest.mark.parametrize("weights", KINDS)
 @pytest.mark.parametrize("options", [2, 5])
 def test_weighting_beats_counting_where_workers_differ(weights: Weights, options: int) -> None:
-    """Experts among guessers are found, whatever the weight and the number of options."""
+    """Experts among guessers are found, for every weight and number of options."""
     ability = np.where(np.arange(40) < 12, 0.95, 1 / options)
     claims, truths = crowd(
         np.random.default_rng(5), tasks=500, workers=40, options=options, accuracy=ability
@@ -62,7 +62,7 @@ def test_many_options_do_not_turn_the_vote_against_the_truth() -> None:
 
 
 def test_without_a_floor_a_liar_is_evidence() -> None:
-    """A worker who is always wrong gets a negative weight and helps with two options."""
+    """A worker that is always wrong gets a negative weight and helps with two options."""
     ability = np.array([0.75, 0.75, 0.75, 0.75, 0.02, 0.02])
     claims, truths = crowd(
         np.random.default_rng(7), tasks=600, workers=6, answers_per_task=6, accuracy=ability
@@ -110,7 +110,7 @@ def test_a_run_cut_short_says_so() -> None:
 
 @pytest.mark.parametrize("known", [0, 40])
 def test_agreements_kept_up_are_those_counted_anew(known: int) -> None:
-    """After every round accuracies are what the leaders before it give, ties and gold included."""
+    """After every round accuracies follow from the leaders before it, ties and gold included."""
     claims, truths = crowd(
         np.random.default_rng(12), tasks=400, workers=50, options=4, answers_per_task=4
     )

@@ -39,7 +39,7 @@ def test_weights_of_gold_are_crowd_kits() -> None:
 
 
 def test_gold_is_needed() -> None:
-    """Without a known truth, or a worker's share in one, the error says what to do."""
+    """Without a known truth, or a worker's share in one, the error gives advice."""
     rows = {"task": ["a", "a", "b"], "worker": ["x", "y", "z"], "label": ["n", "y", "n"]}
     with pytest.raises(ParameterError, match=r"no truth .* gold="):
         GoldMajorityVote().fit(rows)

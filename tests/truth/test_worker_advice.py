@@ -1,4 +1,4 @@
-"""Advice on workers: what is odd is found with its evidence, and honest workers are left alone."""
+"""Advice on workers: odd ones are found with evidence, and honest workers are left alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from masquerade.truth import Auto, BayesianCombination, FittedCrowd, OneCoin, wo
 
 
 def crowd(seed: int, *, odd: str = "", tasks: int = 120, options: int = 2) -> Claims:
-    """Return claims of ten honest workers, and of one more, or two, who are odd in a way."""
+    """Return claims of ten honest workers, and of one more, or two, with an odd way to answer."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, options, tasks)
 
@@ -107,7 +107,7 @@ def test_readings_and_harder_tasks_accuse_nobody_of_copying_or_drifting() -> Non
 
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_labels_in_order_are_no_drift(repeats: int) -> None:
-    """Who is asked first of one truth, then of two, and is right as ever, does not drift.
+    """A worker asked first of one truth, then of two, and right as ever, does not drift.
 
     Others know other mixtures of truths. Repeated answers of a worker are not those of others.
     """
@@ -152,7 +152,7 @@ def test_repeats_of_a_worker_are_not_others() -> None:
 
 
 def test_who_is_right_on_a_rare_class_is_not_constant() -> None:
-    """With 2 % of truths, who is nearly always right says 0 to all tasks: nobody of 60 crowds."""
+    """With 2 % of truths, a worker nearly always right says 0 to all: nobody of 60 crowds."""
     rng, found = np.random.default_rng(9), []
     for _ in range(60):
         claims, _ = simulated(
@@ -163,7 +163,7 @@ def test_who_is_right_on_a_rare_class_is_not_constant() -> None:
 
 
 def test_two_of_one_habit_do_not_copy() -> None:
-    """Two who give one label nearly always are alone with it together: that is no copy."""
+    """Two that give one label nearly always are alone with it together: that is no copy."""
     for seed in range(5):
         rng = np.random.default_rng([seed, 4])
         rows = []
@@ -180,7 +180,7 @@ def test_two_of_one_habit_do_not_copy() -> None:
 
 
 def test_rings_are_not_named_as_pairs() -> None:
-    """Three who share their odd labels two by two are readers alike or a ring: nobody copies."""
+    """Three that share their odd labels two by two are readers alike or a ring: nobody copies."""
     rng = np.random.default_rng(5)
     rows = []
     for t in range(900):
@@ -209,7 +209,7 @@ def test_honest_workers_are_left_alone() -> None:
 
 
 def test_a_device_that_does_not_mask_is_seen() -> None:
-    """Behind a mask nobody's reports are all one label by chance; whose are, sends no reports."""
+    """Behind a mask nobody's reports are all one label by chance; such a worker sends none."""
     mask, rng = RandomizedResponse(2, epsilon=1), np.random.default_rng(1)
     claims = crowd(7, odd="constant")
     reports = mask.simulate(claims, rng)

@@ -1,4 +1,4 @@
-"""Majority vote whose ties go to the first option; a method that a test adds."""
+"""Majority vote with ties for the first option; a method that a test adds."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ CLIENT, SECRET = "surveys", "a secret: of two parts"
 
 
 class FakeProvider:
-    """A provider whose people are those that the test names, and whose claims it can change."""
+    """A provider with people named by the test, and claims that the test can change."""
 
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
@@ -31,7 +31,7 @@ class FakeProvider:
         self._codes: dict[str, dict[str, str]] = {}
 
     def come(self, address: str, subject: str) -> dict[str, str]:
-        """Sign somebody in at the address a browser was led to; return what it comes back with."""
+        """Sign in at the address a browser was led to; return the answer it comes back with."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
         assert asked["response_type"] == "code"
         assert asked["scope"] == "openid"
@@ -41,7 +41,7 @@ class FakeProvider:
         return {"code": code, "state": asked["state"], "iss": self.issuer}
 
     def token(self, form: dict[str, str], authorization: str) -> dict[str, Any] | None:
-        """Return the ID token of a code, which works once and for who began."""
+        """Return the ID token of a code; the code works once, for the sign-in that it began."""
         asked = self._codes.pop(form["code"], None)
         basic = base64.b64decode(authorization.removeprefix("Basic ")).decode()
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
@@ -67,7 +67,7 @@ class FakeProvider:
         return {"id_token": jwt.encode({"alg": algorithm, "kid": "1"}, known, key)}
 
     def answer(self, method: str, path: str, body: str, authorization: str) -> Any:
-        """Return what a request gets; None where it is refused."""
+        """Return the response to a request; None where it is refused."""
         self.requests.append(path)
         if path == "/.well-known/openid-configuration":
             return {

@@ -1,4 +1,4 @@
-"""Every route, asked by everybody: who is let through, who is refused, who finds nothing there.
+"""Every route, asked by everybody: let through, refused, or not found.
 
 Each route of the application has one row in ``NEEDS``. A new route without a row fails here.
 """
@@ -234,7 +234,7 @@ def routes_of(routes: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Served:
-    """The application on one SQLite database for all tests of this module, and who asks it."""
+    """The application on one SQLite database for all tests of this module, and its askers."""
 
     app: FastAPI
     client: httpx.Client
@@ -242,14 +242,14 @@ class Served:
 
     @property
     def services(self) -> Services:
-        """What it keeps."""
+        """Its contents."""
         services: Services = self.app.state.services
         return services
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A team's survey, a member who can be spared, and everybody who may ask."""
+    """A team's survey, a spare member, and everybody that may ask."""
 
     survey: SurveyRecord
     extra: str
@@ -276,7 +276,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_every_route_has_a_row(served: Served) -> None:
-    """The rows are exactly the routes of the application: a new one must say who may use it."""
+    """The rows are exactly the routes of the application: a new one must name its users."""
     routes = set(routes_of(served.app.routes))
     assert len(routes) > 50
     assert routes - set(NEEDS) == set(), "no row says who may use these"
@@ -335,7 +335,7 @@ def everybody(cast: Cast, need: str | int) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize(("method", "path"), sorted(NEEDS), ids=lambda part: str(part))
 def test_who_may_use_a_route(served: Served, method: str, path: str) -> None:
-    """Each asker gets what the row says: let through, 401, 403, or 404 for another team's."""
+    """Each asker gets the row's answer: let through, 401, 403, or 404 for another team's."""
     services, client = served.services, served.client
     need = NEEDS[method, path]
     # These do not change who anybody is: the same people can ask for the next one too.
@@ -410,7 +410,7 @@ def test_pages_lead_strangers_to_the_sign_in(served: Served) -> None:
 
 
 def test_a_bad_token_is_not_helped_by_a_cookie(served: Served) -> None:
-    """A request with a token that does not hold is refused, whatever session it brings too."""
+    """A request with a token that does not hold is refused, with every session beside it."""
     client, cast = served.client, Cast(served.services)
     signed_in = cast.session(cast.members["owner"])
     for value in ("Bearer mq_nothing", "bearer mq_", "Bearer"):

@@ -1,4 +1,4 @@
-"""Signing in by an OpenID provider: whom it joins, and whatever else it or a stranger sends."""
+"""Signing in by an OpenID provider: the account joined, and hostile answers of all kinds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def running() -> Iterator[FakeProvider]:
 
 @pytest.fixture
 def provider(running: FakeProvider) -> FakeProvider:
-    """The provider as it is, whatever a test before made it say."""
+    """The provider in its first state, for all changes of a test before."""
     running.changes, running.signing, running.document = {}, ("RS256", running.key), {}
     running.requests.clear()
     return running
@@ -54,14 +54,14 @@ def identities_of(services: Services, issuer: str) -> Identities:
 def come(
     identities: Identities, provider: FakeProvider, subject: str, *, account: str = ""
 ) -> tuple[Ticket, dict[str, str]]:
-    """Return with what a browser comes back after somebody signed in at the provider."""
+    """Return the address that a browser comes back with after a sign-in at the provider."""
     begun = identities.begin(SITE, account=account, next="/surveys")
     answer = provider.come(begun.address, subject)
     return identities.ticket(begun.ticket, answer["state"]), answer
 
 
 def test_who_was_joined_signs_in_and_nobody_else(cast: Cast, provider: FakeProvider) -> None:
-    """An account is that of the person whom its owner joined, until that is taken off."""
+    """An account is that of the person that its owner joined, until that is taken off."""
     identities = identities_of(cast.services, provider.issuer)
     owner, editor = cast.members["owner"], cast.members["editor"]
     with pytest.raises(Unauthenticated, match="nobody has joined this account of University"):
@@ -83,7 +83,7 @@ def test_who_was_joined_signs_in_and_nobody_else(cast: Cast, provider: FakeProvi
 
 
 def test_a_person_of_another_provider_is_another(cast: Cast, provider: FakeProvider) -> None:
-    """Two providers may call two people by one name; what is kept tells nobody who they are."""
+    """Two providers may call two people by one name; the database tells nobody their identity."""
     identities = identities_of(cast.services, provider.issuer)
     owner = cast.members["owner"]
     identities.join(owner, SITE, *come(identities, provider, "ann", account=owner))
@@ -142,7 +142,7 @@ def test_a_token_that_is_not_right_is_refused(
 def test_a_signature_that_is_not_the_providers_is_refused(
     sqlite_cast: Cast, provider: FakeProvider
 ) -> None:
-    """Another key, no signature, or one made with what both sides know, is worth nothing."""
+    """Another key, no signature, or one from a secret that both sides know, is worth nothing."""
     identities = identities_of(sqlite_cast.services, provider.issuer)
     owner = sqlite_cast.members["owner"]
     identities.join(owner, SITE, *come(identities, provider, "ann", account=owner))
@@ -187,7 +187,7 @@ def test_a_ticket_is_for_its_browser_its_account_and_ten_minutes(
 
 
 def test_a_code_works_once(sqlite_cast: Cast, provider: FakeProvider) -> None:
-    """What a browser came back with signs nobody in again."""
+    """A browser's answer from the provider signs nobody in again."""
     identities = identities_of(sqlite_cast.services, provider.issuer)
     owner = sqlite_cast.members["owner"]
     identities.join(owner, SITE, *come(identities, provider, "ann", account=owner))
@@ -248,7 +248,7 @@ def test_a_server_asks_the_provider_when_it_starts(
 
 
 def test_settings_that_cannot_work_are_refused() -> None:
-    """A provider without TLS, or without what it knows the server by, is none."""
+    """A provider without TLS, or without the server's id and secret, is none."""
     for issuer in ("http://login.example", "login.example", "ftp://login.example"):
         with pytest.raises(ParameterError, match="openid_issuer is"):
             Provider(issuer, CLIENT, SECRET)

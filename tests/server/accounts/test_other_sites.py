@@ -22,7 +22,7 @@ from masquerade.server.operations.run import address
 
 @dataclass(frozen=True)
 class Site:
-    """A running server, and who asks it."""
+    """A running server, and its askers."""
 
     services: Services
     client: httpx.Client

@@ -1,4 +1,4 @@
-"""Challenges are signed, short-lived and bound; what a stranger sends instead is refused."""
+"""Challenges are signed, short-lived and bound; a stranger's answers are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING = {"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": {}}
 
 
 def test_a_challenge_asks_for_a_verified_person(sqlite_cast: Cast) -> None:
-    """Options name this host, ask for user verification, and say nothing of who has accounts."""
+    """Options name this host, ask for user verification, and do not tell of any account."""
     services, owner = sqlite_cast.services, sqlite_cast.members["owner"]
     begun = services.passkeys.begin_sign_in(HERE)["options"]
     assert begun["rpId"] == "surveys.example"

@@ -1,4 +1,4 @@
-"""Passwords are long, kept as Argon2id, and compared in the same time whoever asks."""
+"""Passwords are long, kept as Argon2id, and compared in the same time for all askers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_same_letters_in_another_encoding_are_the_same() -> None:
     ],
 )
 def test_what_is_no_password(password: str, complaint: str) -> None:
-    """What is too short, too long, too simple or holds the login is refused, saying which."""
+    """Passwords too short, too long, too simple or with the login are refused, with the reason."""
     with pytest.raises(ParameterError, match=complaint):
         check_password(password, login="ann.example")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Browser:
-    """Somebody with a cookie jar who reads and fills in pages."""
+    """A person with a cookie jar that reads and fills in pages."""
 
     def __init__(self, url: str) -> None:
         self.client = httpx.Client(
@@ -47,7 +47,7 @@ class Browser:
 
     @property
     def cookie(self) -> str:
-        """What the session cookie holds."""
+        """The contents of the session cookie."""
         return self.client.cookies.get(COOKIE) or ""
 
 
@@ -59,7 +59,7 @@ def server(live_server: LiveServers) -> LiveServer:
 
 @pytest.fixture
 def here(server: LiveServer) -> Cast:
-    """A team on the running server, whose members have passwords."""
+    """A team on the running server with members that have passwords."""
     cast = Cast(server.services)
     hashed = passwords.hash_password(PASSWORD)
     cast.members["ann"] = cast.another("owner", password=hashed)
@@ -126,7 +126,7 @@ def test_a_session_begins_with_a_new_secret(here: Cast, browser: Browser) -> Non
 
 
 def test_signing_in_again_ends_the_session_before(here: Cast, browser: Browser) -> None:
-    """Whoever had the cookie of before the sign-in has no session after it."""
+    """The holder of the cookie of before the sign-in has no session after it."""
     browser.post("/sign-in", **SIGNED_IN)
     before = browser.cookie
     assert before
@@ -180,7 +180,7 @@ WRONG = [
 
 
 def test_a_wrong_sign_in_tells_nothing(here: Cast, browser: Browser) -> None:
-    """Whatever of login, password and code is wrong, the answer is the same, and costs one hash."""
+    """For each wrong login, password or code, the answer is the same, and costs one hash."""
     accounts = here.services.accounts
     coded = here.another("editor", password=passwords.hash_password(PASSWORD))
     accounts.rename(coded, login="coded", name="Coded")
@@ -250,7 +250,7 @@ HOSTILE = [
 
 
 def test_nobody_is_led_elsewhere(here: Cast, browser: Browser) -> None:
-    """Whatever "next" says, signing in leads to a page of this server."""
+    """With every "next", signing in leads to a page of this server."""
     hashed = passwords.hash_password(PASSWORD)
     accounts = here.services.accounts
     for number, path in enumerate(HOSTILE):
@@ -285,7 +285,7 @@ def test_pages_of_a_path_are_kept() -> None:
 
 
 def test_the_owners_link_works_once(server: LiveServer, browser: Browser) -> None:
-    """The first link makes the first owner, once; who has a password needs no link."""
+    """The first link makes the first owner, once; an owner with a password needs no link."""
     assert browser.get("/owner?token=wrong").status_code == 401
     assert browser.get(server.owner_link).url.path == "/surveys"
     assert browser.get("/owner").url.path == "/surveys"
@@ -363,7 +363,7 @@ def test_codes_from_scan_to_sign_in(
 
 
 def test_inviting_and_joining(here: Cast, browser: Browser, server: LiveServer) -> None:
-    """An owner makes a link that is shown once; whoever follows it is in the team, in that role."""
+    """An owner makes a link that is shown once; its follower is in the team, in that role."""
     browser.post("/sign-in", **SIGNED_IN)
     page = browser.post("/team/invitations", note="Bob <b>", role="viewer")
     found = re.search(r'<code id="link">([^<]+)</code>', page.text)
@@ -390,7 +390,7 @@ def test_inviting_and_joining(here: Cast, browser: Browser, server: LiveServer) 
 
 
 def test_joining_another_team(here: Cast, browser: Browser) -> None:
-    """Who has an account joins with it, signed in or not, and goes from team to team."""
+    """The holder of an account joins with it, signed in or not, and goes from team to team."""
     invitations = here.services.invitations
     first = invitations.create(here.other_team, role="auditor", note="Ann")
     refused = browser.post(f"/join/{first}/sign-in", login="ann", password="wrong")
@@ -441,7 +441,7 @@ def test_no_token_beyond_the_role(here: Cast, browser: Browser) -> None:
 
 
 def test_the_demonstration_has_an_owner_for_everybody(live_server: LiveServers) -> None:
-    """Whoever opens the demonstration is its owner, without a session or an account page."""
+    """Every visitor of the demonstration is its owner, without a session or an account page."""
     server = live_server(demo=True)
     browser = Browser(server.url)
     with browser.client:

@@ -1,4 +1,4 @@
-"""What is kept of surveyors, on each kind of database."""
+"""Stored data of surveyors, on each kind of database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def another(cast: Cast, day: Day) -> Services:
 
 
 def found(services: Services, login: str, password: str, code: str = "") -> str | None:
-    """Return the login of whom login, password and code belong to."""
+    """Return the login of the account with this login, password and code."""
     account = services.accounts.recognise(login, password, code)
     return None if account is None else account.login
 
@@ -74,7 +74,7 @@ def test_the_first_owner(services: Services) -> None:
 
 
 def test_an_owner_made_on_the_command_line_ends_the_link(services: Services) -> None:
-    """Where the first team has an owner who can sign in, the link is for nobody."""
+    """Where the first team has an owner with a way to sign in, the link is for nobody."""
     services.teams.add(FIRST_TEAM, login="ann", name="Ann", password=PASSWORD, role="owner")
     assert services.teams.first_owner() is None
 
@@ -111,7 +111,7 @@ def test_who_is_recognised(services: Services) -> None:
 
 
 def test_old_hashes_are_made_anew(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who signs in with a password that was hashed more cheaply gets a new hash of it."""
+    """Signing in with a password that was hashed more cheaply makes a new hash of it."""
     from argon2 import PasswordHasher, extract_parameters
 
     from masquerade.server.accounts import passwords
@@ -280,7 +280,7 @@ def test_what_is_no_token(sqlite_cast: Cast, changes: dict[str, object], complai
 
 
 def test_the_last_owner_stays(cast: Cast) -> None:
-    """A team keeps an owner: also of two who leave at once, one stays."""
+    """A team keeps an owner: also if two leave at once, one stays."""
     teams = cast.services.teams
     owner, editor = cast.members["owner"], cast.members["editor"]
     steps: list[Callable[[], object]] = [
@@ -322,7 +322,7 @@ def test_who_leaves_can_do_nothing_more_in_the_team(cast: Cast) -> None:
 
 
 def test_an_invitation_lets_one_person_in(cast: Cast) -> None:
-    """Of several who follow one link at once, one joins; the others leave no account behind."""
+    """If several follow one link at once, one joins; the others leave no account behind."""
     invitations = cast.services.invitations
     link = invitations.create(cast.team, role="viewer", note="Bob")
     assert [(i.note, i.role) for i in invitations.of_team(cast.team)] == [("Bob", "viewer")]
@@ -342,7 +342,7 @@ def test_an_invitation_lets_one_person_in(cast: Cast) -> None:
 
 
 def test_an_invitation_ends(cast: Cast) -> None:
-    """A link works for seven days, until it is taken back, and not for who is in the team."""
+    """A link works for seven days, until it is taken back, and not for the team's members."""
     day = Day()
     invitations = another(cast, day).invitations
     link = invitations.create(cast.team, role="viewer", note="Bob")
@@ -363,7 +363,7 @@ def test_an_invitation_ends(cast: Cast) -> None:
 
 
 def test_logins_are_of_one_person(cast: Cast) -> None:
-    """No two accounts share a login, whatever its capitals, and names are visible text."""
+    """No two accounts share a login, in any capitals, and names are visible text."""
     accounts, teams = cast.services.accounts, cast.services.teams
     owner, editor = cast.members["owner"], cast.members["editor"]
     accounts.rename(owner, login="Ann", name=" Ann ")

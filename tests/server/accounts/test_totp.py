@@ -63,7 +63,7 @@ def test_a_used_step_and_those_before_it_are_over() -> None:
     "code", ["", "28708", "2870820", "abcdef", "２８７０８２", "287 083", "\ud800"]
 )
 def test_what_is_no_code_is_refused(code: str) -> None:
-    """Whatever else is typed is no code and no failure."""
+    """Other input is no code and no failure."""
     typed = code.encode("utf-8", "replace").decode()
     assert totp.matching_step(RFC_SECRET, typed, seconds=59, after=None) is None
 
@@ -74,7 +74,7 @@ def test_spaces_do_not_matter() -> None:
 
 
 def test_secrets_are_of_160_bits_and_differ() -> None:
-    """Each secret holds twenty random bytes, and the link holds the secret and whose it is."""
+    """Each secret holds twenty random bytes, and the link holds the secret and its account."""
     secrets = {totp.new_secret() for _ in range(50)}
     assert len(secrets) == 50
     assert {len(base64.b32decode(secret)) for secret in secrets} == {20}

@@ -1,4 +1,4 @@
-"""The audit log: a chain of what surveyors did, in which every change shows."""
+"""The audit log: a chain of the surveyors' actions, in which every change shows."""
 
 from __future__ import annotations
 

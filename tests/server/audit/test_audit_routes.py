@@ -1,4 +1,4 @@
-"""The audit log over HTTP: who did what, and whether everything holds."""
+"""The audit log over HTTP: actors and actions, and the check of the whole."""
 
 from __future__ import annotations
 

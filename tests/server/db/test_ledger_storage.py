@@ -228,7 +228,7 @@ def test_tampering_in_the_database_is_found(services: Services) -> None:
 
 @pytest.mark.parametrize("column", [c.key for c in BALANCE.c if c.key != "person"])
 def test_tampering_with_a_balance_is_found(sqlite_services: Services, column: str) -> None:
-    """A balance that is not what its entries come to is found, whichever number is wrong."""
+    """A balance that differs from the sum of its entries is found, for each wrong number."""
     device = Device()
     device.send(sqlite_services, sqlite_services.surveys.open_survey(define()))
     values: dict[str, Any] = {"caps": "99000000,1/1000000,0", "head": "2" * 64}
@@ -286,7 +286,7 @@ def test_a_balance_is_never_written_over(services: Services) -> None:
 
 
 def test_without_its_lock_an_account_is_not_overspent_either(services: Services) -> None:
-    """Whoever comes between check and entry makes the change fail, and it leaves nothing behind."""
+    """A change between check and entry makes the entry fail, and it leaves nothing behind."""
     ledger = Ledger(LedgerDatabase(services.transactions), clock=lambda: "2026-03-14")
     cost = Cost.of("S", [parse_mechanism("randomized-response:options=2,epsilon=1")])
     ledger.reserve("p", "first", cost)
@@ -308,7 +308,7 @@ def test_without_its_lock_an_account_is_not_overspent_either(services: Services)
 
 
 def test_a_cost_is_remembered_once_its_row_is_kept(services: Services) -> None:
-    """A cost whose insertion is taken back is inserted again, whoever saw it meanwhile."""
+    """A cost with an insertion taken back is inserted again, for all that saw it meanwhile."""
     cost = Cost.of("S", [parse_mechanism("randomized-response:options=2,epsilon=1")])
     found = select(COST.c.digest).where(COST.c.digest == cost.digest)
     with services.engine.connect() as connection:

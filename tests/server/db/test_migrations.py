@@ -91,7 +91,7 @@ def test_the_schema_of_before_opens(empty_database_url: str) -> None:
 
 
 def rows_by_column(engine: Engine, columns: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return what columns of tables hold, in no order that tells where it lies."""
+    """Return the values of columns of tables, in no order that tells where they lie."""
     found = {}
     with engine.connect() as connection:
         for table, names in columns.items():
@@ -135,7 +135,7 @@ def test_the_first_schema_opens_with_all_that_it_lacks(empty_database_url: str) 
 
 @pytest.mark.postgres
 def test_partitions_by_hashes_become_ranges(empty_database_url: str) -> None:
-    """A database of the second schema, whose partitions were chosen by hashes, keeps its rows."""
+    """A database of the second schema, with partitions chosen by hashes, keeps its rows."""
     engine = database_of_before(empty_database_url, FIRST)
     if engine.dialect.name != "postgresql":
         pytest.skip("SQLite has no partitions")
@@ -201,7 +201,7 @@ def test_migrations_give_the_schema_of_the_models(empty_database_url: str) -> No
 
 
 def test_migrating_twice_changes_nothing(empty_database_url: str) -> None:
-    """A database that is up to date stays as it is, with what it holds."""
+    """A database that is up to date stays as it is, with its rows."""
     engine = connect(empty_database_url)
     migrate(engine)
     with engine.execution_options(write=True).begin() as connection:

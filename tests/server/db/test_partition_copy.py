@@ -162,7 +162,7 @@ def test_whoever_writes_for_long_is_not_waited_for(
 
 
 def test_a_part_keeps_its_indexes_constraints_and_range(services: Services) -> None:
-    """A copy has what its partition had: keys, indexes with conditions, options, and the range."""
+    """A copy has its partition's keys, indexes with conditions, options, and range."""
     a_crowd(services)
     # Of a condition PostgreSQL writes the same in other words once it has read its own.
     index = """format('%s %s %s %s', indisunique, indisprimary, indkey, indpred IS NOT NULL)"""

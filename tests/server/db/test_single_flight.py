@@ -1,4 +1,4 @@
-"""A kept text is computed once, whoever asks for it and in however many processes."""
+"""A kept text is computed once, for all askers in any number of processes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def view(url: str, folder: Path, number: int) -> None:
 def test_twelve_viewers_in_three_processes_make_one_computation(
     services: Services, tmp_path: Path
 ) -> None:
-    """Whoever comes first computes, and all others get that text."""
+    """The first asker computes, and all others get that text."""
     context = multiprocessing.get_context("spawn")
     url = services.engine.url.render_as_string(hide_password=False)
     processes = [context.Process(target=view, args=(url, tmp_path, n)) for n in range(PROCESSES)]
@@ -64,7 +64,7 @@ def test_twelve_viewers_in_three_processes_make_one_computation(
 
 @pytest.mark.both_databases
 def test_after_an_error_the_next_one_computes(services: Services) -> None:
-    """Who computes and fails keeps nothing and blocks nobody."""
+    """A computation that fails keeps nothing and blocks nobody."""
     flights = SingleFlight(services.engine, services.transactions)
 
     def fail() -> str:

@@ -142,7 +142,7 @@ def test_reports_that_are_no_reports(place: Any) -> None:
 
 
 def test_a_name_given_twice(place: Any) -> None:
-    """Of two values under one name the last counts, in what is checked and in what is kept."""
+    """Of two values under one name the last counts, in the check and in the database."""
     token = place.survey.token
     refused(
         place.post(
@@ -193,7 +193,7 @@ PLACES = (
 
 
 def test_a_name_that_cannot_be_is_not_there(place: Any) -> None:
-    """Whatever stands for a participation or a survey in an address, it is not found."""
+    """Any other text for a participation or a survey in an address is not found."""
     for name in PLACES:
         for method, path in (
             ("POST", f"/participations/{name}/open"),
@@ -283,7 +283,7 @@ def test_a_body_of_many_small_parts(place: Any) -> None:
 
 
 def test_errors_hold_nothing_that_was_sent(place: Any) -> None:
-    """Whatever is wrong with a request, the answer repeats no value of it."""
+    """For every fault of a request, the answer repeats no value of it."""
     for body in (
         {"survey": "planted-value", "level": "high"},
         {"survey": place.survey.token, "level": "planted-value"},
@@ -309,7 +309,7 @@ def test_errors_hold_nothing_that_was_sent(place: Any) -> None:
     ids=["names", "some names", "a long name", "wrong reports", "wrong lists", "a list"],
 )
 def test_a_wrong_request_is_answered_shortly(place: Any, body: Any) -> None:
-    """However much is wrong, the answer tells a few places, and is shorter than what was sent."""
+    """For any number of faults, the answer tells a few places, and is shorter than the request."""
     for method, path in (
         ("POST", "/participations"),
         ("PUT", f"/participations/{'0' * 32}/response"),
@@ -321,7 +321,7 @@ def test_a_wrong_request_is_answered_shortly(place: Any, body: Any) -> None:
 
 
 def test_trailers_are_no_headers(place: Any) -> None:
-    """A field behind a chunked body says neither whose a request is nor where it comes from."""
+    """A field behind a chunked body tells neither the owner of a request nor its address."""
     secret = MARK + secrets.token_hex(10)
     port = httpx.URL(place.server.url).port
 

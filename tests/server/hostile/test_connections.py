@@ -1,4 +1,4 @@
-"""Who opens connections without end loses the silent ones, and shuts nobody else out."""
+"""A client that opens connections without end loses the silent ones, and shuts nobody else out."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_is_being_answered_is_not_ended() -> None:
 
 
 def test_the_largest_holder_makes_room() -> None:
-    """Where all are taken, whoever comes gets the place of the address that holds most."""
+    """Where all are taken, a newcomer gets the place of the address that holds most."""
     lines = OpenConnections(most=10, from_address=5, proxies="")
     large, small = entered(lines, *["192.0.2.1"] * 5), entered(lines, *["192.0.2.2"] * 4)
     entered(lines, "192.0.2.3")
@@ -95,7 +95,7 @@ def test_the_largest_holder_makes_room() -> None:
 
 
 def test_one_address_never_has_more_than_half() -> None:
-    """Whatever the setting says, half of all connections is left for others."""
+    """With every setting, half of all connections is left for others."""
     assert OpenConnections(most=10, from_address=200, proxies="").from_address == 5
     assert OpenConnections(most=10, from_address=0, proxies="").from_address == 0
     assert OpenConnections(most=None, from_address=200, proxies="").from_address == 200
@@ -189,7 +189,7 @@ def test_many_addresses_with_silent_connections_shut_nobody_out(served: Any) -> 
 
 
 def test_uvicorn_is_as_the_deadlines_need_it() -> None:
-    """What `DeadlineProtocol` takes from uvicorn's protocol, no public interface, is there.
+    """The parts of uvicorn's protocol, no public interface, that `DeadlineProtocol` uses are there.
 
     Where this fails after an upgrade: read uvicorn's `httptools_impl.py` beside `deadline.py`, put
     right what changed, run the tests of this folder, and only then raise the bound of uvicorn in

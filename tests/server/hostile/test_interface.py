@@ -63,7 +63,7 @@ def of_every_kind() -> Survey:
 )
 @pytest.mark.slow
 def test_prop_no_request_breaks_the_description(live_server: LiveServers, mode: Any) -> None:
-    """Whatever is sent, no answer is a 5xx, and each has a status and a form that is described.
+    """For every request, no answer is a 5xx, and each has a status and a form that is described.
 
     Half of the requests name a survey, a level and a participation that are there.
     """
@@ -167,7 +167,7 @@ def test_every_answer_of_a_run_has_the_shape_that_is_described(live_server: Live
 
 
 def test_every_operation_describes_its_answers(live_server: LiveServers) -> None:
-    """Each operation says what a success looks like and that everything else is a problem."""
+    """Each operation describes a success and says that everything else is a problem."""
     server = live_server()
     document = server.app.openapi()
     for path, operations in document["paths"].items():
@@ -204,7 +204,7 @@ def test_every_path_names_its_methods(live_server: LiveServers) -> None:
 
 
 def test_files_are_described_as_they_are_answered(live_server: LiveServers) -> None:
-    """Each route that answers a survey's owner without a JSON object says of what kind it is."""
+    """Each route that answers a survey's owner without a JSON object declares its media type."""
     import httpx
 
     server = live_server(rate_participant=0, rate_address=0)

@@ -132,7 +132,7 @@ def test_a_person_takes_part(proxy: str, live_server: LiveServers, tmp_path: Pat
 def test_nobody_chooses_the_address_that_is_counted(
     proxy: str, live_server: LiveServers, tmp_path: Path
 ) -> None:
-    """Attempts to sign in are limited whatever a client says of its address, also in trailers."""
+    """Attempts to sign in are limited for all addresses a client names, also in trailers."""
     for kind in ("header", "several", "trailer"):
         server = live_server()
         with behind(proxy, tmp_path, server.url) as port:
@@ -147,7 +147,7 @@ def test_nobody_chooses_the_address_that_is_counted(
 
 
 def test_the_limit_is_one_that_other_addresses_would_pass(live_server: LiveServers) -> None:
-    """Whoever could choose the address would not be limited, so the test above can fail."""
+    """A client free to choose the address would not be limited, so the test above can fail."""
     port = int(httpx.URL(live_server(trusted_proxies=FROM).url).port or 0)
     found = [sign_in(port, f"X-Forwarded-For: 192.0.2.{number}\r\n") for number in range(16)]
     assert b"429" not in found
@@ -156,7 +156,7 @@ def test_the_limit_is_one_that_other_addresses_would_pass(live_server: LiveServe
 def test_a_secret_in_a_trailer_opens_nothing(
     proxy: str, live_server: LiveServers, tmp_path: Path
 ) -> None:
-    """What stands behind a body says not whose a request is."""
+    """The trailers of a body do not tell the owner of a request."""
     server = live_server()
     survey = server.services.surveys.open_survey(define())
     mine = f"Masquerade-Participant: w{secrets.token_hex(16)}\r\n"

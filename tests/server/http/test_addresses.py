@@ -106,7 +106,7 @@ SPECIAL = [
 
 @pytest.mark.parametrize("address", SPECIAL)
 def test_special_networks_and_tunnels_are_not_public(address: str) -> None:
-    """What IANA lists as special, and what a tunnel may lead inside, is told nothing."""
+    """Addresses that IANA lists as special, and those inside a tunnel, are told nothing."""
     assert not is_public(address)
 
 
@@ -167,7 +167,7 @@ def test_public_addresses_are_known(address: str) -> None:
     ],
 )
 def test_addresses_that_are_none(url: str) -> None:
-    """Only https with a host is an address; what looks like another host is refused."""
+    """Only https with a host is an address; a text that looks like another host is refused."""
     with pytest.raises(ParameterError):
         read_address(url, private=False)
 
@@ -181,7 +181,7 @@ def test_addresses_that_are_none(url: str) -> None:
     ],
 )
 def test_addresses_are_read(url: str, expected: Target) -> None:
-    """Host, port and path are what a browser would use."""
+    """Host, port and path are those of a browser."""
     found = read_address(url, private=False)
     assert found == expected
     assert found.header in url

@@ -59,7 +59,7 @@ def test_the_page_is_the_same_for_everybody_and_every_survey(live_server: LiveSe
 
 
 def test_every_file_of_the_page_is_named_by_its_hash(visitor: httpx.Client) -> None:
-    """Scripts, modules and styles carry the integrity of exactly what is served for them."""
+    """Scripts, modules and styles carry the integrity of the exact bytes served for them."""
     page = visitor.get("/me").text
     named = re.findall(r'(?:src|href)="(/app/[^"]+\.(?:js|css))" integrity="([^"]+)"', page)
     build = app_build()

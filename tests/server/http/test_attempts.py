@@ -62,7 +62,7 @@ def test_one_address_with_many_logins() -> None:
 
 
 def test_an_attacker_elsewhere_does_not_lock_the_owner_out() -> None:
-    """Who tries a login from one address leaves it open to others."""
+    """An asker that tries a login from one address leaves it open to others."""
     attempts = Attempts(now=Clock())
     assert tries(attempts, "ann", "192.0.2.1") == AT_ONE_DOOR
     assert tries(attempts, "ann", "192.0.2.2") == AT_ONE_DOOR

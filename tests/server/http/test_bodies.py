@@ -1,4 +1,4 @@
-"""Sizes of responses: whole kibibytes, the same whatever stands in them."""
+"""Sizes of responses: whole kibibytes, the same for all contents."""
 
 from __future__ import annotations
 

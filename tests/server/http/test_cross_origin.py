@@ -1,4 +1,4 @@
-"""Whose pages may ask a survey's server from another address, and for what."""
+"""Sites with permission to ask a survey's server from another address, and their routes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_only_a_second_partys_page_may_ask(
     with httpx.Client(base_url=server.url, trust_env=False) as browser:
 
         def allowed(origin: str) -> tuple[str | None, int]:
-            """Return whom an answer is for, and how a browser's question beforehand is answered."""
+            """Return the receiver of an answer, and the response to a browser's first question."""
             answer = browser.get(place, headers={"origin": origin})
             before = browser.options(place, headers={"origin": origin, **ASKED})
             assert answer.headers.get(ALLOWED) == before.headers.get(ALLOWED)
@@ -69,7 +69,7 @@ def test_only_a_second_partys_page_may_ask(
 
 
 def test_nothing_of_a_surveyor_is_shared(proposed: tuple[LiveServer, Pair, Survey, str]) -> None:
-    """No other address of the server is for another site's page, whoever asks."""
+    """No other address of the server is for another site's page, for any asker."""
     server, pair, survey, token = proposed
     server.services.surveys.open_survey(survey, token=token)
     with httpx.Client(base_url=server.url, trust_env=False) as browser:

@@ -1,4 +1,4 @@
-"""Limits that several processes share: what two admit together is what one admits."""
+"""Limits that several processes share: two together admit as many as one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_allowances_come_back_evenly() -> None:
 
 
 def test_what_came_to_nothing_is_given_back() -> None:
-    """A request that is given back can be made again; giving back what was not taken is nothing."""
+    """A request that is given back can be made again; giving back another one is nothing."""
     table = LimitTable()
     table.give_back(b"a", quota=QUOTA, seconds=SECONDS)
     assert admitted(table, b"a", QUOTA + 1) == QUOTA
@@ -77,7 +77,7 @@ def test_what_came_to_nothing_is_given_back() -> None:
 
 
 def test_a_small_table_forgets_those_who_rested_most() -> None:
-    """However many askers there are, the table stays as it is; who was refused stays refused."""
+    """For any number of askers, the table stays as it is; a refused asker stays refused."""
     table = LimitTable(places=8)
     assert admitted(table, b"busy", QUOTA + 1) == QUOTA
     for number in range(1000):

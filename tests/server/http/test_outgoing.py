@@ -1,4 +1,4 @@
-"""Requests to other computers end, whatever those do."""
+"""Requests to other computers end, for all behaviour of those."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 def answering(
     *parts: bytes, pause: float = 0.0, body: bytes = b""
 ) -> Iterator[tuple[Target, list[bytes]]]:
-    """Run a program that answers whatever it is asked by these bytes; give what it was asked."""
+    """Run a program that answers every request by these bytes; return the requests."""
     ended, asked = threading.Event(), list[bytes]()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -75,7 +75,7 @@ def test_an_answer_that_dribbles_is_cut(head: bytes) -> None:
 
 
 def test_redirects_are_answers() -> None:
-    """What was sent, a token perhaps, goes nowhere else."""
+    """The sent text, a token perhaps, goes nowhere else."""
     moved = b"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
     with answering(moved) as (target, asked):
         assert exchange(target, "127.0.0.1", headers={}, seconds=60).status == 307

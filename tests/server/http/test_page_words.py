@@ -38,7 +38,7 @@ def test_no_message_is_missing(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_forms_of_questions_speak_the_language(language: str) -> None:
-    """Every word of the form of every kind is translated, and its fields set what they did."""
+    """Every word of the form of every kind is translated, and its fields work as before."""
     words = page_words(language)
     for kind in kinds().values():
         asked: list[str] = []
@@ -107,7 +107,7 @@ def test_a_page_has_the_words_of_the_scripts_that_it_loads() -> None:
 
 
 def test_files_are_in_step() -> None:
-    """The catalogue and the server's words are what `make catalogues` writes."""
+    """The catalogue and the server's words are the output of `make catalogues`."""
     check = [sys.executable, "-m", "tools.page_words", "--check"]
     result = subprocess.run(check, capture_output=True, text=True, check=False, cwd=ROOT)
     assert result.returncode == 0, result.stderr
@@ -160,5 +160,5 @@ def test_the_language_is_the_one_chosen_else_the_browsers(site: Site) -> None:
     ],
 )
 def test_nasty_headers_are_english(cookie: str, accepted: str, language: str) -> None:
-    """Whatever a browser says, the page has a language."""
+    """For every browser, the page has a language."""
     assert language_of(cookie, accepted) == language

@@ -1,4 +1,4 @@
-"""Limits on how often somebody may ask, and who counts as one address."""
+"""Limits on how often one address may ask, and the meaning of one address."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def previews(*headers: dict[str, str], path: str = "/api/v1/surveys/a1/preview")
 
 
 def test_forecasts_are_counted_by_surveyor() -> None:
-    """Two surveyors at one address count apart; what is made up beside a session does not help."""
+    """Two surveyors at one address count apart; a made-up cookie beside a session does not help."""
     mine, yours = {"cookie": "masquerade=mine"}, {"cookie": "masquerade=yours"}
     assert previews(mine, yours, mine, yours, mine) == [200, 200, 200, 200, 429]
     token = {"authorization": "Bearer mq_1"}
@@ -99,7 +99,7 @@ def test_only_forecasts_are_counted_as_such() -> None:
 
 
 def test_rates_are_limited_and_told(live_server: LiveServers) -> None:
-    """Headers tell what is left; above the rate a participant is refused with when to come back."""
+    """Headers tell the rest; above the rate a participant is refused with the time to come back."""
     server = live_server()
     with httpx.Client(base_url=server.url, trust_env=False) as client:
         headers = {"Masquerade-Participant": secrets.token_hex(16)}

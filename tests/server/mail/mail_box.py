@@ -1,4 +1,4 @@
-"""A mail server of tests: what it takes, by address, and what it refuses."""
+"""A mail server of tests: the accepted messages, by address, and the refused ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 class MailBox:
-    """What a mail server takes, by address; some it refuses, for good or for now."""
+    """The messages of a mail server, by address; some it refuses, for good or for now."""
 
     def __init__(self) -> None:
         self.taken: dict[str, list[Any]] = {}

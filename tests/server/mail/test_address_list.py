@@ -55,7 +55,7 @@ def test_no_address_and_too_many_are_refused() -> None:
 
 
 def test_a_list_comes_back_with_a_link_in_each_row() -> None:
-    """Whatever separates its columns, and with line breaks and quotes in cells."""
+    """With every separator of columns, and with line breaks and quotes in cells."""
     text = 'name;note\r\n"A ""x""";"two\nlines"\r\n\r\nB;\r\n'
     assert rows_of(text) == 2
     joined = merged(text, ["l1", "l2"])

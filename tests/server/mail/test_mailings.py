@@ -121,7 +121,7 @@ def services(database_url: str, mail_server: MailServer, clock: Clock) -> Iterat
 
 
 def opened(services: Services, **tickets: Any) -> SurveyRecord:
-    """Open a survey whose people need a ticket."""
+    """Open a survey that needs a ticket."""
     asked = document(
         tickets={"phases": 1, **tickets}, asked_by="Café, the “team”", contact="ask@cafe.example"
     )
@@ -135,7 +135,7 @@ def people(count: int) -> list[str]:
 
 
 def send_all(services: Services) -> int:
-    """Send what is due until nothing is."""
+    """Send due messages until there are none."""
     taken = 0
     while found := services.post.deliver():
         taken += found
@@ -211,7 +211,7 @@ def test_the_file_of_the_database_keeps_no_address(
 def test_a_reminder_goes_to_those_who_have_not_come_where_people_were_told(
     services: Services, box: MailBox
 ) -> None:
-    """Where the survey says that it is watched, whose ticket was exchanged gets no reminder."""
+    """Where a survey says that it is watched, holders of exchanged tickets get no reminder."""
     survey = opened(services, watched=True)
     services.mailings.invite(survey, LETTER, "\n".join(people(10)), LINK + survey.token)
     send_all(services)
@@ -244,7 +244,7 @@ def test_what_is_refused_for_now_is_tried_again(
 def test_a_mail_server_that_refuses_everything_bounces_nobody(
     services: Services, box: MailBox, clock: Clock
 ) -> None:
-    """What it says of the message, and not of the address, is tried again until it is given up."""
+    """A fault of the message, and not of the address, is tried again until it is given up."""
     survey = opened(services)
     box.closed = 100
     services.mailings.invite(survey, LETTER, people(1)[0], LINK + survey.token)

@@ -117,5 +117,5 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 @pytest.fixture
 def crowd(monkeypatch: pytest.MonkeyPatch, waiting_for_the_disk: Any) -> Crowd:
-    """Return people who are the same in each order."""
+    """Return people with the same names and answers in each order."""
     return Crowd(Draws(monkeypatch))

@@ -1,4 +1,4 @@
-"""People who are the same in each order in which they come, and what files are compared by."""
+"""People that are the same in each order in which they come, and parts of files to compare."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTERS = (range(24, 28), range(40, 44), range(92, 96))
 
 
 class Draws:
-    """Replaces drawn names by ones that depend on whose turn it is alone."""
+    """Replaces drawn names by ones that depend on the person's turn alone."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._who, self._count = "", 0
@@ -40,13 +40,13 @@ class Draws:
         self._who, self._count = who, 0
 
     def token_hex(self, length: int = 32) -> str:
-        """Return the next name of whose turn it is."""
+        """Return the next name of the person with the turn."""
         self._count += 1
         return hashlib.sha256(f"{self._who} {self._count}".encode()).hexdigest()[: 2 * length]
 
 
 class Crowd:
-    """People whose secrets, drawn names and reports are the same in whatever order they come."""
+    """People with the same secrets, drawn names and reports in every order of arrival."""
 
     def __init__(self, draws: Draws, *, day: str = "2026-03-14") -> None:
         self.draws, self.day = draws, day

@@ -1,4 +1,4 @@
-"""An attack on a stolen SQLite file: who came when, read off the places of cells in pages.
+"""An attack on a stolen SQLite file: the order of people, read off places of cells in pages.
 
 A new cell goes below those that are there; a split lays the cells of a page out by key. So within a
 page the cells after a run in key order came one after another, and before them those of the run.
@@ -41,7 +41,7 @@ class Layout:
         self._size = int.from_bytes(self._content[16:18], "big")
 
     def leaves(self, tree: str) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield the cells of each leaf: place in the page, and what of it lies there."""
+        """Yield the cells of each leaf: place in the page, and content there."""
         yield from self._below(self.roots[tree])
 
     def _below(self, number: int) -> Iterator[list[tuple[int, bytes]]]:

@@ -92,7 +92,7 @@ def first(lines: list[Any], table: str) -> tuple[list[Any], list[str]]:
 
 
 def changed(lines: list[Any], how: str) -> None:
-    """Change a backup as somebody would who wants another result."""
+    """Change a backup as an attacker with a wish for another result would."""
     if how == "report":
         row, names = first(lines, "participation")
         place = names.index("reports") + 1
@@ -119,7 +119,7 @@ CHANGES = ("report", "account", "removed", "swapped", "day")
 def test_a_changed_backup_with_a_new_hash_is_refused(
     answered: Services, tmp_path: Path, how: str
 ) -> None:
-    """Whoever changes a backup and hashes it anew is found out, with or without the old code."""
+    """A backup changed and hashed anew is found out, with or without the old code."""
     whole = copy_of(answered)
     lines = contents(whole)
     changed(lines, how)
@@ -184,7 +184,7 @@ def test_another_servers_key_vouches_for_nothing(answered: Services, tmp_path: P
 
 
 def test_an_older_backup_is_as_genuine(answered: Services, tmp_path: Path) -> None:
-    """What is not given: an older backup of the same server is taken, with the day it says."""
+    """A limit of the check: an older backup of the same server is taken, with its day."""
     older = copy_of(answered)
     Device().send(answered, answered.surveys.records()[0], level="low")
     done = restore(io.BytesIO(older), f"sqlite:///{tmp_path / 'x.sqlite3'}", server_key=KEY)
@@ -192,7 +192,7 @@ def test_an_older_backup_is_as_genuine(answered: Services, tmp_path: Path) -> No
 
 
 def told(services: Services) -> dict[str, list[list[Any]]]:
-    """Return all rows, with JSON as what it says: SQLite keeps it as text, PostgreSQL does not."""
+    """Return all rows, with JSON as values: SQLite keeps it as text, PostgreSQL does not."""
     return {
         name: [
             [
@@ -217,7 +217,7 @@ def test_a_genuine_backup_comes_back(answered: Services, new_database: NewDataba
 
 
 def test_what_changes_after_the_check_is_not_read(answered: Services, tmp_path: Path) -> None:
-    """The bytes that are read are those that were checked, whoever changes the file meanwhile."""
+    """The bytes that are read are those that were checked, for all later changes of the file."""
     path = tmp_path / "a.backup"
     path.write_bytes(copy_of(answered))
     with path.open("rb") as file, archive.authentic(file, KEY) as genuine:
@@ -226,7 +226,7 @@ def test_what_changes_after_the_check_is_not_read(answered: Services, tmp_path: 
 
 
 def with_codes(services: Services, secret: str) -> str:
-    """Return the id of the owner, who has a password and is asked for codes."""
+    """Return the id of an owner with a password and codes."""
     owner = services.teams.first_owner()
     assert owner is not None
     accounts = services.accounts
@@ -261,7 +261,7 @@ def rows_of(services: Services) -> str:
 
 
 def sent_with(services: Services, key: ServerKey) -> list[str]:
-    """Return the signatures of what webhooks are told, and the bodies' own."""
+    """Return the signatures of webhooks' messages, and the bodies' own."""
     told: list[str] = []
 
     def send(_target: Target, _address: str, body: bytes, headers: Mapping[str, str]) -> int:
@@ -278,7 +278,7 @@ def sent_with(services: Services, key: ServerKey) -> list[str]:
 def test_a_copy_of_the_database_has_no_secret_of_codes_or_webhooks(
     keyed_services: Services,
 ) -> None:
-    """What codes and signatures are made of is sealed, and works all the same."""
+    """The secrets of codes and signatures are sealed, and work all the same."""
     codes = new_secret()
     with_codes(keyed_services, codes)
     signing = with_webhook(keyed_services)
@@ -316,7 +316,7 @@ def test_the_first_start_with_a_key_seals_what_is_there(empty_database_url: str)
 
 @pytest.mark.parametrize("key", [OTHER, None])
 def test_another_key_opens_nothing(empty_database_url: str, key: ServerKey | None) -> None:
-    """With another key, or none, the server does not start, and says what to do."""
+    """With another key, or none, the server does not start, and gives advice."""
     services = Services.open(empty_database_url, server_key=KEY)
     with_codes(services, new_secret())
     services.close()
@@ -327,7 +327,7 @@ def test_another_key_opens_nothing(empty_database_url: str, key: ServerKey | Non
 
 
 def test_a_sealed_secret_holds_in_its_place_only() -> None:
-    """Who can write rows cannot put the secret of one account into another's, or change it."""
+    """A writer of rows cannot put the secret of one account into another's, or change it."""
     seals = Seals(KEY)
     kept = seals.seal("secret", "account.totp_secret:1")
     assert seals.unseal(kept, "account.totp_secret:1") == "secret"
@@ -346,7 +346,7 @@ def test_a_sealed_secret_holds_in_its_place_only() -> None:
 
 
 def settings_in(folder: Path) -> Settings:
-    """Return settings of a server whose data lie in a folder."""
+    """Return settings of a server with data in a folder."""
     return Settings.from_environment(data_dir=folder).with_server_key()
 
 
@@ -368,7 +368,7 @@ def test_the_first_start_makes_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_where_the_key_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A setting names another place or the key itself, not both; what is no key is said."""
+    """A setting names another place or the key itself, not both; other values are told."""
     monkeypatch.setenv("MASQUERADE_SERVER_KEY_FILE", str(tmp_path / "keys" / "a.key"))
     assert settings_in(tmp_path / "data").server_key_file == tmp_path / "keys" / "a.key"
     assert (tmp_path / "keys" / "a.key").is_file()
@@ -430,7 +430,7 @@ def test_a_new_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_key_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails before the commit leaves no new key; from then on it is kept, and named."""
+    """A failure before the commit leaves no new key; from then on it is kept, and named."""
     monkeypatch.delenv("MASQUERADE_SERVER_KEY_FILE", raising=False)
     settings = settings_in(tmp_path / "data")
     Services.open(settings.database, server_key=settings.server_key).close()
@@ -457,7 +457,7 @@ def test_a_new_key_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_lost_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who lost the key gives up codes and webhooks, by name, and the server starts again."""
+    """An operator without the key gives up codes and webhooks, by name, and the server starts."""
     monkeypatch.delenv("MASQUERADE_SERVER_KEY_FILE", raising=False)
     settings = settings_in(tmp_path / "data")
     services = Services.open(settings.database, server_key=settings.server_key)

@@ -64,7 +64,7 @@ def packed(lines: list[Any]) -> io.BytesIO:
 
 
 def parsed(tables: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows with JSON as what it says; PostgreSQL gives it so, SQLite as its text."""
+    """Return all rows with JSON as values; PostgreSQL gives it so, SQLite as its text."""
 
     def value(one: Any) -> Any:
         return json.loads(one) if isinstance(one, str) and one[:1] in ("[", "{") else one
@@ -203,7 +203,7 @@ def test_all_columns_have_a_form(sqlite_services: Services) -> None:
 def test_only_an_empty_database_is_filled(
     empty_database_url: str, sqlite_services: Services
 ) -> None:
-    """A database with tables is refused and keeps what it has."""
+    """A database with tables is refused and keeps its rows."""
     there = furnished(empty_database_url)
     before = everything(there)
     with pytest.raises(NotEmpty, match="not empty"):

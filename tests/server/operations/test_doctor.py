@@ -79,7 +79,7 @@ def first_person(services: Services) -> str:
 
 
 def test_a_healthy_server(furnished: Services) -> None:
-    """A server in use has neither problems nor warnings, and every check says what it saw."""
+    """A server in use has neither problems nor warnings, and every check tells its findings."""
     assert wrong(furnished) == []
     found = {one.check: one for one in examine(Settings(url_of(furnished)))}
     assert "4 entries of 2 people" in found["ledger"].detail
@@ -89,7 +89,7 @@ def test_a_healthy_server(furnished: Services) -> None:
 def test_a_quick_look_takes_as_long_whatever_there_is(
     furnished: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It looks at one page of accounts, and says what it leaves out; what it sees, it tells."""
+    """It looks at one page of accounts, and tells the number left out; it tells its findings."""
     monkeypatch.setattr(content_checks, "PAGE", 1)
     statements: list[int] = []
     for _ in range(2):
@@ -160,7 +160,7 @@ def test_a_removed_last_entry(furnished: Services) -> None:
 
 
 def test_a_changed_balance(furnished: Services) -> None:
-    """A balance that is not what the entries come to is found, with what differs in it."""
+    """A balance that differs from the sum of its entries is found, with the difference."""
     person = first_person(furnished)
     change(furnished, f"UPDATE ledger_balance SET spent_epsilon = 0 WHERE person = '{person}'")
     only(wrong(furnished), "ledger", person, "spent_epsilon")
@@ -189,7 +189,7 @@ def test_a_missing_index(furnished: Services, index: str) -> None:
 
 
 def test_a_missing_table(furnished: Services) -> None:
-    """A missing table is named; what needs it is not looked at."""
+    """A missing table is named; the checks that need it are left out."""
     change(furnished, "DROP TABLE caps_to_come")
     only(wrong(furnished), "tables", "caps_to_come", "missing")
 
@@ -302,7 +302,7 @@ def test_rows_in_the_order_of_arrival(sqlite_services: Services) -> None:
 def test_a_file_too_large_to_be_rewritten_often(
     sqlite_services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a large file the doctor says how seldom it is rewritten, and what helps."""
+    """Of a large file the doctor says how seldom it is rewritten, and names a remedy."""
     sqlite_services.close()
     monkeypatch.setattr(database_checks, "LARGE", 10**5)
     only(wrong(sqlite_services), "order", "once a day only", "sealed", status="warning")
@@ -364,7 +364,7 @@ def test_a_full_disk(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_damaged_file(sqlite_services: Services) -> None:
-    """A file whose pages were overwritten is a problem, and no crash."""
+    """A file with overwritten pages is a problem, and no crash."""
     survey = sqlite_services.surveys.open_survey(define())
     for _ in range(20):
         Device().send(sqlite_services, survey)
@@ -412,7 +412,7 @@ def test_a_database_that_cannot_be_reached() -> None:
 def test_why_a_database_cannot_be_reached(
     postgres_server: PostgresServer, change: dict[str, Any], reason: str, advice: str
 ) -> None:
-    """A wrong host, port, user and database are each told, with what to do about it."""
+    """A wrong host, port, user and database are each told, with advice."""
     url = make_url(postgres_server.url("postgres")).set(password="geheim", **change)
     address = url.render_as_string(hide_password=False)
     found = [one for one in examine(Settings(address)) if one.status == "problem"]
@@ -427,7 +427,7 @@ def test_a_missing_right_is_told_before_the_name_beside_it() -> None:
 
 
 def test_a_wrong_password_is_told() -> None:
-    """What the server says of a password is told with what to check."""
+    """The server's words on a password are told with the setting to check."""
     words = (
         'connection failed: connection to server at "::1", port 5432 failed: FATAL:  password '
         'authentication failed for user "ann"'

@@ -1,4 +1,4 @@
-"""The locked packages: each with its hashes, and enough for what the project asks for."""
+"""The locked packages: each with its hashes, and enough for the project's requirements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def entries(name: str) -> list[tuple[Requirement, list[str]]]:
 
 
 def wanted(extras: tuple[str, ...]) -> Iterator[Requirement]:
-    """Yield what the project asks for, with what its extras ask for in turn."""
+    """Yield the project's requirements, with those of its extras in turn."""
     groups = PROJECT["project"]["optional-dependencies"]
     yield from map(Requirement, PROJECT["project"]["dependencies"])
     waiting = [one for extra in extras for one in groups[extra]]
@@ -65,7 +65,7 @@ def test_every_locked_package_has_hashes(name: str) -> None:
 )
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
 def test_the_locks_satisfy_the_project(name: str, extras: tuple[str, ...], python: str) -> None:
-    """What the project asks for is locked, once, in a version that it allows, on each Python."""
+    """Each requirement of the project is locked, once, in an allowed version, on each Python."""
     place = {name: str(value) for name, value in default_environment().items()}
     place |= {"python_version": python, "python_full_version": f"{python}.0"}
     locked = defaultdict(list)
@@ -81,7 +81,7 @@ def test_the_locks_satisfy_the_project(name: str, extras: tuple[str, ...], pytho
 
 
 def test_the_build_is_locked_too() -> None:
-    """What builds the package is locked, in a version that the project allows."""
+    """The build requirements are locked, in versions that the project allows."""
     locked = {one.name: next(iter(one.specifier)).version for one, _ in entries("build.txt")}
     for line in PROJECT["build-system"]["requires"]:
         one = Requirement(line)

@@ -1,4 +1,4 @@
-"""Log lines tell what happened and where, and nothing of anybody."""
+"""Log lines tell the event and its place, and nothing of anybody."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "what-somebody-sent"
 
 @pytest.fixture(params=[JsonLines, Lines])
 def written(request: pytest.FixtureRequest) -> io.StringIO:
-    """Collect what a form of log writes of everything."""
+    """Collect the lines that a form of log writes of everything."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(request.param())
@@ -54,7 +54,7 @@ def test_an_exception_is_told_without_its_text(written: io.StringIO) -> None:
 
 
 def test_only_the_first_line_of_a_message_is_told(written: io.StringIO) -> None:
-    """What other libraries add below their message, such as an exception's text, is left out."""
+    """Parts that other libraries add below their message, such as a traceback, are left out."""
     logging.getLogger("other.library").error(
         "Task exception was never retrieved\nfuture: %s", SECRET
     )
@@ -63,7 +63,7 @@ def test_only_the_first_line_of_a_message_is_told(written: io.StringIO) -> None:
 
 
 def test_a_json_line() -> None:
-    """A line is one object with time, level, logger, message and what belongs to the message."""
+    """A line is one object with time, level, logger, message and the message's fields."""
     record = logging.LogRecord("masquerade.x", logging.INFO, "f", 1, "swept %d", (3,), None)
     vars(record).update(fields(released=3))
     told = json.loads(JsonLines().format(record))
@@ -102,7 +102,7 @@ def test_what_is_told_of_an_unexpected_error(
 
 
 def test_the_forms_of_a_process() -> None:
-    """As text only warnings are told; as JSON also what happens as it should."""
+    """As text only warnings are told; as JSON also regular events."""
     root, own = logging.getLogger(), logging.getLogger("masquerade")
     configure("text")
     assert not own.isEnabledFor(logging.INFO)

@@ -1,4 +1,4 @@
-"""What machines that watch a server are told: little, and nothing of anybody."""
+"""Metrics for the machines that watch a server: little, and nothing of anybody."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_what_waits_is_counted(services: Services) -> None:
 
 
 def test_the_oldest_wait_is_that_of_whoever_came_first() -> None:
-    """Of those who wait for a turn; turns that nobody leaves count too."""
+    """Of requests in wait for a turn; turns that nobody leaves count too."""
     moment = [0.0]
 
     async def use() -> list[tuple[int, float]]:
@@ -198,7 +198,7 @@ def test_the_oldest_wait_is_that_of_whoever_came_first() -> None:
 
 
 def test_alert_rules_name_what_is_there() -> None:
-    """Every metric of the rules is shown by a server, and each rule says what to do."""
+    """Every metric of the rules is shown by a server, and each rule gives advice."""
     yaml = pytest.importorskip("yaml")
     [group] = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     metrics = Metrics()
@@ -215,7 +215,7 @@ def test_alert_rules_name_what_is_there() -> None:
 
 
 def test_sweeps_are_counted() -> None:
-    """Each sweep counts once, with what it did or that it failed."""
+    """Each sweep counts once, with its effect or its failure."""
     metrics = Metrics()
     metrics.sweep(released=3, raised=1)
     metrics.sweep_failed()
@@ -277,7 +277,7 @@ def test_browsers_stay_with_https(
 
 @pytest.mark.parametrize("found", ["0013", "9999"])
 def test_not_ready_on_another_schema(live_server: LiveServers, found: str) -> None:
-    """A server whose schema is behind or ahead runs and is not ready, and says why."""
+    """A server with a schema behind or ahead runs and is not ready, and gives the reason."""
     server = live_server()
     with server.services.engine.begin() as connection:
         connection.execute(text(f"UPDATE alembic_version SET version_num = '{found}'"))

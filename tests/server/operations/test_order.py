@@ -1,4 +1,4 @@
-"""What lies on the disk after a rewriting is a function of the rows, not of their arrival."""
+"""The bytes on the disk after a rewriting are a function of the rows, not of their arrival."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_how_often_a_file_was_rewritten_changes_its_counters_alone(
 def linked(
     crowd: Crowd, file: Path, order: Sequence[int], *, rewritten: bool, salt: int
 ) -> tuple[int, list[float]]:
-    """Attack the file that people left who came in an order.
+    """Attack the file of people that came in an order.
 
     Returns
     -------

@@ -88,7 +88,7 @@ def test_files_of_postgresql_are_the_same_whatever_the_order_of_arrival(
 def test_the_end_of_a_survey_rewrites_its_part_alone(
     crowd: Crowd, postgres_server: Any, migrated_template: str, request: pytest.FixtureRequest
 ) -> None:
-    """What is rewritten for one survey is the part with its responses, and no other."""
+    """A rewriting for one survey takes the part with its responses, and no other."""
     name = "order_by_survey"
     postgres_server.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
     request.addfinalizer(lambda: postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)"))

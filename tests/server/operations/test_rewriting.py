@@ -1,4 +1,4 @@
-"""When a file is rewritten, and what delays it."""
+"""The time of a file's rewriting, and the reasons to delay it."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_the_copy_of_a_large_file_lies_beside_it(tmp_path: Path) -> None:
 def test_readyz_tells_what_is_overdue(
     live_server: LiveServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server whose rows cannot be rewritten is ready all the same, and warns."""
+    """A server with rows that cannot be rewritten is ready all the same, and warns."""
     server = live_server()
     said = httpx.get(f"{server.url}/readyz", trust_env=False).json()
     assert set(said) == {"status", "version"}
@@ -222,7 +222,7 @@ def test_readyz_tells_what_is_overdue(
 def test_a_rewriting_without_a_free_connection_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever goes wrong with one rewriting, `overdue` tells of it, and the next is made."""
+    """For every failure of one rewriting, `overdue` tells of it, and the next is made."""
     now = [0.0]
     outcomes: list[Exception | str] = [PoolTimeout("all connections are in use"), ""]
 

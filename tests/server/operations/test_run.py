@@ -27,7 +27,7 @@ def test_a_free_port() -> None:
 
 
 def test_a_taken_port_is_refused() -> None:
-    """A port that is taken, even if nothing is served yet, is an error that says what to do."""
+    """A port that is taken, even if nothing is served yet, is an error that gives advice."""
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ParameterError, match=f"127.0.0.1:{port}.*--port"):
@@ -85,7 +85,7 @@ print("ended", flush=True)
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGTERM]
 )
 def test_serving_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
-    """A server answers once it says so, freezes what it loaded, ends cleanly, and logs nothing."""
+    """A server answers once it says so, freezes its modules, ends cleanly, and logs nothing."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, f"sqlite:///{tmp_path / 'run.sqlite3'}"],
         stdout=subprocess.PIPE,
@@ -107,7 +107,7 @@ def test_serving_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
 
 
 def test_answers_are_sent_at_once() -> None:
-    """What a connection is given is not held back until the piece before it is acknowledged."""
+    """Bytes for a connection are not held back until the piece before is acknowledged."""
     found: list[int] = []
 
     class Told(asyncio.Protocol):

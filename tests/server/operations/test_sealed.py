@@ -85,7 +85,7 @@ def test_nothing_can_be_read_in_a_sealed_file_or_its_log(sealed: Services, tmp_p
 
 @pytest.mark.parametrize("key", [None, OTHER])
 def test_without_the_key_a_sealed_database_does_not_open(sealed: Services, key: str | None) -> None:
-    """No key and another key are refused, with what to do; so is a key for a plain database."""
+    """No key and another key are refused, with advice; so is a key for a plain database."""
     answered(sealed, 1)
     url = sealed.engine.url.render_as_string()
     sealed.close()

@@ -1,4 +1,4 @@
-"""The count at the end of a soak notices what it is there to notice."""
+"""The count at the end of a soak notices each of its faults."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def crowd(services: Services) -> tuple[People, list[OpenSurvey]]:
 def test_a_sound_database_has_no_fault(
     services: Services, crowd: tuple[People, list[OpenSurvey]]
 ) -> None:
-    """Whatever people did, nothing is lost or doubled, and the sums of both sides are equal."""
+    """For all actions of people, nothing is lost or doubled, and both sides' sums are equal."""
     figures = count(services, *crowd)
     assert {name: figures[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
     assert (figures["kept"], figures["persons"], figures["entries"]) == (9, 12, 24)

@@ -36,7 +36,7 @@ PEOPLE, DATABASES = 50, 5
 
 @dataclass
 class Exchange:
-    """What a server sees of one ticket: on the one side a code, on the other a signature."""
+    """The server's view of one ticket: on the one side a code, on the other a signature."""
 
     code: str
     blinded: bytes
@@ -51,7 +51,7 @@ class Exchange:
 
 
 def exchanges(key: PrivateKey, survey: SurveyRecord) -> list[Exchange]:
-    """Return what the holders of all tickets did, in no order."""
+    """Return the actions of the holders of all tickets, in no order."""
     terms = survey.survey.reach.invitations
     assert terms is not None
     made = []
@@ -65,7 +65,7 @@ def exchanges(key: PrivateKey, survey: SurveyRecord) -> list[Exchange]:
 
 
 def prepared(crowd: Crowd, url: str) -> tuple[SurveyRecord, list[Exchange]]:
-    """Make a survey and its tickets in an empty database; say what their holders will do."""
+    """Make a survey and its tickets in an empty database; return the holders' next actions."""
     key = ticket_key()
     crowd.draws.turn("the server")
     services = crowd.open(url)
@@ -81,13 +81,13 @@ def prepared(crowd: Crowd, url: str) -> tuple[SurveyRecord, list[Exchange]]:
 
 @pytest.fixture
 def ticketed(crowd: Crowd, tmp_path: Path) -> tuple[Path, SurveyRecord, list[Exchange]]:
-    """A file with a survey and its tickets, and what their holders will do."""
+    """A file with a survey and its tickets, and the holders' next actions."""
     file = tmp_path / "base.sqlite3"
     return file, *prepared(crowd, f"sqlite:///{file}")
 
 
 def pairs(survey: SurveyRecord, made: list[Exchange], holders: list[int]) -> dict[str, str]:
-    """Return the spent signature that belongs to each ticket; nobody who steals knows it."""
+    """Return the spent signature that belongs to each ticket; no thief knows it."""
     terms = survey.survey.reach.invitations
     assert terms is not None
     return {
@@ -103,7 +103,7 @@ def come(
     made: list[Exchange],
     holders: list[int],
 ) -> None:
-    """Let everybody exchange a code and then begin; `holders`: whose code each of them has."""
+    """Let everybody exchange a code and then begin; `holders`: the owner of each code."""
     for person, holder in enumerate(holders):
         crowd.draws.turn(f"person {person}")
         asked = made[holder]
@@ -210,7 +210,7 @@ def test_an_attack_on_stolen_postgresql_databases_is_at_chance(
 
 
 def test_exact_every_signature_fits_every_code() -> None:
-    """As the server: each of 50 x 50 pairs of what it signed and what was spent is possible.
+    """As the server: each of 50 x 50 pairs of signed and spent values is possible.
 
     For each there is exactly one number by which the holder would have blinded, and the device's
     own arithmetic comes out with it. So what was sent says nothing of who is who, whatever the

@@ -64,7 +64,7 @@ def gone(process: int) -> bool:
 
 
 def ask_while_it_ends(server: Served, token: str, participant: str) -> bytes:
-    """Begin to ask for a place in a survey, tell the server to end, ask the rest; return what came.
+    """Begin to ask for a place, tell the server to end, ask the rest; return the answer.
 
     Before the rest is sent nobody listens any more, and the server is still there.
     """
@@ -148,7 +148,7 @@ def test_two_workers(serve: Serve, prepared: tuple[Services, SurveyRecord]) -> N
 
 
 def test_what_any_worker_wrote_is_rewritten(serve: Serve, tmp_path: Path) -> None:
-    """The first of two processes empties SQLite's log of what both wrote; at the end it is gone."""
+    """The first of two processes empties SQLite's log of both; at the end it is gone."""
     file = tmp_path / "data" / "masquerade.sqlite3"
     file.parent.mkdir()
     key = make_server_key(file.with_name("server.key"))

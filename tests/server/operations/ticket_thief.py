@@ -1,4 +1,4 @@
-"""Somebody who tries to begin a survey with tickets that were used, replayed or made up."""
+"""A thief that tries to begin a survey with tickets that were used, replayed or made up."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Forger:
 
 @dataclass(frozen=True, eq=False)
 class Thief:
-    """Somebody who holds all tickets of a survey that were used, and those of another survey.
+    """A holder of all used tickets of a survey, and of those of another survey.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Thief:
 
     @classmethod
     def of(cls, services: Services, *, holders: int, seed: int) -> Thief:
-        """Let so many people begin a survey with tickets, and return who has seen all of them."""
+        """Let so many people begin with tickets, and return a thief that saw all of them."""
         key = ticket_key()
         terms = TicketTerms(key.public.hex())
         survey = services.surveys.open_survey(define(reach=Reach(invitations=terms)))

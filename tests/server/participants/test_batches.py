@@ -55,7 +55,7 @@ def key() -> str:
 
 
 def together(services: Services, *steps: Step) -> list[Any]:
-    """Take steps in one transaction; return what each gave or raised."""
+    """Take steps in one transaction; return the value or error of each."""
     # As the writer does with steps that wait: one transaction and one commit.
     callers: list[Future[Any]] = [Future() for _ in steps]
     jobs = [

@@ -70,7 +70,7 @@ def running(database: str, before: str = "") -> Iterator[tuple[subprocess.Popen[
 
 @dataclass
 class Person:
-    """A participant who goes on until the response is acknowledged."""
+    """A participant that goes on until the response is acknowledged."""
 
     level: str
     participant: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -205,7 +205,7 @@ def test_killed_under_load(database_url: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX's")
 def test_killed_between_the_commit_of_a_batch_and_its_answers(database_url: str) -> None:
-    """What was durable and not told is answered as before, and nobody is charged or kept twice."""
+    """A durable step without an answer is answered as before, and nobody is charged twice."""
     services = Services.open(database_url)
     survey = services.surveys.open_survey(define(levels=LEVELS))
     people = [Person("medium") for _ in range(CLIENTS)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.both_databases
 def test_a_place_that_is_not_opened_is_free_after_half_an_hour(services: Services) -> None:
-    """Who holds all places keeps nobody out for longer, and can begin again at one price."""
+    """A holder of all places keeps nobody out for longer, and can begin again at one price."""
     survey = services.surveys.open_survey(define())
     services.surveys.set_quotas(survey, {"medium": 3})
     now = [0.0]
@@ -51,7 +51,7 @@ def test_a_place_that_is_not_opened_is_free_after_half_an_hour(services: Service
 
 
 def test_one_address_holds_few_places_at_once(live_server: LiveServers) -> None:
-    """Ten identities at one address do not take ten places; who opens one may take the next."""
+    """Ten identities at one address do not take ten places; one that opens may take the next."""
     server = live_server(rate_participant=0, rate_address=0, trusted_proxies="127.0.0.1")
     survey = server.services.surveys.open_survey(define())
     server.services.surveys.set_quotas(survey, {"medium": 10})

@@ -21,7 +21,7 @@ FORMER, SECRET, OTHER = ("5e" * 16, "a1" * 16, "b2" * 16)
 
 
 def entries_of(services: Services, sent: str) -> int:
-    """Return how many entries the account behind what a device sends has; 0 where there is none."""
+    """Return the number of entries of the account behind a device's body; 0 without an account."""
     return services.ledger.balance(services.moved_accounts.identity(sent).person).entries
 
 
@@ -148,7 +148,7 @@ def test_a_server_says_which_address_it_has(live_server: LiveServers) -> None:
 
 
 def test_an_earlier_address_is_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is none is refused when the server starts."""
+    """A value that is no address is refused when the server starts."""
     monkeypatch.setenv("MASQUERADE_EARLIER_ADDRESSES", "https://old.example/path")
     with pytest.raises(ParameterError):
         Settings.from_environment(make_folder=False)

@@ -101,7 +101,7 @@ def test_every_step_from_every_state(services: Services, state: str) -> None:
     ],
 )
 def test_what_each_state_costs(services: Services, state: str, kinds: list[str]) -> None:
-    """A reservation is spent once questions are shown, whatever follows, and given back before."""
+    """A reservation is spent once questions are shown, and given back before."""
     run = begin(services).bring_to(state)
     entries = services.ledger.entries(services.identity(run.device.participant).person)
     assert [entry.charge.kind for entry in entries] == kinds
@@ -225,7 +225,7 @@ def test_a_level_is_chosen_once(services: Services) -> None:
 
 @pytest.mark.both_databases
 def test_a_lapsed_reservation_can_be_begun_again(services: Services) -> None:
-    """Who never saw a question may begin again, at any level, as a new participation."""
+    """A person that never saw a question may begin again, at any level, as a new participation."""
     run = begin(services).bring_to(EXPIRED)
     again = run.device.reserve(services, run.survey, level="low")
     assert again.id != run.begun.id
@@ -245,7 +245,7 @@ def test_a_lapsed_reservation_can_be_begun_again(services: Services) -> None:
 
 @pytest.mark.both_databases
 def test_idempotency_keys(services: Services) -> None:
-    """A key sent again gives what it gave, even once lapsed; for another request it is refused."""
+    """A key sent again gives the same answer, even once lapsed; for another one it is refused."""
     survey, other = (services.surveys.open_survey(define(levels=("high", "low"))) for _ in range(2))
     device, key = Device(), secrets.token_hex(16)
     begun = device.reserve(services, survey, level="low", key=key)
@@ -344,7 +344,7 @@ def test_a_step_is_kept_with_its_ledger_or_not_at_all(
 
 @pytest.mark.both_databases
 def test_the_cap_holds(database_url: str) -> None:
-    """What does not fit is refused with needed and residual; exactly enough is enough."""
+    """A loss that does not fit is refused with needed and residual; exactly enough is enough."""
     services = Services.open(database_url)
     survey = services.surveys.open_survey(define())
     services.close()

@@ -177,7 +177,7 @@ def test_leaving(services: Services) -> None:
 
 
 def test_invitations(services: Services) -> None:
-    """A person sees what they have begun and what is listed and open, page by page, once each."""
+    """A person sees their own surveys and those listed and open, page by page, once each."""
     begun = [services.surveys.open_survey(define()) for _ in range(3)]
     listed = [services.surveys.open_survey(define(), listed=True) for _ in range(3)]
     over = services.surveys.open_survey(define(), listed=True)

@@ -1,4 +1,4 @@
-"""What a reservation costs the server does not grow with what is kept, and counts stay exact."""
+"""The work of a reservation does not grow with the rows kept, and counts stay exact."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def recounted(services: Services, token: str) -> dict[str, int]:
 
 
 def test_counts_follow_every_way_in_and_out(services: Services) -> None:
-    """After each step of each way the kept count is what counting one by one comes to."""
+    """After each step of each way the kept count is the number of rows."""
     survey = services.surveys.open_survey(define(levels=("high", "medium")))
     early = Device().open(services, survey, level="high")
     assert early.state == "opened"
@@ -215,7 +215,7 @@ def test_counts_follow_every_way_in_and_out(services: Services) -> None:
 
 
 def test_reservations_that_lapse_are_counted_no_more(database_url: str) -> None:
-    """What the daily sweep lets lapse frees its place, on either database."""
+    """A reservation that lapses in the daily sweep frees its place, on either database."""
     today = ["2026-03-14"]
     services = Services.open(database_url, today=lambda: today[0])
     survey = services.surveys.open_survey(define())

@@ -138,7 +138,7 @@ class Party:
         self.kills += 1
 
     def ask(self, client: httpx.Client, method: str, path: str, **options: Any) -> httpx.Response:
-        """Ask until an answer comes, whatever dies meanwhile; every step can be asked again."""
+        """Ask until an answer comes, for all deaths meanwhile; every step can be asked again."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             self.alive()
@@ -192,7 +192,7 @@ def running(folder: Path, name: str, traps: Sequence[str] = (), *more: str) -> I
 
 
 def said(party: Party, pattern: str) -> str:
-    """Return the last of what a process has said, once it has."""
+    """Return the last line of a process, once it is there."""
     found: list[str] = []
 
     def reached() -> bool:
@@ -204,7 +204,7 @@ def said(party: Party, pattern: str) -> str:
 
 
 def until(fault: str, parties: Sequence[Party], reached: Callable[[], bool]) -> None:
-    """Wait for something, and start again whatever is killed meanwhile."""
+    """Wait for something, and restart every process killed meanwhile."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not reached():
         if time.monotonic() > end:

@@ -74,7 +74,7 @@ class Pair:
         )
 
     def ask(self, survey: Survey, token: str, *, people: int = 40, **options: Any) -> ProposalState:
-        """Propose a survey, or look what became of that."""
+        """Propose a survey, or look up the state of that proposal."""
         return self.leader.proposals.ask(
             survey, token=token, team=self.team, leader=LEADER, people=people, **options
         )
@@ -139,7 +139,7 @@ class Pair:
 def device_report(
     approval: Mapping[str, str] | None, text: str, answers: Mapping[str, Any]
 ) -> Report:
-    """Return what a device sends, after all that a device checks."""
+    """Return the bodies of a device, after all checks of a device."""
     assert approval is not None
     survey = Survey.from_text(text)
     assert survey.two_parties is not None

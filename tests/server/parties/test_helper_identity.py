@@ -1,4 +1,4 @@
-"""Who a helper says that it is: kept from its first start, and what its operator reads."""
+"""The identity of a helper: kept from its first start, and read by its operator."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_who_runs_a_helper_is_kept_across_starts(database_url: str) -> None:
 
 @pytest.mark.both_databases
 def test_it_does_not_change_under_approved_surveys(pair: Pair) -> None:
-    """Devices compare it: it changes only on demand, and what waits is then proposed anew."""
+    """Devices compare it: it changes only on demand, and waiting surveys are proposed anew."""
     pair.open()
     survey, token = pair.define(title="Waits"), secrets.token_hex(8)
     waiting = pair.ask(survey, token)["task"]
@@ -73,7 +73,7 @@ def test_it_does_not_change_under_approved_surveys(pair: Pair) -> None:
 
 
 def test_the_page_says_what_is_added_up_and_the_noise_of_each(sqlite_pair: Pair) -> None:
-    """Conditions, ranges, sums, joint counts and who answered, each with its own noise."""
+    """Conditions, ranges, sums, joint counts and number of answers, each with its own noise."""
     pair = sqlite_pair
     questions = (
         Choice("work", "Do you work?", ("Yes", "No")),
@@ -118,7 +118,7 @@ def test_the_page_says_what_is_added_up_and_the_noise_of_each(sqlite_pair: Pair)
 def test_a_lost_key_ends_surveys_only_on_demand(
     tmp_path: Path, migrated_file: Path, sqlite_pair: Pair, party: str
 ) -> None:
-    """What is sealed with it is lost: that is said before, and on the survey's page after."""
+    """Reports sealed with it are lost: that is said before, and on the survey's page after."""
     record = sqlite_pair.open()
     sqlite_pair.crowd(record, 3)
     survey, token = sqlite_pair.define(title="Draft"), secrets.token_hex(8)

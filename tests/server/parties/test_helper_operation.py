@@ -105,7 +105,7 @@ def test_refusals_have_the_protocols_types(sqlite_pair: Pair) -> None:
 
 @pytest.mark.both_databases
 def test_a_restored_helper_gives_no_second_sum(pair: Pair, tmp_path: Path) -> None:
-    """What a backup does not know may have happened since: its open tasks are stopped."""
+    """Events unknown to a backup may have happened since: its open tasks are stopped."""
     record = pair.open()
     pair.crowd(record, 4)
     leader = EvilLeader(pair, record)
@@ -147,7 +147,7 @@ def test_a_restored_leader_draws_no_second_noise(pair: Pair, tmp_path: Path) -> 
 
 
 def test_the_command_line_decides(sqlite_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``masquerade helper tasks, show, approve, refuse`` say and do what the page does."""
+    """``masquerade helper tasks, show, approve, refuse`` say and do the same as the page."""
     sqlite_pair.add_helper()
     first, second = secrets.token_hex(8), secrets.token_hex(8)
     asked = sqlite_pair.ask(sqlite_pair.define(title="First"), first)
@@ -181,7 +181,7 @@ def test_the_command_line_decides(sqlite_pair: Pair, monkeypatch: pytest.MonkeyP
 
 
 def test_a_helper_without_a_key_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A command before the first start says what to do."""
+    """A command before the first start gives advice."""
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["helper", "tasks"])
     assert isinstance(done.exception, OperationError)

@@ -1,4 +1,4 @@
-"""What a leader asks its helper: where it goes, how long it waits, and what it makes of silence."""
+"""A leader's requests to its helper: their address, patience, and the meaning of silence."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_helper_is_asked_at_the_address_that_was_checked(monkeypatch: pytest.M
 
 
 def test_no_token_is_given_before_the_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who answers in a helper's place is asked for the key first, and not given the token."""
+    """A stranger in a helper's place is asked for the key first, and not given the token."""
     asked: list[tuple[str, bool]] = []
 
     def exchange(target: Target, _: str, *, headers: dict[str, str], **__: Any) -> Answer:
@@ -186,7 +186,7 @@ def test_what_failed_is_tried_again_after_longer_and_longer_pauses(
 def test_a_slow_helper_holds_up_no_other_survey(
     sqlite_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each survey has its turn; one whose helper takes long goes on in the next run."""
+    """Each survey has its turn; one with a slow helper goes on in the next run."""
     first, second = (closed(sqlite_pair, title=title) for title in ("First", "Second"))
     leader, now = sqlite_pair.leader.aggregation, [0.0]
     monkeypatch.setattr(leader, "_clock", lambda: now[0])
@@ -210,7 +210,7 @@ def test_a_slow_helper_holds_up_no_other_survey(
 def test_a_helper_that_has_other_reports_is_waited_for_some_days(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then the survey ends with the reason and what to do, and its sealed reports are deleted."""
+    """Then the survey ends with the reason and advice, and its sealed reports are deleted."""
     record = closed(pair)
     check = HelperClient.check
 

@@ -1,4 +1,4 @@
-"""Dishonest devices, leaders and helpers, and what each is refused."""
+"""Dishonest devices, leaders and helpers, and the refusal of each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BATCH_MISMATCH, OVERLAP, TOO_SMALL = "batchMismatch", "batchOverlap", "invalidBa
 
 
 class Liar:
-    """A circuit that encodes whatever it is given, as a dishonest device does."""
+    """A circuit that encodes every given value, as a dishonest device does."""
 
     def __init__(self, circuit: Any) -> None:
         self._circuit = circuit
@@ -66,7 +66,7 @@ def lie(split: SplitTask, vector: Sequence[int]) -> Report:
 
 
 class EvilLeader:
-    """A leader that asks its helper for whatever it likes."""
+    """A leader that asks its helper for anything."""
 
     def __init__(self, pair: Pair, record: SurveyRecord) -> None:
         self.helper = pair.helper.aggregation
@@ -175,7 +175,7 @@ def test_a_report_is_checked_once(pair: Pair) -> None:
 
 
 def test_a_refused_report_is_not_checked_again(sqlite_pair: Pair) -> None:
-    """Whoever changes a report and tries again learns nothing more: its id is spent."""
+    """A leader that changes a report and tries again learns nothing more: its id is spent."""
     record = sqlite_pair.open()
     sqlite_pair.crowd(record, 4)
     leader = EvilLeader(sqlite_pair, record)
@@ -188,7 +188,7 @@ def test_a_refused_report_is_not_checked_again(sqlite_pair: Pair) -> None:
 
 
 def test_the_same_job_gives_the_same_bytes_and_counts_once(sqlite_pair: Pair) -> None:
-    """Duplicated jobs are answered from what was stored, in any order."""
+    """Duplicated jobs are answered from the stored answer, in any order."""
     record = sqlite_pair.open()
     sqlite_pair.crowd(record, 6)
     leader = EvilLeader(sqlite_pair, record)
@@ -299,7 +299,7 @@ def test_malformed_jobs_are_refused_whole(sqlite_pair: Pair) -> None:
 
 
 def test_shares_of_another_task_time_or_key_are_refused(sqlite_pair: Pair) -> None:
-    """What was sealed under other terms does not open, and its id is spent."""
+    """A report sealed under other terms does not open, and its id is spent."""
     record, other = sqlite_pair.open(), sqlite_pair.open(rho="8", title="Other")
     sqlite_pair.crowd(record, 4)
     leader = EvilLeader(sqlite_pair, record)

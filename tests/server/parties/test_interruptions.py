@@ -149,7 +149,7 @@ def test_a_helper_does_not_start_with_another_key(tmp_path: Path, migrated_file:
 
 
 def test_one_database_is_never_of_both_parties(sqlite_pair: Pair) -> None:
-    """Whoever has both halves reads every answer, so no process opens the other's database."""
+    """The holder of both halves reads every answer, so no process opens the other's database."""
     sqlite_pair.open()
     leader, helper = (str(one.engine.url) for one in (sqlite_pair.leader, sqlite_pair.helper))
     with pytest.raises(OperationError, match="has surveys"):

@@ -50,7 +50,7 @@ def around(*names: str) -> list[str]:
 def survey_between(
     leader: Party, helper: Party, *, killed_after: Sequence[str] = ()
 ) -> dict[str, object]:
-    """Take a survey from its draft to its result, with whatever is killed; return the result."""
+    """Take a survey from its draft to its result, through every kill; return the result."""
     parties = (leader, helper)
 
     def after(step: str) -> None:

@@ -1,4 +1,4 @@
-"""Several leaders of one helper: each has a token, and none sees or spoils what another asks."""
+"""Several leaders of one helper: each has a token, and none sees or spoils another's tasks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_no_leader_sees_or_collects_what_another_asked(pair: Pair) -> None:
 
 
 def test_the_same_proposal_of_another_leader_is_another_task(sqlite_pair: Pair) -> None:
-    """Who copies a proposal gets no seed of it, and puts none of another's out of date."""
+    """A copier of a proposal gets no seed of it, and puts none of another's out of date."""
     sqlite_pair.add_helper()
     survey, token = sqlite_pair.define(), secrets.token_hex(8)
     asked = sqlite_pair.ask(survey, token)["task"]
@@ -187,7 +187,7 @@ def test_the_operator_makes_and_revokes_tokens_on_the_page(sqlite_pair: Pair) ->
 def test_the_command_line_lists_and_revokes(
     sqlite_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``masquerade helper leaders, token, revoke`` do what the page does."""
+    """``masquerade helper leaders, token, revoke`` do the same as the page."""
     monkeypatch.setenv("MASQUERADE_DATABASE", str(sqlite_pair.helper.engine.url))
     monkeypatch.setenv("MASQUERADE_SERVER_KEY", HELPER_KEY.hexadecimal)
 
@@ -207,7 +207,7 @@ def test_the_command_line_lists_and_revokes(
 
 
 def test_the_token_is_checked_before_a_byte_of_the_body_is_read(sqlite_pair: Pair) -> None:
-    """A stranger who announces a large body is refused without sending it."""
+    """A stranger that announces a large body is refused without sending it."""
     host, _, port = sqlite_pair.address.rpartition("//")[2].partition(":")
     task = task_address("ab" * 32)
     for path in ("/tasks", f"/tasks/{task}/aggregation_jobs", f"/tasks/{task}/withdrawn"):
@@ -220,7 +220,7 @@ def test_the_token_is_checked_before_a_byte_of_the_body_is_read(sqlite_pair: Pai
 
 
 def test_bodies_have_limits_of_their_kind(sqlite_pair: Pair) -> None:
-    """A proposal, a form and a request for the sum are small, whoever sends them."""
+    """A proposal, a form and a request for the sum are small, for every sender."""
     place = f"/tasks/{task_address('ab' * 32)}"
     with asking(sqlite_pair, sqlite_pair.token) as leader:
         for path in ("/tasks", "/leaders", f"{place}/decision"):

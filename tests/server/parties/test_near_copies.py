@@ -1,4 +1,4 @@
-"""A survey that asks nearly what was approved before is shown to the helper's operator."""
+"""A survey that asks nearly the same as an approved one is shown to the helper's operator."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CHANGES: dict[str, Callable[[], Survey]] = {
 def test_a_copy_that_looks_the_same_is_told_with_its_difference(
     change: Callable[[], Survey],
 ) -> None:
-    """Each way to make another hash of the same questions is seen, and what differs is said."""
+    """Each way to make another hash of the same questions is seen, and the difference is said."""
     [copy] = near_copies(change(), [survey()])
     assert copy.title == "Canteen"
     assert bool(copy.differences) == (change() != survey())

@@ -38,7 +38,7 @@ def browsers(pair: Pair, day: list[str]) -> Iterator[list[httpx.Client]]:
 
 
 def end(browser: httpx.Client, session: str = "", *, csrf: str | None = None) -> int:
-    """Press a button of the list; return the status of what is shown."""
+    """Press a button of the list; return the status of the page shown."""
     found = re.search(r'name="csrf" value="(\w+)"', browser.get("/").text)
     given = {"csrf": csrf or (found[1] if found else ""), "session": session}
     return browser.post("/sessions/end", data=given).status_code
@@ -76,7 +76,7 @@ def test_one_is_ended_and_the_others_stay(pair: Pair, browsers: list[httpx.Clien
 
 
 def test_a_name_of_something_else_ends_nothing(pair: Pair, browsers: list[httpx.Client]) -> None:
-    """What stands beside the sessions in the database is not reached by the form."""
+    """Other rows beside the sessions in the database are not reached by the form."""
     with pair.helper.engine.connect() as connection:
         before = set(connection.execute(select(SETTING.c.key)).scalars())
     for name in ("helper_operator", "%", ":", "../helper_operator", "0" * 40):
@@ -87,7 +87,7 @@ def test_a_name_of_something_else_ends_nothing(pair: Pair, browsers: list[httpx.
 
 
 def test_all_others_are_ended(browsers: list[httpx.Client]) -> None:
-    """Who has lost a browser stays signed in alone; signing out ends that one too, and no more."""
+    """An operator without a browser stays signed in alone; signing out ends that one too."""
     assert end(browsers[2]) == 200
     assert states(browsers) == [401, 401, 200]
     page = browsers[2].get("/").text

@@ -1,4 +1,4 @@
-"""Reports of dishonest devices whose parts are not those that the circuit makes."""
+"""Reports of dishonest devices, with other parts than the circuit makes."""
 
 from __future__ import annotations
 

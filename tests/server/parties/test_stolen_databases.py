@@ -1,4 +1,4 @@
-"""What one party's database tells, with all its keys: that people took part, and no answer."""
+"""One party's database, with all its keys, tells that people took part, and no answer."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_the_survey_charges_its_rho_once_and_says_whom_to_trust(sqlite_pair: Pai
 
 
 def test_all_reports_have_one_length_whatever_was_answered(sqlite_pair: Pair) -> None:
-    """No report tells by its size what is in it."""
+    """No report tells its content by its size."""
     record = sqlite_pair.open()
     for answers in ({"lunch": "soup", "mood": None}, {"lunch": "bread", "mood": "5"}):
         sqlite_pair.send(record, answers)
@@ -115,7 +115,7 @@ def test_a_response_is_taken_back_until_the_survey_closes(pair: Pair) -> None:
 
 
 def test_another_report_than_was_sealed_is_refused(sqlite_pair: Pair) -> None:
-    """Whoever does not know what was sealed gets no answer to it."""
+    """An asker without the sealed text gets no answer to it."""
     record = sqlite_pair.open()
     participant, id_ = sqlite_pair.send(record, {"lunch": "soup", "mood": "1"})
     who, steps = sqlite_pair.leader.identity(participant), sqlite_pair.leader.participations
@@ -164,7 +164,7 @@ def test_masked_reports_are_not_accepted(sqlite_pair: Pair) -> None:
 
 
 def test_too_few_responses_give_nothing(sqlite_pair: Pair) -> None:
-    """Below the minimum neither party shows a sum, and what was sent is deleted."""
+    """Below the minimum neither party shows a sum, and the reports are deleted."""
     record = sqlite_pair.open(minimum=20)
     sqlite_pair.crowd(record, 19)
     sqlite_pair.close(record)
@@ -286,7 +286,7 @@ def test_a_refusal_is_told(sqlite_pair: Pair) -> None:
 
 
 def test_a_refused_survey_is_proposed_again_on_demand(sqlite_pair: Pair) -> None:
-    """A look leaves a refusal as it is; who asks again, or changes a word, is decided on anew."""
+    """A look leaves a refusal as it is; a second request, or another word, is decided on anew."""
     survey, token = sqlite_pair.define(), secrets.token_hex(8)
     sqlite_pair.add_helper()
     first = sqlite_pair.ask(survey, token)
@@ -307,7 +307,7 @@ def test_a_refused_survey_is_proposed_again_on_demand(sqlite_pair: Pair) -> None
 def test_what_the_helper_does_not_have_any_more_is_proposed_anew(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, loss: str, approved: bool
 ) -> None:
-    """A draft never opens with a task that is gone, and gets another, whatever was decided."""
+    """A draft never opens with a task that is gone, and gets another, for every decision."""
     survey, token = pair.define(), secrets.token_hex(8)
     pair.add_helper()
     tasks = pair.helper.tasks

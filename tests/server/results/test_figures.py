@@ -18,7 +18,7 @@ def place(at: str) -> float:
 
 
 def test_golden_places() -> None:
-    """The ends keep a margin, the middle is the middle, what is outside stands at the end."""
+    """The ends keep a margin, the middle is the middle, values outside stand at the end."""
     axis = Axis(0, 80)
     assert [axis.at(x) for x in (0, 40, 80)] == ["2.50%", "50.00%", "97.50%"]
     assert (axis.at(-1e9), axis.at(1e9)) == (axis.at(0), axis.at(80))
@@ -45,7 +45,7 @@ def test_golden_ticks(axis: Axis, texts: list[str]) -> None:
 
 @given(FINITE, st.floats(1e-6, 1e6), FINITE, FINITE)
 def test_prop_places_keep_the_order(low: float, span: float, one: float, other: float) -> None:
-    """Whatever the axis, places are within it and in the order of their values."""
+    """For every axis, places are within it and in the order of their values."""
     axis = Axis(low, low + span)
     places = [place(axis.at(x)) for x in sorted((one, other))]
     assert 0 <= places[0] <= places[1] <= 100

@@ -32,7 +32,7 @@ ASKED = (
 
 
 def answered(services: Services, people: int = 150, *, shift: int = 0) -> SurveyRecord:
-    """Return a closed survey whose reports to the first two questions go together."""
+    """Return a closed survey with reports to the first two questions that go together."""
     survey = services.surveys.open_survey(define(*ASKED, levels=("low",)))
     rng = np.random.default_rng(7 + shift)
     for _ in range(people):
@@ -147,7 +147,7 @@ def test_margins_of_an_open_survey_are_of_planning_alone() -> None:
 
 
 def test_pages_and_files_over_http(site: Site) -> None:
-    """The owner sees groups, weights, repeats and files; a visitor what is published, no tables."""
+    """The owner sees groups, weights, repeats and files; a visitor the published part."""
     survey = answered(site.services)
     address, files = f"/surveys/{survey.token}", f"/api/v1/surveys/{survey.token}"
     page = site.owner.get(address, params={"by": "team"})

@@ -1,4 +1,4 @@
-"""Liars among participants: their reports are bounded, and the pages of results say what is odd."""
+"""Liars among participants: their reports are bounded, and the pages of results warn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def survey_with(services: Services, *, honest: int, liars: int, level: str) -> SurveyRecord:
-    """Return a published survey of people whose answer is 10 hours, and of liars."""
+    """Return a published survey of people with answer 10 hours, and of liars."""
     definition: Survey = define(*QUESTIONS, level=level)
     survey = services.surveys.open_survey(definition)
     noise, choice = definition.levels[0].mechanisms
@@ -61,7 +61,7 @@ def test_what_no_mask_gives_is_refused(services: Services) -> None:
 
 
 def test_the_pages_warn_of_five_liars(site: Site) -> None:
-    """With 5 of 205 who send the most that is accepted, the page and the picture warn.
+    """With 5 of 205 that send the largest accepted value, the page and the picture warn.
 
     The mean is in its range and interval, and not farther from that without liars than 1.5 errors.
     """
@@ -97,7 +97,7 @@ def test_the_pages_warn_of_five_liars(site: Site) -> None:
 
 
 def test_both_databases_bound_liars_alike(services: Services) -> None:
-    """From 60 people and 3 liars the mean is in its range, and doubtful, whatever keeps reports."""
+    """From 60 people and 3 liars the mean is in its range, and doubtful, for every store."""
     survey = survey_with(services, honest=60, liars=3, level="medium")
     question = services.results.result(survey).to_json()["questions"][0]
     assert question["plausibility"]["doubtful"]

@@ -73,7 +73,7 @@ def surveys() -> dict[str, Survey]:
 
 
 def reports_of(definition: Survey, people: int) -> SurveyReports:
-    """Return masked reports of people who all give the first answer, with a fixed seed.
+    """Return masked reports of people with the first answer, with a fixed seed.
 
     One answer for all is where noise carries estimates farthest out of what is possible.
     """

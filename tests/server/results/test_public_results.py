@@ -1,4 +1,4 @@
-"""What results and files give away besides estimates, and what they do not."""
+"""The leaks of results and files besides estimates, and their limits."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def result_of(definition: Survey, reports: list[list[int]], level: str) -> dict[
 
 
 def test_what_is_no_estimate_comes_from_the_definition() -> None:
-    """Questions, answers, order, units, guarantees, rules: the same whatever is sent."""
+    """Questions, answers, order, units, guarantees, rules: the same for all reports."""
     definition = define(*QUESTIONS, levels=("medium",))
     one, other = (
         result_of(definition, reports, "medium")

@@ -1,4 +1,4 @@
-"""Published results: for everybody, without a session, for a while, and only what is published."""
+"""Published results: for everybody, without a session, for a while, and nothing else."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_unpublishing_by_the_interface(site: Site, published: SurveyRecord) -> N
 
 
 def test_markup_is_text(site: Site) -> None:
-    """What a survey says is shown on both pages and never read as markup."""
+    """The texts of a survey are shown on both pages and never read as markup."""
     poison = '<script>alert("1")</script>'
     definition = define(
         Choice("c", poison, (poison[:60], "B")),

@@ -1,4 +1,4 @@
-"""Relations of a closed survey over HTTP: the library's numbers, for those who may see results."""
+"""Relations of a closed survey over HTTP: the library's numbers, for the readers of results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def answered(services: Services, low: int = 40, high: int = 0) -> SurveyRecord:
-    """Return an open survey whose reports to the first two questions go together."""
+    """Return an open survey with reports to the first two questions that go together."""
     levels = ("medium", "high") if high else ("medium",)
     survey = services.surveys.open_survey(define(*QUESTIONS, levels=levels))
     rng = np.random.default_rng(11)
@@ -83,7 +83,7 @@ def test_a_level_of_few_has_no_line(services: Services) -> None:
 
 
 def test_what_no_relation_takes(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Open surveys, wrong questions and too much work are refused, with what to do."""
+    """Open surveys, wrong questions and too much work are refused, with advice."""
     services = sqlite_services
     survey = answered(services, 12)
     with pytest.raises(WrongState, match="is open"):
@@ -231,7 +231,7 @@ class Sums:
 
 
 def split_relations(services: Services) -> Relations:
-    """Return the relations of a server whose survey between two parties has these sums."""
+    """Return the relations of a server with these sums for a survey between two parties."""
     flights = SingleFlight(services.engine, services.transactions)
     return Relations(services.results, flights, cast("Any", Sums()))
 

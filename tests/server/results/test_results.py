@@ -1,4 +1,4 @@
-"""Results and exports over HTTP: the library's bytes, kept for good, for those who may see them."""
+"""Results and exports over HTTP: the library's bytes, kept for good, for their readers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_files_give_the_servers_result(services: Services, tmp_path: Path, kind:
 
 
 def test_a_result_is_computed_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was computed is kept: it does not change when the program would compute it otherwise."""
+    """A computed result is kept: it does not change when the program would compute it otherwise."""
     survey = services.surveys.close(answered(services))
     first = services.results.result_text(survey)
 
@@ -122,7 +122,7 @@ def test_an_open_survey_has_neither(sqlite_services: Services) -> None:
 
 
 def test_the_estimator_is_fixed_by_the_definition(sqlite_services: Services) -> None:
-    """The headline is what the definition said; it is part of the hash that devices saw."""
+    """The headline is that of the definition; it is part of the hash that devices saw."""
     survey = answered(sqlite_services, 12, estimator="respondent")
     assert survey.survey.to_json()["estimator"] == "respondent"
     assert survey.hash != define(*QUESTIONS, levels=LEVELS).content_hash()
@@ -148,7 +148,7 @@ def test_an_unknown_estimator_is_refused() -> None:
 
 
 def test_withdrawn_reports_are_in_nothing(services: Services) -> None:
-    """Who withdrew before the close is in no file and no result."""
+    """A person that withdrew before the close is in no file and no result."""
     survey = answered(services, 6)
     device = Device()
     device.send(services, survey, [0, 0, 0, 0], level="high")
@@ -201,7 +201,7 @@ def test_downloads_over_http(closed: tuple[Site, str], tmp_path: Path) -> None:
 
 
 def test_cross_tables_over_http(closed: tuple[Site, str]) -> None:
-    """Two questions can be crossed; small cells are null; what cannot be crossed is refused."""
+    """Two questions can be crossed; small cells are null; other pairs are refused."""
     site, address = closed
     found = site.owner.get(f"{address}/cross-table", params={"first": "=c", "second": "p"})
     assert found.status_code == 200

@@ -1,4 +1,4 @@
-"""What a page of results shows: the result's numbers, by each estimator, in words."""
+"""The contents of a page of results: the result's numbers, by each estimator, in words."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_shares_in_words(value: float | None, text: str) -> None:
 
 
 def test_shares_of_a_question_add_to_100() -> None:
-    """Rounded together; a share that is shown as 0, for whatever reason, is said to be about 0."""
+    """Rounded together; a share that is shown as 0, for any reason, is said to be about 0."""
     figures = Figures(True, Axis(0, 1, percent=True), 0)
     numbers: tuple[tuple[str, float, float, float, float], ...] = (
         ("A", 0.43, 0.335, 0.331, 0.334),

@@ -1,4 +1,4 @@
-"""What devices and browsers get from a running server, and what they are refused."""
+"""Responses of a running server to devices and browsers, and refusals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def created(site: Site, template: str, **changes: Any) -> str:
 
 
 def test_not_found_in_two_forms(site: Site) -> None:
-    """What is not there is a problem for programs and a page for browsers."""
+    """A missing address is a problem for programs and a page for browsers."""
     for path in ("/nothing", "/s/0000000000000000", "/s/%00", "/static/nothing.js"):
         problem_of(site.visitor.get(path), 404, "not-found")
         page = site.visitor.get(path, headers={"Accept": "text/html"})
@@ -189,7 +189,7 @@ def test_an_unknown_template_is_not_found(site: Site) -> None:
 
 
 def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
-    """What was exported can be imported; a file that cannot says where it is wrong."""
+    """An exported draft can be imported; a file that cannot tells its faulty place."""
     token = created(site, "pulse", title="Imported")
     file = site.owner.get(f"/api/v1/surveys/{token}/document")
     assert 'filename="imported.json"' in file.headers["content-disposition"]
@@ -209,7 +209,7 @@ def test_a_file_becomes_a_draft_or_an_error_with_its_place(site: Site) -> None:
 
 
 def test_a_questionnaire_of_another_tool_becomes_a_draft_with_a_report(site: Site) -> None:
-    """The page names every element, what became of it and why, and leads to the builder."""
+    """The page names every element, its fate and the reason, and leads to the builder."""
     path = Path(__file__).parents[2] / "surveys" / "questionnaires" / "small.qsf"
     page = site.owner.post("/surveys/import", files={"file": ("a.qsf", path.read_bytes())})
     assert page.status_code == 200
@@ -220,7 +220,7 @@ def test_a_questionnaire_of_another_tool_becomes_a_draft_with_a_report(site: Sit
 
 
 def test_a_draft_that_is_not_finished_is_not_opened(site: Site) -> None:
-    """Its review says what is missing; so does the attempt to open it."""
+    """Its review names the missing parts; so does the attempt to open it."""
     page = site.owner.post("/surveys/new", data={"template": "pick"})
     token = page.url.path.split("/")[2]
     site.services.drafts.change(token, {"title": ""}, team=FIRST_TEAM, version=1)

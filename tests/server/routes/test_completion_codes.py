@@ -1,4 +1,4 @@
-"""Completion codes: given once, worth what the level says, checked off once."""
+"""Completion codes: given once, worth the level's amount, checked off once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def draft(site: Site, plan: dict[str, Any]) -> str:
 
 
 def take_part(site: Site, token: str, phone: Any = None) -> dict[str, Any]:
-    """Answer a survey and return what the server acknowledged."""
+    """Answer a survey and return the server's acknowledgement."""
     phone = phone or site.phone()
     last = phone.take_part(site.services.surveys.record(token), [0])[-1].json()
     assert isinstance(last, dict)
@@ -44,7 +44,7 @@ def take_part(site: Site, token: str, phone: Any = None) -> dict[str, Any]:
 
 
 def test_amounts_do_not_change_lengths(site: Site) -> None:
-    """Answers about what a code is worth have one length at every level."""
+    """Answers about the worth of a code have one length at every level."""
     reward = Reward("credits", {"high": 1, "medium": 100_000_000})
     survey = site.services.surveys.open_survey(define(levels=("high", "medium")), reward=reward)
     lengths = set()

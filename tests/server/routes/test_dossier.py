@@ -63,7 +63,7 @@ def test_a_dossier_has_the_figures_of_its_survey(site: Site, language: str) -> N
 
 
 def test_the_german_text_has_no_english_words_of_figures(site: Site) -> None:
-    """Units that people wrote stay as they are; what is around them is German."""
+    """Units that people wrote stay as they are; the words around them are German."""
     asked = [
         {
             "kind": "number",

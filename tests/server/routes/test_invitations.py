@@ -176,7 +176,7 @@ def test_qr_codes_come_as_svg_and_png(site: Site) -> None:
 
 
 def test_beginnings_are_told_in_tens(site: Site) -> None:
-    """Of 13 people who began, none of whom has sent, ten are told."""
+    """Of 13 people that began, none with a response, ten are told."""
     token = opened(site, tickets={"phases": 0})
     for _ in range(13):
         phone = site.phone()

@@ -78,7 +78,7 @@ def test_every_layout_is_read(site: Site, ending: str) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_in_words(site: Site, name: str, content: str, said: str) -> None:
-    """The page says what is wrong, with the row, and takes another file."""
+    """The page tells the fault, with the row, and takes another file."""
     page = site.owner.post("/leaderboard", files={"file": (name, content)})
     assert page.status_code in (400, 422), page.text
     assert 'role="alert"' in page.text
@@ -124,7 +124,7 @@ def test_files_have_bounds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stranger_sends_nothing(site: Site) -> None:
-    """Who is not signed in is refused, whatever the file."""
+    """A visitor without a session is refused, with every file."""
     answer = site.visitor.post("/leaderboard", files={"file": ("v.csv", VOTES)})
     assert answer.status_code == 401
 

@@ -52,7 +52,7 @@ def answer(
     rng: np.random.Generator,
     strengths: Sequence[float] | None = None,
 ) -> Any:
-    """Let somebody prefer the item that stands earlier in the list; return what they were shown.
+    """Let somebody prefer the item that stands earlier in the list; return the items shown.
 
     With `strengths` of the items, each vote is drawn by them.
     """
@@ -84,7 +84,7 @@ def answer(
 
 @pytest.mark.both_databases
 def test_votes_become_a_leaderboard(services: Services, tmp_path: Path) -> None:
-    """What people were shown and masked is kept, exported, read back, and ranks the list."""
+    """Shown items and masked votes are kept, exported, read back, and rank the list."""
     rng = np.random.default_rng(1)
     survey = services.surveys.open_survey(define())
     shown = [answer(services, survey, rng) for _ in range(120)]

@@ -1,4 +1,4 @@
-"""The page about the protocol says what the code does: routes, fields, states, problems."""
+"""The page about the protocol agrees with the code: routes, fields, states, problems."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_problem_is_on_the_page() -> None:
 
 
 def test_the_fields_are_on_the_page(document: dict[str, dict[str, dict[str, object]]]) -> None:
-    """What each step takes, and what questions and the battery hold, is named on the page."""
+    """The body of each step, and the fields of questions and the battery, are named on the page."""
     shapes: dict[str, dict[str, object]] = document["components"]["schemas"]  # type: ignore[assignment]
 
     def fields(name: str) -> set[str]:

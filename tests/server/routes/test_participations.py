@@ -1,4 +1,4 @@
-"""What devices get from a running server over the participants' protocol, and what is refused."""
+"""Responses of a running server over the participants' protocol, and refusals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_invitation_tells_everything_but_the_questions(site: Site) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_whole_run(site: Site, level: str) -> None:
-    """Reserve, open, seal and send give what the contract says, each once and each again."""
+    """Reserve, open, seal and send give the answers of the contract, each once and each again."""
     survey = site.services.surveys.open_survey(of_all_kinds())
     chosen = survey.survey.level(level)
     phone, key = site.phone(), secrets.token_hex(16)
@@ -123,7 +123,7 @@ def test_a_whole_run(site: Site, level: str) -> None:
 
 
 def refusals(site: Site) -> Iterator[tuple[httpx.Response, int, str]]:
-    """Yield answers to what must be refused, with status and slug."""
+    """Yield answers to requests that must be refused, with status and slug."""
     survey = site.services.surveys.open_survey(define(levels=LEVELS))
     closed = site.services.surveys.close(site.services.surveys.open_survey(define()))
     phone, stranger, key = site.phone(), site.phone(), secrets.token_hex(16)
@@ -171,7 +171,7 @@ def test_what_is_refused_is_a_problem(site: Site) -> None:
 
 
 def test_no_budget_is_a_problem_with_numbers(site: Site) -> None:
-    """A level that does not fit the cap is refused with what it needs and what is left."""
+    """A level that does not fit the cap is refused with its need and the rest."""
     survey = site.services.surveys.open_survey(define(levels=LEVELS))
     phone = site.phone()
     who = site.services.identity(phone.participant)
@@ -256,7 +256,7 @@ def test_every_route_needs_the_secret(site: Site) -> None:
 
 
 def test_a_stranger_sees_none_of_it(site: Site) -> None:
-    """What belongs to one person is not there for another, in any list or export."""
+    """One person's surveys are not there for another, in any list or export."""
     survey = site.services.surveys.open_survey(define())
     phone, stranger = site.phone(), site.phone()
     phone.take_part(survey)
@@ -451,7 +451,7 @@ def test_the_interface_describes_itself(site: Site) -> None:
 def test_nothing_about_participants_is_logged(
     site: Site, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """No log line and no output of the server holds anything of what devices send."""
+    """No log line and no output of the server holds any part of the devices' requests."""
     with caplog.at_level(logging.DEBUG):
         survey = site.services.surveys.open_survey(define())
         phone = site.phone()

@@ -1,4 +1,4 @@
-"""The protocol over HTTP: what people see of themselves, and leave behind."""
+"""The protocol over HTTP: people's view of themselves, and their traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_me(site: Site) -> None:
-    """The account tells what is left, the caps, open reservations and the statement in words."""
+    """The account tells the rest, the caps, open reservations and the statement in words."""
     phone = site.phone()
     fresh = phone.ask("GET", "/me").json()
     assert fresh["battery"] == {

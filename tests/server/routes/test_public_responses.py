@@ -1,4 +1,4 @@
-"""What the server tells anybody beside what a participant's own account holds."""
+"""Messages of the server to anybody beside the contents of a participant's own account."""
 
 from __future__ import annotations
 

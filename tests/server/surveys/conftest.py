@@ -1,4 +1,4 @@
-"""A surveyor at an application, and people who answer through the real client."""
+"""A surveyor at an application, and people with the real client."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Desk:
 
     @property
     def lifecycle(self) -> Lifecycle:
-        """What makes and ends surveys."""
+        """Functions that make and end surveys."""
         return self.services.surveys
 
     def become(self, role: str) -> None:

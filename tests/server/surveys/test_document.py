@@ -1,4 +1,4 @@
-"""A written survey: files, templates, what is missing and where."""
+"""A written survey: files, templates, missing parts and their places."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TODAY = "2026-03-14"
 
 
 def places(document: Document) -> list[tuple[str, str]]:
-    """Return what is missing, on a server that allows no answers in clear."""
+    """Return the missing parts, on a server that allows no answers in clear."""
     return survey_or_issues(document, allow_clear=False, today=TODAY)[1]
 
 
@@ -85,7 +85,7 @@ _TEXT = st.text(min_size=1, max_size=20)
     people=st.integers(1, 100_000),
 )
 def test_prop_any_draft_survives_its_file(**fields: Any) -> None:
-    """Also an unfinished one, whatever its questions hold; and what is missing is said."""
+    """Also an unfinished one, with all contents of its questions; missing parts are told."""
     people = fields.pop("people")
     document = read_document({**fields, "plan": {"people": people}})
     again = read_document_text(document.text())
@@ -118,7 +118,7 @@ def test_a_bad_file_is_refused_with_its_place(text: str, pointer: str, says: str
 
 
 def test_a_survey_with_masks_of_its_own_keeps_them() -> None:
-    """What was opened without a draft is exported with its mechanisms, and opens as the same."""
+    """A survey opened without a draft is exported with its mechanisms, and opens as the same."""
     definition = Survey.at_levels(
         title="Own",
         questions=(Choice("a", "?", ("x", "y")), Rating("b", "?", allow_skip=True)),
@@ -185,7 +185,7 @@ def test_two_questions_of_one_name_are_found() -> None:
 
 
 def test_expected_people_add_up() -> None:
-    """Whatever the shares, the levels' people are all people."""
+    """For all shares, the levels' people are all people."""
     for people in (1, 2, 7, 400):
         for shares in ({}, {"high": 1}, {"high": 0.2, "low": 0.1}):
             found = expected_levels(["high", "medium", "low"], shares, people)

@@ -142,7 +142,7 @@ RATE = survey_of(TEMPLATES["rate"].document())
 
 
 def barriers_of(document: Document, survey: Survey, caps: Caps) -> list[Issue]:
-    """Return what keeps everybody from a survey at its forecast."""
+    """Return the parts that keep everybody from a survey at its forecast."""
     return barriers(survey, forecast(document, survey, caps=caps), caps=caps)
 
 
@@ -154,7 +154,7 @@ def with_ratings(count: int, **changes: Any) -> Document:
 
 
 def test_a_level_beyond_the_cap_is_not_planned_for() -> None:
-    """It is shown with what it takes, and nobody is asked at it."""
+    """It is shown with its need, and nobody is asked at it."""
     document = with_ratings(12, levels=["high", "low"])
     high, low = forecast(document, survey_of(document), caps=Caps())["levels"]
     assert low["share_of_cap"] > 1
@@ -202,7 +202,7 @@ def test_exact_a_percent_of_a_cap_is_above_100_where_it_is_refused(
 
 
 def test_a_survey_that_nobody_can_take_has_a_barrier() -> None:
-    """Where no level fits the caps it is said, with each share and what to do."""
+    """Where no level fits the caps it is said, with each share and advice."""
     document = with_ratings(64, levels=["medium", "low"])
     [(place, detail)] = barriers_of(document, survey_of(document), Caps())
     assert place == "/levels"
@@ -231,7 +231,7 @@ def test_answers_in_clear_alone_need_a_cap_that_lets_them() -> None:
 
 @pytest.mark.parametrize("kind", sorted(kinds()))
 def test_a_new_question_of_every_kind_has_a_margin_within_its_range(kind: str) -> None:
-    """The builder can draw a draft with a new question of any kind, with what it will tell."""
+    """The builder can draw a draft with a new question of any kind, with its forecast."""
     question = {**kinds()[kind].builder.blank, "kind": kind, "id": "q1", "text": "Which?"}
     document = changed(Document(title="T"), {"questions": [question]})
     survey, issues = survey_or_issues(document, allow_clear=False, today="2026-01-01")

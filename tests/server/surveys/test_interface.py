@@ -140,7 +140,7 @@ def test_nothing_to_wait_for_closes_at_once(desk: Desk) -> None:
 
 
 def test_a_cancelled_survey_has_no_results(desk: Desk) -> None:
-    """It takes nothing more, what was charged stays charged, and nothing is worked out."""
+    """It takes nothing more, charges stay, and nothing is worked out."""
     token = desk.opened(template="pick")["token"]
     device = Device()
     device.send(desk.services, desk.services.surveys.record(token), [0], level="high")

@@ -1,4 +1,4 @@
-"""What an invitation says of numbers, whose scale it does not tell."""
+"""The sentences of an invitation on numbers, without their scale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reach(odds: str) -> int:
 
 
 def test_numbers_are_told_on_one_scale() -> None:
-    """Whatever a question's own scale, the sentences are the same: they do not give it away."""
+    """For every scale of a question, the sentences are the same: they do not give it away."""
     small, large = (asking(Number("n", "?", *span, "h")) for span in ((0, 10), (-5000, 95_000)))
     for one, other in zip(small.levels, large.levels, strict=True):
         here, there = one.to_json(), other.to_json()
@@ -48,7 +48,7 @@ def test_exact_four_of_five_numbers_are_within_what_is_said(level: str) -> None:
 
 
 def test_the_example_of_a_number_is_one() -> None:
-    """It names an answer and the range of what is sent, around that answer."""
+    """It names an answer and the range of its reports, around that answer."""
     offered = asking(Number("n", "?", 0, 40, "h")).level("medium")
     told = offered.to_json()
     found = re.search(

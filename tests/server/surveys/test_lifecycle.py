@@ -47,7 +47,7 @@ def test_opened_twice_at_once_it_opens_once(services: Services) -> None:
 
 
 def test_drafts_are_their_teams(services: Services) -> None:
-    """Another team finds no draft, whatever it asks for."""
+    """Another team finds no draft, with any request."""
     draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     other = "1" * 32
     for work in (
@@ -117,7 +117,7 @@ def test_days_end_surveys(database_url: str) -> None:
 
 
 def test_days_are_counted_once_in_whole_tens_and_forgotten_at_the_end(database_url: str) -> None:
-    """Each sweep notes what there is, rounded down; a second one of a day and the end say no more.
+    """Each sweep notes the number there, rounded down; a second one of a day and the end add none.
 
     So of somebody who comes between two days nothing shows, but of each tenth person.
     """
@@ -149,7 +149,7 @@ def test_days_are_counted_once_in_whole_tens_and_forgotten_at_the_end(database_u
 def test_a_crash_after_the_end_loses_no_message(
     services: Services, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A survey has ended with all its messages, whatever fails next, or has not ended at all."""
+    """A survey has ended with all its messages, for all later failures, or has not ended at all."""
     services.webhooks.create(FIRST_TEAM, url="https://8.8.8.8/x", events=EVENTS)
     draft, _ = services.drafts.create(TEMPLATES["pick"].document(), team=FIRST_TEAM)
     survey = services.drafts.open(draft.token, team=FIRST_TEAM)

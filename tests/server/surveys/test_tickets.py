@@ -35,7 +35,7 @@ QUESTION = {"kind": "choice", "id": "q", "text": "Tea?", "options": ["Yes", "No"
 
 
 def document(**fields: Any) -> Document:
-    """Return a document whose people need a ticket."""
+    """Return a document that asks for a ticket."""
     asked = {
         "title": "Tea",
         "questions": [QUESTION],
@@ -46,7 +46,7 @@ def document(**fields: Any) -> Document:
 
 
 def opened(services: Services, **fields: Any) -> SurveyRecord:
-    """Open a survey whose people need a ticket."""
+    """Open a survey that needs a ticket."""
     draft, _ = services.drafts.create(document(**fields), team=FIRST_TEAM)
     return services.drafts.open(draft.token, team=FIRST_TEAM)
 
@@ -90,7 +90,7 @@ def begun(services: Services) -> int:
 
 
 def set_day(monkeypatch: pytest.MonkeyPatch, services: Services, day: str) -> None:
-    """Let it be another day for those who enrol and those who begin."""
+    """Let it be another day at enrolment and at the start of a survey."""
     monkeypatch.setattr(services.tickets, "_today", lambda: day)
     monkeypatch.setattr(services.participations.rules, "utc_today", lambda: day)
 

@@ -47,7 +47,7 @@ def plan(desk: Desk, token: str, status: int = 200, **data: Any) -> str:
 
 
 def test_each_wave_counts_who_came_until_the_next() -> None:
-    """Only waves that were taken stand in the timeline, each with its own share of who came."""
+    """Only waves that were taken stand in the timeline, each with its own share of comers."""
     runs = [
         run_of(None, applied=True),
         run_of(1, applied=False),
@@ -71,7 +71,7 @@ def test_each_wave_counts_who_came_until_the_next() -> None:
 
 
 def test_waves_from_the_page(desk: Desk) -> None:
-    """Worked out, nothing changes; opened, there are so many places; the next counts who came."""
+    """Worked out, nothing changes; opened, there are so many places; the next counts the comers."""
     draft = desk.make(template="pick")
     desk.change(draft, plan={"people": 60, "prices": {"high": 1, "medium": 1, "low": 1}})
     token = draft["token"]
@@ -189,7 +189,7 @@ def test_a_run_tells_no_more_than_the_page(desk: Desk) -> None:
 
 
 def test_runs_are_listed_in_their_order(desk: Desk) -> None:
-    """All selections of a survey or draft can be read, numbered, with what each level is worth."""
+    """All selections of a survey or draft can be read, numbered, with the worth of each level."""
     draft = desk.make(template="pick")
     path = f"/{draft['token']}/selection-runs"
     assert desk.ask("GET", path).json() == {"runs": []}

@@ -1,4 +1,4 @@
-"""Webhooks: what is told, to whom it may be told, and what becomes of what does not arrive."""
+"""Webhooks: the events, their receivers, and the fate of undelivered messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Receiver:
 
     @property
     def events(self) -> list[str]:
-        """Names of what was told, in order."""
+        """Names of the told events, in order."""
         return [json.loads(body)["event"] for _, body in self.got]
 
 
@@ -70,14 +70,14 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def open_services(database_url: str) -> Iterator[Services]:
-    """A store whose webhooks may lead to this computer."""
+    """A store with webhooks that may lead to this computer."""
     services = Services.open(database_url, today=lambda: "2026-03-14", webhook_private=True)
     yield services
     services.close()
 
 
 def sender(services: Services, **options: Any) -> Sender:
-    """Return what sends a store's messages."""
+    """Return the sender of a store's messages."""
     return Sender(services.transactions, private=True, **options)
 
 
@@ -109,7 +109,7 @@ def test_a_message_is_signed_and_says_little(open_services: Services, receiver: 
 
 
 def test_each_event_is_told_once(open_services: Services, receiver: Receiver) -> None:
-    """Opening, closing (twice): one message each, to who chose it."""
+    """Opening, closing (twice): one message each, to the webhook that chose it."""
     services = open_services
     hooks = services.webhooks
     hooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
@@ -139,7 +139,7 @@ def test_each_event_is_told_once(open_services: Services, receiver: Receiver) ->
 def test_a_webhook_is_told_in_the_order_in_which_it_happened(
     open_services: Services, refusals: int
 ) -> None:
-    """Whatever is refused at first, a survey's end is told before its results; others go on."""
+    """For all refusals at first, a survey's end is told before its results; others go on."""
     services, now, told = open_services, [1_700_000_000.0], []
     for place in (0, 1):
         address = f"http://127.0.0.1:{5000 + place}/"
@@ -234,7 +234,7 @@ def test_what_does_not_arrive_is_tried_for_a_day(
 
 
 def test_a_restart_forgets_no_message(open_services: Services, receiver: Receiver) -> None:
-    """What waits is tried at once by the next process."""
+    """Waiting messages are tried at once by the next process."""
     services = open_services
     made, _ = services.webhooks.create(FIRST_TEAM, url=receiver.url, events=EVENTS)
     services.webhooks.test(FIRST_TEAM, made.id)
@@ -259,7 +259,7 @@ def test_redirects_are_not_followed(open_services: Services, receiver: Receiver)
 def test_results_are_there_before_they_are_told(
     open_services: Services, receiver: Receiver
 ) -> None:
-    """The message about results waits until what makes them has made them."""
+    """The message about results waits until they are made."""
     services = open_services
     services.webhooks.create(FIRST_TEAM, url=receiver.url, events=["survey.results_ready"])
     survey = services.surveys.open_survey(define())
@@ -277,7 +277,7 @@ def test_results_are_there_before_they_are_told(
 
 
 def test_a_slow_answer_is_cut(sqlite_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that dribbles in is given up after a while, whatever it sends meanwhile."""
+    """An answer that dribbles in is given up after a while, for all bytes meanwhile."""
     monkeypatch.setattr(sending, "_PATIENCE_SECONDS", 0.5)
     ended = threading.Event()
     answer = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 400 + b"\r\nContent-Length: 0\r\n\r\n"
@@ -366,7 +366,7 @@ def test_limits(open_services: Services, receiver: Receiver) -> None:
 
 
 def test_old_messages_are_forgotten(database_url: str, receiver: Receiver) -> None:
-    """After 30 days what was told is deleted, and what still waits is not."""
+    """After 30 days delivered messages are deleted, and waiting ones are not."""
     days = ["2026-03-14"]
     services = Services.open(database_url, today=lambda: days[0], webhook_private=True)
     hooks = services.webhooks
