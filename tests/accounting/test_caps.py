@@ -11,7 +11,7 @@ import pytest
 from tests.accounting.charges import compared, random_list
 
 from masquerade.accounting import Caps, what_a_cap_buys
-from masquerade.accounting.allowance import answers_allowed
+from masquerade.accounting.account_words import answers_allowed
 from masquerade.errors import ParameterError
 from masquerade.exact import MICRO, Micro
 from masquerade.exact.pairs import KnownPair, NoisePair, ResponsePair

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.accounting.allowance import what_a_cap_buys
+    from masquerade.accounting.account_words import what_a_cap_buys
     from masquerade.accounting.audit_custom import Auditable
     from masquerade.accounting.audits import AuditReport, audit
     from masquerade.accounting.balance import Balance

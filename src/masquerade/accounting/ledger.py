@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from masquerade.accounting.account_words import spent_by, statement
 from masquerade.accounting.balance import (
     NOTHING,
     Balance,
@@ -35,7 +36,6 @@ from masquerade.accounting.chain import GENESIS, PAID, Charge, Entry, entry_at
 from masquerade.accounting.composition import Spent
 from masquerade.accounting.cost import Cost
 from masquerade.accounting.storage import Change, Storage
-from masquerade.accounting.words import spent_by, statement
 from masquerade.answers.result import Result
 from masquerade.errors import BrokenChain, KeyConflict, NotReserved, ParameterError
 from masquerade.exact import Coins

@@ -13,22 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from masquerade.accounting.balance import Balance
-from masquerade.accounting.caps import RULE, least_cap
-from masquerade.accounting.chain import PAID, Entry
-from masquerade.accounting.composition import TWO_PARTIES, Spent, spent
 from masquerade.accounting.shuffling import Published
 from masquerade.accounting.trade_off import largest_power
 from masquerade.answers.result import Result
 from masquerade.errors import NoGuarantee
 from masquerade.exact import INFINITE_LOSS, MICRO, Guarantee, Micro
-from masquerade.exact.loss import RARE, Loss, no_loss, pure_loss, rho_loss, tail
+from masquerade.exact.loss import RARE, Loss, pure_loss, rho_loss, tail
 from masquerade.exact.number import in_range
-from masquerade.mechanisms import (
-    CategoricalMechanism,
-    DiscreteGaussian,
-    Mechanism,
-)
+from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, Mechanism
 
 #: False-positive rates at which powers are stated.
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(10, 100))
@@ -41,13 +33,6 @@ AFTER = "after seeing what you send"
 AFTER_A_PERSON = "after seeing what the person sends"
 
 RARELY = f"The chance that what is sent shows more than that is at most 1 in {int(1 / RARE):,}."
-
-_METHODS = {
-    "pure": "That is the sum of what each response cost, and holds outright.",
-    "renyi": "That is added up in Renyi divergences, as if your responses had been fixed "
-    "beforehand.",
-    "distribution": "That is the exact sum, as if your responses had been fixed beforehand.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,76 +461,3 @@ def _steps_of_most(mechanism: DiscreteGaussian) -> int:
 
 # Four of five draws lie within so many sigmas, where steps are so fine that sums are integrals.
 _MOST_OF_NOISE, _FINE = 1.2816, 1e6
-
-
-def spent_by(balance: Balance, entries: Sequence[Entry]) -> Spent:
-    """Return the joint cost of a person's committed responses; see `Ledger.spent`."""
-    paid = [entry.charge.cost for entry in entries if entry.charge.kind in PAID]
-    found = spent([pair for cost in paid for pair in cost.charges()], balance.caps.delta)
-    # The sum that the chain holds: each response was rounded once there, and not each answer.
-    exact = Micro(balance.spent_epsilon)
-    # A bound that may fail is no better for being a hundredth lower.
-    if balance.spent_unbounded or 99 * exact > 100 * found.epsilon:
-        return found
-    return Spent(exact, Fraction(0), "pure", {**found.bounds, "pure": exact})
-
-
-def statement(balance: Balance, entries: Sequence[Entry]) -> tuple[str, ...]:
-    """Return where a person stands, in sentences; see `Ledger.explain`."""
-    so_far = spent_by(balance, entries)
-    paid = [entry.charge.cost.loss for entry in entries if entry.charge.kind in PAID]
-    together = sum(paid, no_loss())
-    bound = f"epsilon = {so_far.epsilon}"
-    if so_far.delta:
-        bound += f" at delta = {float(so_far.delta):g}"
-    return (
-        "For the answers you protected, what anyone else can learn about them from everything "
-        f"this app has ever sent is limited by {bound}. It does not cover answers you sent in "
-        f"clear ({balance.spent_clear}), nor the fact that you took part.",
-        *_split_in_words(split_responses(entries)),
-        f"As if your responses had been fixed beforehand: {_small(power_in_words(together))}",
-        risk_in_words(together, adaptive=True),
-        _METHODS[so_far.method],
-        _cap_in_words(balance, together),
-        f"At least {balance.percent_left} % of it is left, {balance.open} reserved responses "
-        f"counted as spent; you may send {balance.residual_clear} more answers in clear.",
-    )
-
-
-def _small(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
-
-
-def split_responses(entries: Sequence[Entry]) -> int:
-    """Return how many committed responses are split between two parties."""
-    paid = [entry.charge.mechanisms for entry in entries if entry.charge.kind in PAID]
-    return sum(any(one.startswith(TWO_PARTIES) for one in used) for used in paid)
-
-
-def _split_in_words(count: int) -> tuple[str, ...]:
-    # Both truths: the amounts above hold while one party of each pair is honest.
-    if not count:
-        return ()
-    responses = "1 response lies" if count == 1 else f"{count} responses lie"
-    return (
-        f"{responses} with two parties, in halves. That holds as long as one of the two is honest: "
-        "should both put their halves together, they read these answers as if sent in clear.",
-    )
-
-
-def _cap_in_words(balance: Balance, together: Loss) -> str:
-    caps = balance.caps
-    bound = f"epsilon = {caps.epsilon} at delta = {float(caps.delta):g}"
-    if balance.within_caps and caps.rule == RULE:
-        return (
-            f"Whatever was and will be chosen on the way, your cap holds: {bound}. If you changed "
-            "it, what is proven for everything is the largest epsilon that it had, at three times "
-            "the largest delta, and a lower one stops what follows."
-        )
-    least = least_cap(together, caps.delta)
-    if least <= caps.epsilon:
-        return f"What is reserved goes beyond your cap: {bound}. It only stops what would follow."
-    return (
-        f"By today's rule your answers come to epsilon = {least}, above your cap: {bound}. It only "
-        "stops what would follow."
-    )

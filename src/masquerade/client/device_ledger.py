@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.accounting import Balance, Caps, Cost, Entry, Ledger, Spent
-from masquerade.accounting.words import spent_by, split_responses, statement
+from masquerade.accounting.account_words import spent_by, split_responses, statement
 from masquerade.client.ledger_file import LedgerFile
 from masquerade.errors import (
     AlreadyParticipated,

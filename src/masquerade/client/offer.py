@@ -23,7 +23,7 @@ from masquerade.surveys.drawn_blocks import Draw
 from masquerade.surveys.kinds import kinds as known_kinds
 from masquerade.surveys.languages import Languages
 from masquerade.surveys.offered_levels import Mask, OfferedLevel, offered_level
-from masquerade.surveys.question import MOST_OPTIONS
+from masquerade.surveys.question_checks import MOST_OPTIONS
 from masquerade.surveys.reach import OPEN_TO_ALL, Reach
 from masquerade.surveys.survey import DEVICE, MOST_QUESTIONS, REVEALS, Survey
 from masquerade.surveys.two_parties import SplitLevel

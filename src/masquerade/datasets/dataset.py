@@ -18,7 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from masquerade.answers import Claims, Comparisons, Truths
-from masquerade.answers.claims import Duplicates, Kind
+from masquerade.answers.claim_labels import Kind
+from masquerade.answers.claims import Duplicates
 from masquerade.answers.frames import read_table
 from masquerade.errors import DatasetUnavailable, ParameterError, UnreadableFile
 from masquerade.lazy import install_command, suggestion

@@ -5,7 +5,6 @@ Free text is no kind: it has no finite domain, so no mechanism can mask it.
 
 from __future__ import annotations
 
-import itertools
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,11 +25,9 @@ from masquerade.mechanisms import (
 from masquerade.mechanisms.device_mechanism import DeviceMechanism, Domain, Labels
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm
-from masquerade.surveys.condition_tree import Leaf, Placed, ShowIf, Within
+from masquerade.surveys.condition_tree import Leaf, ShowIf
+from masquerade.surveys.question_checks import check_text, fault_of_labels
 from masquerade.surveys.question_encoding import Counts, QuestionEncoding
-
-MOST_OPTIONS = 100
-MOST_CHARACTERS = 500
 
 KEEP_PER_ANSWER, KEEP_PER_PERSON = "per-answer", "per-person"
 RESPONSE_MASK, GAUSSIAN_MASK = "randomized-response", "gaussian"
@@ -459,65 +456,6 @@ class LabelQuestion(Question):
         return Counts(self.id, self.labels, without, scores, ends)
 
 
-def fault_of_labels(question: Question, leaf: Leaf, *, most: int) -> str | None:
-    """Return why a condition does not name some labels of a question, at most so many."""
-    labels = question.labels
-    if isinstance(leaf, Placed):
-        return f"places of {question.id!r}, {question.called}; only a ranking has them."
-    if not isinstance(leaf, ShowIf):
-        return f"a range of {question.id!r}, {question.called}; name some of its answers."
-    unknown = next((one for one in leaf.answers if one not in labels), None)
-    if unknown is not None:
-        return f"the answer {unknown!r}, and {question.id!r} has {list(labels)}."
-    if not 1 <= len(set(leaf.answers)) <= most:
-        rest = "" if most == len(labels) else ", and not all"
-        return f"{len(leaf.answers)} answers of {question.id!r}; name at least one{rest}."
-    return None
-
-
-def fault_of_range(question: Question, leaf: Within, end: type = int) -> str | None:
-    """Return why a condition is no interval of a question's answers, or one that all are in.
-
-    `end`: the type of its ends; floats are whole numbers' kin.
-    """
-    ends = range_of(question, leaf)
-    texts = [isinstance(one, str) for one in (leaf.low, leaf.high)]
-    if texts != [end is str] * 2 or ends is None or ends[0] > ends[1]:
-        return f"{leaf.low} to {leaf.high} of {question.id!r}, which takes {question.choices}."
-    if ends == (0, question.answer_count - 1) and not question.allow_skip:
-        return f"all answers of {question.id!r}; leave some out."
-    return None
-
-
-def range_of(question: Question, leaf: Leaf) -> tuple[int, int] | None:
-    """Return the codes of the ends of an interval; None where one is no answer."""
-    if not isinstance(leaf, Within):
-        return None
-    low, high = (question.code_of(end) for end in (leaf.low, leaf.high))
-    return None if low is None or high is None else (low, high)
-
-
-def is_in_range(question: Question, code: int, leaf: Leaf) -> bool:
-    """Return whether an answer is in an interval; "no answer" is in none."""
-    ends = range_of(question, leaf)
-    return ends is not None and ends[0] <= code <= ends[1] and code != question.no_answer_code
-
-
-def stretches(
-    question: Question, leaves: Sequence[Leaf], starts: Iterable[int] = (0,)
-) -> Iterator[tuple[int, float]]:
-    """Yield the first answer of each stretch between ends of intervals, with its length.
-
-    `starts`: where further stretches begin.
-    """
-    ends = [found for leaf in leaves if (found := range_of(question, leaf)) is not None]
-    cuts = {*starts, *(first for first, _ in ends), *(last + 1 for _, last in ends)}
-    points = question.answer_count
-    order = sorted(start for start in cuts if start < points)
-    for first, after in itertools.pairwise([*order, points]):
-        yield first, float(after - first)
-
-
 def clear_response(answers: int, *, null: bool) -> RandomizedResponse:
     """Return the mechanism that sends answers as they are."""
     return RandomizedResponse(answers, flip_probability=0, null=null)
@@ -546,45 +484,6 @@ def point_text(lattice: Lattice, steps: int) -> str:
     """Return the number so many steps from the lowest, as people write it."""
     value = lattice.low + lattice.step * steps
     return str(value.numerator) if value.denominator == 1 else str(float(value))
-
-
-def check_options(question: Question, lines: object, *, most: int, field: str = "options") -> None:
-    """Raise unless the lines of a field are different texts, not too many."""
-    one = field.removesuffix("s")
-    if not isinstance(lines, tuple):
-        raise question._error(field, f": {field} is {lines!r}, expected several texts.")
-    if not 2 <= len(lines) <= most:
-        raise question._error(field, f": give 2 to {most} {field}, not {len(lines)}.")
-    for index, line in enumerate(lines):
-        check_text(line, one, question=question.id, field=f"{field}/{index}")
-    if len(set(lines)) < len(lines):
-        twice = next(line for line in lines if lines.count(line) > 1)
-        raise question._error(field, f": {one} {twice!r} stands twice; drop one.")
-
-
-def check_further(question: Question, field: str, label: str, labels: tuple[str, ...]) -> None:
-    """Raise unless a further answer, such as "don't know", is empty or unlike the others."""
-    if label == "":
-        return
-    check_text(label, field, question=question.id)
-    if labels.count(label) > 1:
-        raise question._error(field, f": {label!r} is one of the other answers; name it otherwise.")
-
-
-def check_text(
-    text: object, name: str, *, question: str | None = None, field: str | None = None
-) -> None:
-    """Raise unless `text` is one with some words; messages call it `name`."""
-    if not isinstance(text, str):
-        wrong = f" is {text!r}, expected a text."
-    elif not text.strip():
-        wrong = " is empty; give it some words."
-    elif len(text) > MOST_CHARACTERS:
-        wrong = f" has {len(text)} characters; shorten it to {MOST_CHARACTERS}."
-    else:
-        return
-    prefix = "" if question is None else f"question {question!r}: "
-    raise ParameterError(f"{prefix}{name}{wrong}", field=field or name, question=question)
 
 
 def _texts_in(value: object, path: str) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from masquerade.errors import ParameterError
 
 if TYPE_CHECKING:
+    from masquerade.answers.claim_labels import Kind
     from masquerade.answers.claim_layouts import ClaimColumns
-    from masquerade.answers.claims import Duplicates, Kind
+    from masquerade.answers.claims import Duplicates
     from masquerade.mechanisms import Mechanism
     from masquerade.truth.estimator import Estimator
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from masquerade.answers import Claims, Frame, to_arrow
-from masquerade.answers.claims import Duplicates, Kind, kept_rows
+from masquerade.answers.claim_labels import Kind
+from masquerade.answers.claims import Duplicates, kept_rows
 from masquerade.answers.frames import column_names, plain_column
 from masquerade.errors import MissingValue, ParameterError, UnknownLabel
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers

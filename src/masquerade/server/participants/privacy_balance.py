@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.accounting import Balance, Caps, Charge, Cost, Entry, Spent
-from masquerade.accounting.words import spent_by
+from masquerade.accounting.account_words import spent_by
 from masquerade.errors import BrokenChain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.participation_rows import ParticipationRow

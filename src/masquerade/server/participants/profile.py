@@ -10,7 +10,7 @@ from functools import partial
 from sqlalchemy import Connection, delete, insert, or_, select
 
 from masquerade.accounting import Caps, Entry, Ledger
-from masquerade.accounting.words import statement
+from masquerade.accounting.account_words import statement
 from masquerade.errors import ConfirmationNeeded
 from masquerade.server.db.ledger_storage import LedgerTables, caps_of
 from masquerade.server.db.party_tables import SPLIT_REPORT

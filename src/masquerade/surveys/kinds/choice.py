@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from masquerade.surveys.builder_form import BuilderForm, FormField
-from masquerade.surveys.pictures import check_pictures
-from masquerade.surveys.question import (
+from masquerade.surveys.question import LabelQuestion
+from masquerade.surveys.question_checks import (
     MOST_OPTIONS,
-    LabelQuestion,
     check_further,
     check_options,
+    check_pictures,
 )
 
 

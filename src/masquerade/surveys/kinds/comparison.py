@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from masquerade.surveys.builder_form import BuilderForm, FormField
-from masquerade.surveys.question import LabelQuestion, check_text
+from masquerade.surveys.question import LabelQuestion
+from masquerade.surveys.question_checks import check_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,9 @@ import numpy as np
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.condition_tree import Leaf, Within
-from masquerade.surveys.question import (
+from masquerade.surveys.question import NOT_SAID, Answer, Canonical, LabelQuestion
+from masquerade.surveys.question_checks import (
     MOST_OPTIONS,
-    NOT_SAID,
-    Answer,
-    Canonical,
-    LabelQuestion,
     check_options,
     fault_of_range,
     is_in_range,

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.kinds.rating import SCALE_ROWS, Rating
-from masquerade.surveys.question import check_options, check_text
+from masquerade.surveys.question_checks import check_options, check_text
 
 MOST_ROWS = 30
 

@@ -10,17 +10,8 @@ from masquerade.mechanisms import Lattice
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.condition_tree import Leaf, Within
-from masquerade.surveys.question import (
-    NOT_SAID,
-    Answer,
-    Canonical,
-    LabelQuestion,
-    check_text,
-    fault_of_range,
-    is_in_range,
-    point_of,
-    stretches,
-)
+from masquerade.surveys.question import NOT_SAID, Answer, Canonical, LabelQuestion, point_of
+from masquerade.surveys.question_checks import check_text, fault_of_range, is_in_range, stretches
 from masquerade.surveys.question_encoding import Counts, QuestionEncoding
 
 _SCALE = Lattice(0, 10, 1)

@@ -19,15 +19,12 @@ from masquerade.surveys.question import (
     Answer,
     MaskRules,
     Question,
-    check_text,
     clear_response,
-    fault_of_range,
     gaussian_noise,
-    is_in_range,
     point_of,
     point_text,
-    stretches,
 )
+from masquerade.surveys.question_checks import check_text, fault_of_range, is_in_range, stretches
 from masquerade.surveys.question_encoding import QuestionEncoding, Total, binned
 
 MOST_POINTS = 1_000_000

@@ -7,8 +7,13 @@ from typing import ClassVar
 
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.kinds.comparison import Comparison
-from masquerade.surveys.pictures import MOST_PICTURES, check_pictures
-from masquerade.surveys.question import LabelQuestion, check_options, check_text
+from masquerade.surveys.question import LabelQuestion
+from masquerade.surveys.question_checks import (
+    MOST_PICTURES,
+    check_options,
+    check_pictures,
+    check_text,
+)
 from masquerade.surveys.question_encoding import Matched
 
 MOST_ITEMS = 500

@@ -14,14 +14,8 @@ from masquerade.mechanisms.masked_order import MOST_ITEMS, ranking_code, ranking
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.condition_tree import Leaf, Placed
-from masquerade.surveys.question import (
-    NOT_SAID,
-    Answer,
-    Canonical,
-    MaskRules,
-    Question,
-    check_options,
-)
+from masquerade.surveys.question import NOT_SAID, Answer, Canonical, MaskRules, Question
+from masquerade.surveys.question_checks import check_options
 from masquerade.surveys.question_encoding import QuestionEncoding, Ranked
 
 #: Beginnings of rankings that conditions tell apart, on servers and devices alike.

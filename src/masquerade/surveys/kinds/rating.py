@@ -11,19 +11,17 @@ from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.surveys.builder_form import BuilderForm, FormField
 from masquerade.surveys.question import (
     GAUSSIAN_MASK,
-    MOST_OPTIONS,
     NOT_SAID,
     RESPONSE_MASK,
     Answer,
     LabelQuestion,
     MaskRules,
     Question,
-    check_further,
-    check_text,
     gaussian_noise,
     point_of,
     point_text,
 )
+from masquerade.surveys.question_checks import MOST_OPTIONS, check_further, check_text
 
 #: Fields of the form of a scale.
 SCALE_ROWS = (

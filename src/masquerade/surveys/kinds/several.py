@@ -20,10 +20,8 @@ from masquerade.surveys.question import (
     Canonical,
     MaskRules,
     Question,
-    check_further,
-    check_options,
-    fault_of_labels,
 )
+from masquerade.surveys.question_checks import check_further, check_options, fault_of_labels
 from masquerade.surveys.question_encoding import QuestionEncoding, Ticks
 
 # The code of an answer has a bit each, and one for "no answer"; a browser's numbers are whole up to

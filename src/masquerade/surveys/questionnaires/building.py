@@ -15,7 +15,8 @@ from masquerade.surveys.kinds import kinds, question_from_json
 from masquerade.surveys.kinds.matrix import MOST_ROWS
 from masquerade.surveys.languages import path_of
 from masquerade.surveys.pages import MOST_HEADING, MOST_ITEMS, Layout
-from masquerade.surveys.question import MOST_CHARACTERS, Question
+from masquerade.surveys.question import Question
+from masquerade.surveys.question_checks import MOST_CHARACTERS
 from masquerade.surveys.questionnaires.logic import (
     ALWAYS,
     Answered,
