@@ -127,7 +127,7 @@ def test_a_rewriting_that_was_cut_off_is_cleared_away_by_the_next(
 
     with monkeypatch.context() as patch:
         patch.setattr(PartitionCopy, "_change_places", end)
-        patch.setattr(PartitionCopy, "_discard", lambda _copy: None)
+        patch.setattr(PartitionCopy, "_discard", lambda _copy: True)
         with pytest.raises(SystemExit):
             rewrite_tables(services.engine, record.token)
     assert len(left_over(services)) == 4
@@ -138,6 +138,37 @@ def test_a_rewriting_that_was_cut_off_is_cleared_away_by_the_next(
     assert left_over(services) == []
     with services.engine.connect() as connection:
         assert not tables_tell_order(connection)
+
+
+def test_what_could_not_be_cleared_away_is_later(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader keeps what is left of a copy from being deleted; the next rewriting gives way too.
+
+    Once nobody reads, one clears all away and is whole.
+    """
+    record, _ = a_crowd(services)
+    monkeypatch.setattr(partition_copy, "_PATIENCE_SECONDS", 0.0)
+    with services.engine.connect() as connection:
+        [part] = parts_of(connection, "participation", record.token)
+        connection.rollback()
+        with connection.begin():
+
+            def read_on(_copy: PartitionCopy) -> str:
+                connection.execute(text(f"SELECT 1 FROM {part}"))
+                return "somebody reads"
+
+            with monkeypatch.context() as patch:
+                patch.setattr(PartitionCopy, "_change_places", read_on)
+                assert rewrite_tables(services.engine, record.token) == "somebody reads"
+            assert len(left_over(services)) == 4
+            assert rewrite_tables(services.engine, record.token) == partition_copy._IN_USE
+    Device().send(services, record, [1, 1])
+    before = rows(services)
+    monkeypatch.setattr(partition_copy, "_PATIENCE_SECONDS", 60.0)
+    assert rewrite_tables(services.engine, record.token) == ""
+    assert rows(services) == before
+    assert left_over(services) == []
 
 
 def test_whoever_writes_for_long_is_not_waited_for(

@@ -30,6 +30,7 @@ from masquerade.errors import (
 from masquerade.exact import Micro
 from masquerade.server import Services
 from masquerade.server.db.participation_rows import ParticipationRows
+from masquerade.server.db.row_sets import Changes
 from masquerade.server.db.tables import OPENED, RESERVED, SEALED, SUBMITTED
 from masquerade.server.db.writer import Job
 from masquerade.server.participants.step_batch import Step
@@ -274,14 +275,14 @@ def test_what_the_database_refuses_is_done_one_by_one(
     """Where a batch cannot be written, each of its steps is taken alone, once."""
     survey = services.surveys.open_survey(define())
     people = [Person(services, survey) for _ in range(6)]
-    flush: Callable[[ParticipationRows], None] = ParticipationRows.flush
+    flush: Callable[[ParticipationRows, Changes], None] = ParticipationRows.flush
     sizes: list[int] = []
 
-    def refuse(rows: ParticipationRows) -> None:
+    def refuse(rows: ParticipationRows, changes: Changes) -> None:
         sizes.append(len(rows._changed))
         if len(rows._changed) > 1:
             raise IntegrityError("INSERT", {}, Exception("the same came twice at once"))
-        flush(rows)
+        flush(rows, changes)
 
     monkeypatch.setattr(ParticipationRows, "flush", refuse)
     jobs = [Job(services.participations._taken, one.reserve(), Future()) for one in people]

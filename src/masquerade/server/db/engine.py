@@ -21,6 +21,10 @@ from masquerade.server.db.conversion import CONVERTED, convert
 MIGRATIONS = Path(__file__).parent / "migrations"
 VERSION_TABLE = "alembic_version"
 FIRST_REVISION = "0001"
+# The connection that was used last first: it knows its statements and tables already.
+_POOL: Mapping[str, Any] = MappingProxyType(
+    {"pool_size": 16, "max_overflow": 8, "pool_use_lifo": True}
+)
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
 
 
@@ -41,7 +45,7 @@ def connect(url: str, *, key: str | None = None) -> Engine:
             json_serializer=_json,
             # The text of an exception reaches the log, and the values of statements are people's.
             hide_parameters=True,
-            **({} if sqlite else {"pool_size": 16, "max_overflow": 8}),
+            **({} if sqlite else _POOL),
             **({} if key is None else {"module": sealed_driver()}),
         )
     except ModuleNotFoundError as error:

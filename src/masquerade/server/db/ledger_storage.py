@@ -17,7 +17,7 @@ from masquerade.accounting.chain import PAID
 from masquerade.accounting.cost import amounts_of, cost_of
 from masquerade.accounting.storage import Change, Decision
 from masquerade.exact import Micro
-from masquerade.server.db.row_sets import Journal, RowSet
+from masquerade.server.db.row_sets import Changes, Journal, RowSet
 from masquerade.server.db.tables import (
     BALANCE,
     COST,
@@ -160,8 +160,8 @@ class LedgerTables:
         for entry in self._entries_of(rows):
             cast(list[Entry], self._held[entry.charge.person].paid).append(entry)
 
-    def flush(self) -> None:
-        """Write the changes that are in memory; from here on they stay."""
+    def flush(self, changes: Changes) -> None:
+        """Add the changes in memory to those that are sent; from here on they stay."""
         entries, self._entries = self._entries, []
         rows = [
             (
@@ -177,7 +177,7 @@ class LedgerTables:
             )
             for charge, sequence, previous, hash_ in entries
         ]
-        _ENTRIES.insert(self._connection, rows)
+        _ENTRIES.insert(changes, rows)
         new: list[tuple[Any, ...]] = []
         changed: list[tuple[Any, ...]] = []
         for person in dict.fromkeys(entry.charge.person for entry in entries):
@@ -190,8 +190,8 @@ class LedgerTables:
             else:
                 new.append(row)
             account.stored = balance.entries
-        _BALANCES.insert(self._connection, new)
-        _BALANCES.update(self._connection, ("person", "entries"), changed)
+        _BALANCES.insert(changes, new)
+        _BALANCES.update(changes, ("person", "entries"), changed)
 
     def hold(self, person: str) -> None:
         """Let nobody else change a person's account until the transaction ends."""
@@ -372,7 +372,9 @@ class LedgerTables:
             account.paid = [*paid, entry]
         self._journal.append(self._entries, entry)
         if not self._waits:
-            self.flush()
+            changes = Changes(self._connection)
+            self.flush(changes)
+            changes.send()
         return entry
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from masquerade.server.db.row_sets import Journal, RowSet
+from masquerade.server.db.row_sets import Changes, Journal, RowSet
 from masquerade.server.db.tables import PARTICIPATION, SUBMITTED
 
 #: Pairs of places in a list, as a row has them.
@@ -141,8 +141,8 @@ class ParticipationRows:
             self._index_request(row)
         self._note(row)
 
-    def flush(self) -> None:
-        """Write the changes; from here on they stay."""
+    def flush(self, changes: Changes) -> None:
+        """Add the changes to those that are sent; from here on they stay."""
         new: list[tuple[Any, ...]] = []
         changed: list[tuple[Any, ...]] = []
         for row in self._changed.values():
@@ -153,9 +153,9 @@ class ParticipationRows:
                 changed.append((*row.cells(), *found))
             row.stored = row.id
         self._changed = {}
-        _WRITTEN.insert(self._connection, new)
+        _WRITTEN.insert(changes, new)
         keys = ("survey", "id") if self._partitioned else ("id",)
-        _CHANGED.update(self._connection, keys, changed)
+        _CHANGED.update(changes, keys, changed)
 
     def _read(self, keys: tuple[str, ...], values: Sequence[Any]) -> None:
         for cells in _READ.read(self._connection, keys, values, lock="FOR UPDATE"):

@@ -77,7 +77,8 @@ class PartitionCopy:
 
     def replace(self) -> str:
         """Replace the partition by a copy; return why it could not be, or an empty text."""
-        self._discard()
+        if not self._discard():
+            return _IN_USE
         try:
             if not self._watch():
                 self._run(f"ALTER TABLE {self.part} RESET (autovacuum_enabled)")
@@ -189,12 +190,12 @@ class PartitionCopy:
             time.sleep(0.01)
         return ""
 
-    def _discard(self) -> None:
-        """Delete what is left of a copy that was not put in its place."""
+    def _discard(self) -> bool:
+        """Delete what is left of a copy that was not put in its place; return whether it is."""
         there = f"SELECT coalesce(to_regclass('{self._copy}'), to_regclass('{self._changes}'))"
         if self.connection.scalar(text(there)) is None:
-            return
-        self._shortly(
+            return True
+        return self._shortly(
             f"DROP TRIGGER IF EXISTS changes ON {self.part}",
             f"DROP FUNCTION IF EXISTS {self._changes}()",
             f"DROP TABLE IF EXISTS {self._copy}, {self._changes}",

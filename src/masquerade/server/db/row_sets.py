@@ -20,12 +20,16 @@ from sqlalchemy.dialects import postgresql
 from masquerade.errors import BrokenChain
 
 _POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
-#: Lets PostgreSQL find the rows of sets by index for the rest of a transaction: it takes a set for
-#: large and a new table for small, and would read all of it.
-_BY_INDEX: Final = (
-    "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; "
-    "SET LOCAL enable_mergejoin = off"
-)
+# Lets PostgreSQL find the rows of sets by index: it takes a set for large and a new table for
+# small, and would read all of it. One plan serves sets of any size: planning a statement anew for
+# all partitions of its table would take several times as long as the statement.
+_BY_INDEX: Final = {
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+_ALWAYS: Final = "finds_by_index"
 
 
 class Journal:
@@ -75,8 +79,69 @@ class Journal:
 
 def by_index(connection: Connection) -> None:
     """Have sets of rows found by index until the transaction ends."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(_BY_INDEX)
+    if connection.dialect.name == "postgresql" and _ALWAYS not in connection.info:
+        connection.exec_driver_sql(_settings("SET LOCAL"))
+
+
+def always_by_index(connection: Connection) -> None:
+    """Have sets of rows found by index in all transactions of a connection to PostgreSQL.
+
+    To be called in each transaction, as the connection may be another one by then.
+    """
+    if _ALWAYS not in connection.info:
+        # A transaction that fails takes settings back, so this one is a transaction of its own.
+        connection.exec_driver_sql(f"{_settings('SET')}; COMMIT; BEGIN")
+        connection.info[_ALWAYS] = True
+
+
+def _settings(how: str) -> str:
+    return "; ".join(f"{how} {name} = {value}" for name, value in _BY_INDEX.items())
+
+
+class Changes:
+    """Insertions and updates of sets of rows, sent to PostgreSQL as one statement.
+
+    `send` ends them: no row may be among them twice. SQLite, which is asked without a network in
+    between, makes each at once.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.sqlite = connection.dialect.name == "sqlite"
+        self._waiting: list[tuple[str, str, str, int]] = []
+
+    def add(self, table: str, words: str, rows: str, count: int) -> None:
+        """Add a statement that changes so many rows, given as one JSON text."""
+        self._waiting.append((table, words, rows, count))
+        if self.sqlite:
+            self.send()
+
+    def send(self) -> None:
+        """Make the changes; raise `BrokenChain` where one finds more rows or fewer than it names.
+
+        That is not expected under the lock; a lost change would leave no trace.
+        """
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        tables, words, rows, expected = zip(*waiting, strict=True)
+        if len(words) == 1:
+            counts = [self._connection.exec_driver_sql(words[0], rows).rowcount]
+        else:
+            counts = self._connection.exec_driver_sql(_at_once(words), rows).one()
+        for table, count, number in zip(tables, counts, expected, strict=True):
+            if count != number:
+                raise BrokenChain(
+                    f"{count} rows of {table} were there to be changed, expected {number}: they "
+                    "changed while they were locked."
+                )
+
+
+@lru_cache(maxsize=64)
+def _at_once(statements: tuple[str, ...]) -> str:
+    parts = ", ".join(f"w{n} AS ({one} RETURNING 1)" for n, one in enumerate(statements))
+    counts = ", ".join(f"(SELECT count(*) FROM w{n})" for n in range(len(statements)))
+    return f"WITH {parts} SELECT {counts}"
 
 
 class RowSet:
@@ -108,49 +173,41 @@ class RowSet:
             return ()
         sqlite = connection.dialect.name == "sqlite"
         words = self._reading(sqlite, keys, condition, index, lock)
-        given: tuple[Any, ...] = (list(values),)
+        given: tuple[Any, ...]
         if sqlite:
             given = (json.dumps(values, separators=(",", ":")),)
-        elif len(keys) > 1:
+        elif len(keys) == 1:
+            given = (list(values),)
+        else:
             given = tuple(map(list, zip(*values, strict=True)))
         return connection.exec_driver_sql(words, given).fetchall()
 
-    def insert(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert(self, changes: Changes, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows; none may be there."""
         if rows:
-            words = _inserting(connection.dialect.name == "sqlite", self._table, self.names)
-            connection.exec_driver_sql(words, (self._text(connection, rows),))
+            words = _inserting(changes.sqlite, self._table, self.names)
+            changes.add(self._table.name, words, self._text(changes.sqlite, rows), len(rows))
 
     def update(
-        self,
-        connection: Connection,
-        keys: tuple[str, ...],
-        rows: Sequence[tuple[Any, ...]],
+        self, changes: Changes, keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
     ) -> None:
         """Change all columns of rows, found by the values of `keys` that follow on the columns'.
 
-        Raises `BrokenChain` unless each is there once.
+        Raises `BrokenChain`, at the end of the changes, unless each is there once.
         """
-        if not rows:
-            return
-        words = _updating(connection.dialect.name == "sqlite", self._table, self.names, keys)
-        extra = [f"key_{name}" for name in keys]
-        done = connection.exec_driver_sql(words, (self._text(connection, rows, *extra),))
-        # Not expected under the lock; a lost change would leave no trace.
-        if done.rowcount != len(rows):
-            raise BrokenChain(
-                f"{done.rowcount} rows of {self._table.name} were there to be changed, expected "
-                f"{len(rows)}: they changed while they were locked."
-            )
+        if rows:
+            words = _updating(changes.sqlite, self._table, self.names, keys)
+            given = self._text(changes.sqlite, rows, *(f"key_{name}" for name in keys))
+            changes.add(self._table.name, words, given, len(rows))
 
     def _reading(
         self, sqlite: bool, keys: tuple[str, ...], condition: str, index: str, lock: str
     ) -> str:
         return _reading(sqlite, self._table, self.names, keys, condition, index, lock)
 
-    def _text(self, connection: Connection, rows: Sequence[tuple[Any, ...]], *extra: str) -> str:
+    def _text(self, sqlite: bool, rows: Sequence[tuple[Any, ...]], *extra: str) -> str:
         sent: Any = rows
-        if connection.dialect.name != "sqlite":
+        if not sqlite:
             names = (*self.names, *extra)
             sent = [dict(zip(names, row, strict=True)) for row in rows]
         return json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
@@ -178,8 +235,7 @@ def _reading(
         )
     order = ", ".join(f"t.{key}" for key in keys)
     end = f" ORDER BY {order} {lock} OF t" if lock else ""
-    if len(keys) == 1:
-        return f"SELECT {columns} FROM {table.name} AS t WHERE t.{keys[0]} = ANY(%s){more}{end}"
+    # Never `= ANY(...)`, which looks for every value in every partition.
     lists = ", ".join(["%s::text[]"] * len(keys))
     on = " AND ".join(f"t.{key} = r.{key}" for key in keys)
     return (

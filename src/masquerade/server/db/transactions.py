@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from functools import partial, wraps
@@ -26,6 +26,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from masquerade.server.db.partition_copy import lock_for_reading
 from masquerade.server.db.postgresql_order import PostgresqlOrder
+from masquerade.server.db.row_sets import always_by_index
 from masquerade.server.db.sqlite_order import SqliteOrder
 from masquerade.server.db.writer import Job, Outcome, Together, Writer, alone, in_savepoints, kinds
 
@@ -64,6 +65,8 @@ class Transactions:
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
             self._order = PostgresqlOrder(engine)
             self._writer = Writer(self._commit)
+        # Of the thread that writes: always the same, as PostgreSQL plans a statement once for each.
+        self._batches: Connection | None = None
 
     def read(self, work: Work[T]) -> T:
         """Return the result of `work`; all its statements see one moment."""
@@ -125,12 +128,26 @@ class Transactions:
         done: list[tuple[Job, Outcome]] = []
         for kind in kinds(jobs):
             try:
-                with self._writing.begin() as connection:
-                    outcomes = kind[0].apply(connection, [job.item for job in kind])
+                outcomes = self._batch(kind)
                 done += zip(kind, outcomes, strict=True)
             except Exception:  # of one of them, perhaps
                 done += [(job, self._alone(job)) for job in kind]
         return done
+
+    def _batch(self, jobs: Sequence[Job]) -> Sequence[Outcome]:
+        if self._batches is None:
+            self._batches = self._writing.connect()
+        connection = self._batches
+        try:
+            with connection.begin():
+                always_by_index(connection)
+                return jobs[0].apply(connection, [job.item for job in jobs])
+        except BaseException:
+            # Ended, so that no lock is left whatever has failed, also a commit.
+            self._batches = None
+            connection.invalidate()
+            connection.close()
+            raise
 
     def _alone(self, job: Job) -> Outcome:
         try:
@@ -187,6 +204,8 @@ class Transactions:
         # First what waits is committed, then the other thread ends; only then no one needs the
         # engine.
         self._writer.close()
+        if self._batches is not None:
+            self._batches.close()
         if isinstance(self._order, PostgresqlOrder):
             self._order.close()
         self._engine.dispose()

@@ -16,7 +16,7 @@ from masquerade.errors import NotFound
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.participation_rows import ParticipationRow, ParticipationRows
 from masquerade.server.db.pseudonyms import Pseudonyms
-from masquerade.server.db.row_sets import Journal, by_index
+from masquerade.server.db.row_sets import Changes, Journal, by_index
 from masquerade.server.db.writer import Outcome
 from masquerade.server.participants.pair_choice import PairChoice
 from masquerade.server.participants.privacy_balance import PrivacyAccount, privacy_account_of
@@ -117,11 +117,13 @@ class Batch:
 
     def flush(self) -> None:
         """Write the changes of the steps."""
-        self.rows.flush()
-        self.tables.flush()
-        self.quotas.flush()
+        changes = Changes(self.connection)
+        self.rows.flush(changes)
+        self.tables.flush(changes)
+        self.quotas.flush(changes)
         codes, self._codes = self._codes, []
-        CODES.insert(self.connection, codes)
+        CODES.insert(changes, codes)
+        changes.send()
 
     def frozen(self, token: str) -> FrozenSurvey:
         """Return the fixed part of a survey."""

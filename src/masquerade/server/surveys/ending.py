@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select, update
 from masquerade.accounting import Caps, Ledger
 from masquerade.errors import NotReserved
 from masquerade.server.db.ledger_storage import LedgerTables
-from masquerade.server.db.row_sets import Journal, by_index
+from masquerade.server.db.row_sets import Changes, Journal, by_index
 from masquerade.server.db.tables import (
     CLOSED,
     CLOSING,
@@ -175,7 +175,9 @@ class SurveyEndings:
             with contextlib.suppress(NotReserved), journal.attempt():
                 ledger.release(person, key)
                 released += 1
-        tables.flush()
+        changes = Changes(connection)
+        tables.flush(changes)
+        changes.send()
         return released
 
 

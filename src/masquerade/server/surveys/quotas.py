@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from masquerade.errors import ParameterError, QuotaFull
-from masquerade.server.db.row_sets import Journal, RowSet
+from masquerade.server.db.row_sets import Changes, Journal, RowSet
 from masquerade.server.db.tables import (
     OPENED,
     PARTICIPATION,
@@ -86,11 +86,11 @@ class QuotaCounts:
         if count is not None:
             self._journal.keep(self._counts, (survey, level), count - 1)
 
-    def flush(self) -> None:
-        """Write the counts that changed."""
+    def flush(self, changes: Changes) -> None:
+        """Add the counts that changed to what is sent."""
         changed = [one for one, count in self._counts.items() if count != self._stored[one]]
         rows = [(*one, self._counts[one], *one) for one in changed]
-        _COUNTS.update(self._connection, ("survey", "level"), rows)
+        _COUNTS.update(changes, ("survey", "level"), rows)
         self._stored = dict(self._counts)
 
 
