@@ -218,6 +218,11 @@ def test_a_database_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         database.execute("INSERT INTO t VALUES (1)")
     database.close()
     assert "read-only" in str(disk_trouble(raised.value))
+    with pytest.raises(sqlite3.OperationalError) as refused:
+        sqlite3.connect(":memory:").execute("SELECT * FROM nowhere")
+    said = str(disk_trouble(refused.value))
+    assert "refused: no such table: nowhere (SQLITE_ERROR)" in said
+    assert "does not answer" not in said
     assert "No space left" in str(disk_trouble(OSError(errno.ENOSPC, "No space left", "here")))
     assert disk_trouble(ValueError("x")) is None
 
@@ -233,7 +238,9 @@ def test_a_server_whose_database_does_not_answer_ends_in_a_message(tmp_path: Pat
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(sqlite3.OperationalError) as raised:
             late.execute("INSERT INTO t VALUES (1)")
-    assert "locked" in str(disk_trouble(raised.value))
+    said = str(disk_trouble(raised.value))
+    assert "somebody else holds its lock" in said
+    assert "SQLITE_BUSY" in said
     settings = {
         "MASQUERADE_SERVER_KEY_FILE": str(tmp_path / "key"),
         "MASQUERADE_DATABASE": "postgresql+psycopg://me:geheim@127.0.0.1:1/none",

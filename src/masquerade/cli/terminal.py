@@ -149,20 +149,32 @@ def disk_trouble(error: BaseException) -> str | None:
                 f"nothing can be written{place}: {cause.strerror}. Free some space, or name "
                 "another place."
             )
-        if type(cause).__module__ in ("sqlite3", "sqlcipher3.dbapi2") and any(
-            words in str(cause) for words in _DISK_WORDS
-        ):
-            return f"the database cannot be written: {cause}. Is its disk full or read-only?"
-        if type(cause).__module__ in _DATABASES and type(cause).__qualname__ == "OperationalError":
-            said = next(iter(str(cause).splitlines()), "it gives no reason").strip().rstrip(".")
-            return f"the database does not answer now: {said}. Nothing is lost; start it again."
+        if (said := _database_trouble(cause)) is not None:
+            return said
         cause = cause.__cause__ or cause.__context__
     return None
 
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ENOENT)
-_DATABASES = ("sqlite3", "sqlcipher3.dbapi2", "psycopg")
-_DISK_WORDS = ("readonly database", "disk is full", "disk I/O error", "unable to open database")
+_DATABASES = ("sqlite3", "sqlcipher3.dbapi2", "psycopg", "psycopg.errors")
+
+
+def _database_trouble(error: BaseException) -> str | None:
+    if type(error).__module__ not in _DATABASES:
+        return None
+    from masquerade.server.http.database_faults import driver_cause, fault_of
+
+    said = next(iter(str(error).splitlines()), "it gives no reason").strip().rstrip(".")
+    cause = driver_cause(error)
+    fault = fault_of(cause)
+    if fault is not None:
+        return f"the database cannot work now, {fault.words}: {said} ({cause}). {fault.remedy}"
+    # A connection to PostgreSQL that never was has no SQLSTATE.
+    if cause == "OperationalError":
+        return f"the database does not answer now: {said}. Nothing is lost; start it again."
+    if "OperationalError" in {one.__name__ for one in type(error).__mro__}:
+        return f"the database refused: {said} ({cause}). masquerade doctor looks for the reason."
+    return None
 
 
 # What `plain` leaves out and JSON leaves as it is, to be written as JSON writes controls.

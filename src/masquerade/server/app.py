@@ -28,9 +28,10 @@ from masquerade.errors import MasqueradeError, Unauthenticated
 from masquerade.server.accounts.openid import Provider
 from masquerade.server.db.seals import Seals
 from masquerade.server.db.transactions import Transactions
+from masquerade.server.http.database_faults import database_cause
 from masquerade.server.http.front import Front
 from masquerade.server.http.limit_table import LimitTable
-from masquerade.server.http.logs import Repeats, database_cause, fields
+from masquerade.server.http.logs import Repeats, fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
 from masquerade.server.http.pages import STATIC, render, translation
 from masquerade.server.http.problem import (

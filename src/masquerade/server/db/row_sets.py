@@ -125,6 +125,7 @@ class Changes:
         if not waiting:
             return
         tables, words, rows, expected = zip(*waiting, strict=True)
+        counts: Sequence[int]
         if len(words) == 1:
             counts = [self._connection.exec_driver_sql(words[0], rows).rowcount]
         else:

@@ -208,8 +208,11 @@ def _behind_savepoint(connection: Connection, jobs: list[Job]) -> list[tuple[Job
     try:
         outcomes = jobs[0].apply(connection, [job.item for job in jobs])
     except BaseException as error:
-        connection.exec_driver_sql("ROLLBACK TO change")
-        connection.exec_driver_sql("RELEASE change")
+        try:
+            connection.exec_driver_sql("ROLLBACK TO change")
+            connection.exec_driver_sql("RELEASE change")
+        except Exception:  # SQLite has taken back the whole transaction, as its disk is full
+            raise error from None
         if len(jobs) == 1:
             return [(jobs[0], (None, error))]
         return [one for job in jobs for one in _behind_savepoint(connection, [job])]

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 import masquerade
+from masquerade.server.http.database_faults import database_cause
 
 _PACKAGE = Path(masquerade.__file__).parent
 _LONGEST = 300
@@ -73,18 +74,6 @@ def described(error: BaseException) -> dict[str, Any]:
     told = {"error": type(error).__qualname__, "place": place, "frames": frames}
     cause = database_cause(error)
     return told if cause is None else {**told, "cause": cause}
-
-
-def database_cause(error: BaseException) -> str | None:
-    """Return the name or SQLSTATE that a database gives to an error; None where it is another.
-
-    Neither holds anything that somebody sent.
-    """
-    origin = getattr(error, "orig", None)
-    if origin is None:
-        return None
-    name = getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None)
-    return str(name) if name else type(origin).__qualname__
 
 
 class Repeats:

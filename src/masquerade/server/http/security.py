@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from masquerade.server.http.database_faults import fault_of
 from masquerade.server.http.logs import Repeats, described, fields
 from masquerade.server.http.metrics import route_of
 from masquerade.server.http.problem import problem
@@ -123,8 +124,9 @@ class LastResort:
     """Answers an unexpected error, and logs where it happened but not its text.
 
     The text of a database's error can hold what somebody sent. Where the database cannot work now,
-    as it is locked, full or away, the answer is 503: the same request may succeed later. Of each
-    cause one line a minute is logged, with how many there were and the id of the last answer.
+    as it is locked, full, read-only or away, the answer is 503 and says so: the same request may
+    succeed later. Of each cause one line a minute is logged, with how many there were and the id of
+    the last answer.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -158,8 +160,10 @@ class LastResort:
                     "\n".join(told["frames"]),  # for logs that tell more than the first line
                     extra=fields(**told, request=id_, count=count),
                 )
-            if cause is not None and told["error"] in _PASSING:
-                detail = "The database cannot work now; nothing is lost, try again in a minute."
+            fault = None if cause is None else fault_of(cause)
+            if fault is not None or (cause is not None and told["error"] in _PASSING):
+                why = "" if fault is None else f": {fault.words}"
+                detail = f"The database cannot work now{why}. Nothing is lost; come again later."
                 answer = problem(503, "database-unavailable", detail, request=id_)
                 answer.headers["retry-after"] = str(_RETRY_SECONDS)
             else:
