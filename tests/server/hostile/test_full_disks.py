@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import secrets
+import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -27,47 +28,41 @@ Broken = Callable[[Services], Any]
 
 
 @contextmanager
-def pragma(services: Services, broken: str, whole: str) -> Iterator[None]:
-    """Let each transaction of SQLite begin under a PRAGMA, and afterwards without it."""
-    said = [broken]
+def full(services: Services) -> Iterator[None]:
+    """Leave no page of SQLite's file for anything new."""
+    # SQLite takes the least that is possible: as many as there are.
+    most = [1]
 
     def limit(connection: Connection) -> None:
-        # Another text each time: a flag is set where a statement is compiled, which is kept.
-        connection.exec_driver_sql(f"{said[0]} -- {secrets.token_hex(8)}")
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {most[0]}")
 
-    event.listen(services.engine, "begin", limit, insert=True)  # before the transaction begins
+    event.listen(services.engine, "begin", limit)
     try:
         yield
     finally:
-        said[0] = whole
-
-
-def full(services: Services) -> Any:
-    """Leave no page of the file for anything new."""
-    # No more than there are: SQLite takes the least that is possible.
-    return pragma(services, "PRAGMA max_page_count = 1", "PRAGMA max_page_count = 1073741823")
-
-
-def read_only(services: Services) -> Any:
-    """Let the file be read alone, as on a disk that was mounted so."""
-    return pragma(services, "PRAGMA query_only = 1", "PRAGMA query_only = 0")
+        most[0] = 2**30
 
 
 @contextmanager
-def refusing(services: Services, sqlstate: str) -> Iterator[None]:
-    """Let PostgreSQL refuse each change of participants for a reason of its own."""
-    errors = pytest.importorskip("psycopg.errors")
-    refusal = errors.lookup(sqlstate)
+def refusing(services: Services, refusal: Exception) -> Iterator[None]:
+    """Let a database refuse each new participation for a reason of its own."""
 
     def refuse(_cursor: Any, statement: str, _values: Any, _context: Any) -> None:
         if "INSERT INTO participation" in statement:
-            raise refusal("could not extend file: wink wink")
+            raise refusal
 
     event.listen(services.engine, "do_execute", refuse)
     try:
         yield
     finally:
         event.remove(services.engine, "do_execute", refuse)
+
+
+def read_only(services: Services) -> Any:
+    """Refuse as SQLite does on a disk that was mounted to be read."""
+    refusal = sqlite3.OperationalError("attempt to write a readonly database: wink wink")
+    refusal.sqlite_errorname = "SQLITE_READONLY"
+    return refusing(services, refusal)
 
 
 def begin(client: httpx.Client, survey: str, secret: str) -> httpx.Response:
@@ -128,6 +123,7 @@ def test_a_full_or_read_only_postgresql_loses_nothing(
 ) -> None:
     """The same where PostgreSQL's disk is full or fails, or it is a standby that only reads."""
     postgres_server.execute(f"CREATE DATABASE full_disks TEMPLATE {migrated_template}")
+    errors = pytest.importorskip("psycopg.errors")
     url = postgres_server.url("full_disks")
     server = live_server(database=url, rate_participant=0, rate_address=0, rate_survey=0)
     for sqlstate, words in (
@@ -138,7 +134,8 @@ def test_a_full_or_read_only_postgresql_loses_nothing(
         with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
             survey = server.services.surveys.open_survey(define()).token
             person = "w" + secrets.token_hex(16)
-            with refusing(server.services, sqlstate):
+            refusal = errors.lookup(sqlstate)("could not extend file: wink wink")
+            with refusing(server.services, refusal):
                 answer = begin(client, survey, person)
                 assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
                 assert words in answer.json()["detail"]
