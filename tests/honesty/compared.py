@@ -7,10 +7,9 @@ import contextlib
 import numpy as np
 
 from masquerade.errors import MasqueradeError, ParameterError
-from masquerade.estimation import ratio_difference
 from masquerade.exact.arrays import Integers
 from masquerade.results import Codebook, SurveyReports, all_differences, group_comparisons
-from masquerade.results.differences import Comparison
+from masquerade.results.differences import EstimatedFigures
 from masquerade.results.groups import Crossed
 from masquerade.results.weighting import WeightedPeople, Weighting
 from masquerade.surveys import Choice, Rating
@@ -108,11 +107,9 @@ def groups(runs: int, seed: int) -> dict[str, float]:
             inside = []
             for question, option, x in (("ill", "Yes", truth[0]), ("r", None, truth[1])):
                 crossed = Crossed.of(reports, question, "sex")
-                sides = [crossed.figures(name, option) for name in ("Woman", "Man")]
-                pair = Comparison(
-                    (question, option), ("a", "b"), sides, ratio_difference(*sides), bounded=True
-                )
-                one = pair.difference(0.95)
+                figures = [crossed.figures(name, [option]) for name in ("Woman", "Man")]
+                sides = [EstimatedFigures(each) for each in figures]
+                [one] = crossed.comparison([option], ("a", "b"), sides).differences(0.95)
                 inside.append(one.low <= x <= one.high)
             held.append(inside)
         for place, what in enumerate(("share", "mean")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from masquerade.errors import EmptyTable, ParameterError
 from masquerade.estimation import (
     Counts,
     Crowd,
+    Estimate,
     Figures,
 )
 from masquerade.estimation import difference as difference_of
@@ -97,57 +98,98 @@ class Difference(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class EstimatedFigures:
+    """Figures with their intervals, each confidence computed once."""
+
+    figures: Figures
+    _known: dict[float, tuple[Estimate, ...]] = field(default_factory=dict)
+
+    def estimates(self, confidence: float) -> tuple[Estimate, ...]:
+        """Return each figure with its interval."""
+        if confidence not in self._known:
+            self._known[confidence] = self.figures.estimates(confidence)
+        return self._known[confidence]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """A figure of two groups of people, and the figure of their difference.
+    """Figures of two groups of people, and the figures of their differences.
 
     Attributes
     ----------
-    figure : (str, str or None)
-        Question and option.
+    question : str
+    options : sequence of str or None
+        One for each figure.
     groups : (str, str)
-    sides : sequence of Figures
+    sides : sequence of EstimatedFigures
+        Of both groups.
     between : Figures
     bounded : bool
         Whether the interval is cut at what those of the two groups allow. The likelihood of both
         groups together cannot reach further; one that is straightened at the estimate can.
     """
 
-    figure: tuple[str, str | None]
+    question: str
+    options: Sequence[str | None]
     groups: tuple[str, str]
-    sides: Sequence[Figures]
+    sides: Sequence[EstimatedFigures]
     between: Figures
     bounded: bool = False
 
-    def difference(self, confidence: float, *, family: int = 1) -> Difference:
-        """Return the difference, as one of a family that is looked at together."""
-        found = self.between.estimates(confidence)[0]
-        low, high = self._ends(confidence)
-        together = (low, high)
+    def differences(self, confidence: float, *, family: int = 1) -> tuple[Difference, ...]:
+        """Return the differences, as some of a family that is looked at together."""
+        found = self.between.estimates(confidence)
+        alone = self._ends(found, confidence)
+        together = alone
         if family > 1:
-            together = self._ends(1 - (1 - confidence) / family)
-        # The nearest that are possible, of each group and of the difference.
-        first, second = (
-            float(one.curve.possible[0]) if math.isfinite(one.value[0]) else None
-            for one in self.sides
-        )
-        value = None
-        if first is not None and second is not None:
-            value = min(max(first - second, low), high)
-        error = found.standard_error if math.isfinite(found.standard_error) else None
-        probability = min(1.0, family * float(self.between.probabilities(0.0)[0]))
-        return Difference(
-            *(*self.figure, *self.groups, first, second, value, error, low, high),
-            *(confidence, probability, min(together[0], low), max(together[1], high), family),
-        )
+            wide = 1 - (1 - confidence) / family
+            together = self._ends(self.between.estimates(wide), wide)
+        chance = self.between.probabilities(0.0)
+        rows = []
+        for place, option in enumerate(self.options):
+            low, high = alone[place]
+            # The nearest that are possible, of each group and of the difference.
+            first, second = (
+                float(one.figures.curve.possible[place])
+                if math.isfinite(one.figures.value[place])
+                else None
+                for one in self.sides
+            )
+            value = None
+            if first is not None and second is not None:
+                value = min(max(first - second, low), high)
+            error = found[place].standard_error
+            rows.append(
+                Difference(
+                    question=self.question,
+                    option=option,
+                    first_group=self.groups[0],
+                    second_group=self.groups[1],
+                    first=first,
+                    second=second,
+                    value=value,
+                    standard_error=error if math.isfinite(error) else None,
+                    low=low,
+                    high=high,
+                    confidence=confidence,
+                    probability=min(1.0, family * float(chance[place])),
+                    simultaneous_low=min(together[place][0], low),
+                    simultaneous_high=max(together[place][1], high),
+                    family=family,
+                )
+            )
+        return tuple(rows)
 
-    def _ends(self, confidence: float) -> tuple[float, float]:
-        """Return the ends of the interval of the difference."""
-        found = self.between.estimates(confidence)[0]
+    def _ends(self, found: Sequence[Estimate], confidence: float) -> list[tuple[float, float]]:
+        """Return the ends of the intervals of the differences."""
         if not self.bounded:
-            return found.low, found.high
-        first, second = (one.estimates(confidence)[0] for one in self.sides)
-        low = max(found.low, first.low - second.high)
-        return low, max(min(found.high, first.high - second.low), low)
+            return [(one.low, one.high) for one in found]
+        sides = [one.estimates(confidence) for one in self.sides]
+        ends = []
+        for one, first, second in zip(found, *sides, strict=True):
+            low = max(one.low, first.low - second.high)
+            ends.append((low, max(min(one.high, first.high - second.low), low)))
+        return ends
 
 
 #: What a difference can be computed from.
@@ -209,8 +251,11 @@ def difference(
         raise ParameterError("both are the result of the same reports; give two of other people.")
     figures = [side.figures(question, option) for side in sides]
     names = _names(sides)
-    found = Comparison((question, option), names, figures, difference_of(*figures))
-    return found.difference(confidence)
+    estimated = [EstimatedFigures(one) for one in figures]
+    [found] = Comparison(question, [option], names, estimated, difference_of(*figures)).differences(
+        confidence
+    )
+    return found
 
 
 def all_differences(
@@ -246,10 +291,12 @@ def all_differences(
         for option in options:
             figures = [side.figures(question.id, option) for side in sides]
             between = difference_of(*figures)
-            pending.append(Comparison((question.id, option), _names(sides), figures, between))
+            estimated = [EstimatedFigures(one) for one in figures]
+            pending.append(Comparison(question.id, [option], _names(sides), estimated, between))
     if not pending:
         raise ParameterError("the surveys share no question; give two that ask the same.")
-    return tuple(one.difference(confidence, family=len(pending)) for one in pending)
+    family = len(pending)
+    return tuple(row for one in pending for row in one.differences(confidence, family=family))
 
 
 @dataclass(frozen=True, slots=True)

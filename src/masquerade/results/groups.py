@@ -21,7 +21,12 @@ from masquerade.exact.number import in_range
 from masquerade.lazy import suggestion
 from masquerade.results import sum_reports
 from masquerade.results.cross_tables import FEWEST_IN_CELL, table_crowd
-from masquerade.results.differences import Comparison, Difference, require_question
+from masquerade.results.differences import (
+    Comparison,
+    Difference,
+    EstimatedFigures,
+    require_question,
+)
 from masquerade.results.json_form import JsonValue
 from masquerade.results.question_figures import Figure
 from masquerade.results.question_result import CONFIDENCE
@@ -112,10 +117,9 @@ def group_difference(
         raise ParameterError(f"groups is {groups!r}, expected two different answers to {by!r}.")
     in_range(confidence, "confidence", above=0, below=1)
     crossed = Crossed.of(reports, question, by)
-    figures = [crossed.figures(group, option) for group in groups]
-    between = ratio_difference(*figures)
-    found = Comparison((question, option), groups, figures, between, bounded=True)
-    return found.difference(confidence)
+    figures = [crossed.figures(group, [option]) for group in groups]
+    found = crossed.comparison([option], groups, [EstimatedFigures(one) for one in figures])
+    return found.differences(confidence)[0]
 
 
 def group_comparisons(
@@ -226,35 +230,33 @@ def _compared(
             f"{len(names)} of the answers to {by!r} have {FEWEST_IN_CELL} reports, expected two "
             "groups at least; more people are needed, or another question."
         )
-    rows: list[tuple[Crossed, str | None, dict[str, Figures], list[Comparison]]] = []
+    rows: list[tuple[Crossed, list[str | None], list[EstimatedFigures], list[Comparison]]] = []
     for one in crossed:
-        options: list[str | None] = [None] if one.question.scores else [*one.question.labels]
-        for option in options:
-            figures = {name: one.figures(name, option) for name in names}
-            pairs = [
-                Comparison(
-                    (one.question.id, option),
-                    pair,
-                    [figures[name] for name in pair],
-                    ratio_difference(*(figures[name] for name in pair)),
-                    bounded=True,
+        options = one.options
+        figures = [EstimatedFigures(one.figures(name, options)) for name in names]
+        pairs = [
+            one.comparison(
+                options, (names[first], names[second]), [figures[first], figures[second]]
+            )
+            for first, second in itertools.combinations(range(len(names)), 2)
+        ]
+        rows.append((one, options, figures, pairs))
+    family = sum(len(options) * len(pairs) for _, options, _, pairs in rows)
+    found = []
+    for one, options, figures, pairs in rows:
+        differences = [pair.differences(confidence, family=family) for pair in pairs]
+        groups = [one.shown(own, options, confidence) for own in figures]
+        for place, option in enumerate(options):
+            named = zip(names, groups, strict=True)
+            found.append(
+                GroupComparison(
+                    one.question.id,
+                    option,
+                    tuple(GroupFigure(name, own[place]) for name, own in named),
+                    tuple(pair[place] for pair in differences),
                 )
-                for pair in itertools.combinations(names, 2)
-            ]
-            rows.append((one, option, figures, pairs))
-    family = sum(len(pairs) for *_, pairs in rows)
-    return tuple(
-        GroupComparison(
-            one.question.id,
-            option,
-            tuple(
-                GroupFigure(name, one.figure(own, option, confidence))
-                for name, own in figures.items()
-            ),
-            tuple(pair.difference(confidence, family=family) for pair in pairs),
-        )
-        for one, option, figures, pairs in rows
-    )
+            )
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,19 +282,43 @@ class Crossed:
         crowd = table_crowd(reports, places[by], places[question])
         return cls(crowd, codebook.questions[places[question]], codebook.questions[places[by]])
 
-    def figures(self, group: str, option: str | None) -> Figures:
-        """Return the share or the mean of a group."""
-        worth, counts, low, high = _worth(self.question, option)
+    @property
+    def options(self) -> list[str | None]:
+        """Options whose shares are compared; None for a mean."""
+        return [None] if self.question.scores else [*self.question.labels]
+
+    def figures(self, group: str, options: Sequence[str | None]) -> Figures:
+        """Return the shares or the mean of a group."""
         there = np.zeros(len(self.by.codes))
         there[_code(self.by, group)] = 1.0
-        tables = np.outer(there, worth), np.outer(there, counts)
-        part, whole = ((one if self.by_first else one.T).ravel() for one in tables)
-        return ratios(self.crowd, [part], whole, low=low, high=high)
+        parts, wholes = [], []
+        for option in options:
+            worth, counts, low, high = _worth(self.question, option)
+            tables = np.outer(there, worth), np.outer(there, counts)
+            part, whole = ((one if self.by_first else one.T).ravel() for one in tables)
+            parts.append(part)
+            wholes.append(whole)
+        return ratios(self.crowd, parts, wholes, low=low, high=high)
 
-    def figure(self, figures: Figures, option: str | None, confidence: float) -> Figure:
-        """Return the share or the mean of a group as a person reads it."""
-        *_, low, high = _worth(self.question, option)
-        return Figure.of(figures.estimates(confidence)[0], int(self.crowd.n), width=high - low)
+    def comparison(
+        self,
+        options: Sequence[str | None],
+        groups: tuple[str, str],
+        sides: Sequence[EstimatedFigures],
+    ) -> Comparison:
+        """Return the comparison of two groups with these figures."""
+        between = ratio_difference(*(one.figures for one in sides))
+        return Comparison(self.question.id, options, groups, sides, between, bounded=True)
+
+    def shown(
+        self, figures: EstimatedFigures, options: Sequence[str | None], confidence: float
+    ) -> list[Figure]:
+        """Return the shares or the mean of a group as a person reads them."""
+        n, found = int(self.crowd.n), []
+        for option, one in zip(options, figures.estimates(confidence), strict=True):
+            *_, low, high = _worth(self.question, option)
+            found.append(Figure.of(one, n, width=high - low))
+        return found
 
 
 def _worth(question: Question, option: str | None) -> tuple[Floats, Floats, float, float]:
