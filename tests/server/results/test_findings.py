@@ -56,7 +56,7 @@ def test_groups_are_the_librarys_and_are_kept(sqlite_services: Services) -> None
     assert table.sure
     assert all(one.endswith(" *") for one in table.sure)
     family = sum(len(one.differences) for one in found)
-    assert view.words.startswith(f"{family} differences")
+    assert f" Of {family} differences that were looked at together" in view.words
     mean = view.of("r")
     assert mean is not None
     assert mean.columns == ["Mean"]
@@ -152,7 +152,7 @@ def test_pages_and_files_over_http(site: Site) -> None:
     address, files = f"/surveys/{survey.token}", f"/api/v1/surveys/{survey.token}"
     page = site.owner.get(address, params={"by": "team"})
     assert page.status_code == 200
-    assert "differences between these groups" in page.text
+    assert "that were looked at together" in page.text
     # The bound is of counts of each question by itself, which these pages go beyond.
     reader = "What a reader of this page learns"
     assert reader in site.owner.get(address).text

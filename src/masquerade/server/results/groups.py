@@ -119,14 +119,17 @@ class Groups:
 
 def groups_view(survey: Survey, by: str, found: Sequence[Mapping[str, Any]]) -> GroupsView:
     """Return a stored comparison as its page shows it."""
+    from masquerade.results.methods import quoted
+
     asked = {one.id: one for one in survey.questions}
     tables = {}
     for name in dict.fromkeys(one["question"] for one in found):
         tables[name] = _table(asked[name], [one for one in found if one["question"] == name])
     family = sum(len(one["differences"]) for one in found)
     words = (
-        f"{family} differences between these groups were looked at together. * marks those that "
-        "are there even so: in 95 of 100 such comparisons all intervals “held at once” are right."
+        f"People by their answer to {quoted(asked[by].short_text)}. Of {family} differences that "
+        "were looked at together, * marks those that are sure: in 95 of 100 such comparisons all "
+        "intervals “held at once” are right."
     )
     return GroupsView(asked[by].short_text, words, tables)
 
