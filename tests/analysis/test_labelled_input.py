@@ -56,7 +56,7 @@ def test_a_regression_reads_labels(form: Callable[[pd.DataFrame], Any]) -> None:
         }
     )
 
-    def terms(data: Any) -> dict[str, list[float]]:
+    def terms(data: Any) -> dict[str, list[float | None]]:
         found = regress(
             data, "said ~ town + age", mechanisms={"said": "warner:p=0.8"}, model="logistic"
         )
@@ -133,7 +133,7 @@ def test_weights_of_features_read_labels(form: Callable[[pd.DataFrame], Any]) ->
     def weights(data: Any, **how: Any) -> dict[str, float]:
         table = Comparisons.from_frame(data, features=["price", "speed", "size"], **how)
         found = SocialPreference.learn(table, mechanism="none")
-        return dict(zip(found.features, found.weights.tolist(), strict=True))
+        return dict(zip((one.name for one in found.features), found.weights.tolist(), strict=True))
 
     expected = weights(frame, ranges=ranges)
     got = weights(form(frame), ranges=dict(reversed(ranges.items())))
