@@ -249,7 +249,7 @@ def test_the_first_load_is_small(generous: Any, new_visitor: NewVisitor) -> None
     """A first visit loads at most 180 kB on the wire, and only from this server.
 
     These are the files, of which `test_the_app_is_small` allows 125 kB compressed without a kind
-    and 145 kB with all; some 27 kB of headers, as each of sixty answers has its own; 10 kB of
+    and 140 kB with all; some 27 kB of headers, as each of sixty answers has its own; 10 kB of
     invitation, which is not compressed; and 7 kB of page, mostly hashes, which do not compress.
     """
     visitor = new_visitor(service_workers="block")

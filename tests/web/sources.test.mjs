@@ -46,9 +46,10 @@ const RESERVED = [
   [/\bindexedDB\b/, ["app/database.js"]],
   // of which the first says so where plain http does not offer it
   [/\bsubtle\b/, ["aggregate/hpke.js", "aggregate/signature.js"]],
-  // of modules whose hashes are in the page's template: pages, kinds of question, tickets, two parties
+  // of modules whose hashes are in the page's template: pages, kinds of question, tickets, two parties,
+  // a demonstration
   [/\bimport\((?!"\.\/\w+\.js"\))/, []],
-  [/\bimport\(/, ["app/kinds/kinds.js", "app/main.js", "app/tickets.js", "app/two_parties.js", "words/language.js"]],
+  [/\bimport\(/, ["app/kinds/kinds.js", "app/main.js", "app/survey_views.js", "app/tickets.js", "app/two_parties.js", "words/language.js"]],
   // by given randomness, for test vectors
   [/\bshardFrom\b/, ["aggregate/prio3.js"]],
   [/\bsealFrom\b/, ["aggregate/hpke.js"]],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.conftest import LiveServers
 
 FIRST_LOAD = 125_000  # bytes, compressed, without the kinds of question
-EVERY_KIND = 145_000  # of a survey that asks every kind
+EVERY_KIND = 140_000  # of a survey that asks every kind
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_modules_on_demand_are_kept_and_not_loaded(visitor: httpx.Client) -> Non
 
 
 def test_the_app_is_small() -> None:
-    """All that the page loads is at most 125 kB compressed; with every kind of question, 145."""
+    """All that the page loads is at most 125 kB compressed; with every kind of question, 140."""
     build = app_build()
     first = {*build.modules, *STYLES, "icon.svg"}
     kinds = {

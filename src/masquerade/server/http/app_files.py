@@ -25,6 +25,8 @@ ON_DEMAND = {
     "home": "app/home_page.js",
     "tickets": "app/blind_rsa.js",
     "two-parties": "app/agreement.js",
+    "party-views": "app/two_party_views.js",
+    "mask-demo": "app/mask_demo.js",
     "ledger": "app/ledger_page.js",
     "settings": "app/settings_page.js",
     "about": "app/about_page.js",

@@ -18,7 +18,7 @@ import {
   reasonOf,
   userText,
 } from "./components.js";
-import { isSplit, isolated } from "./two_party_views.js";
+import { isSplit, isolated } from "./two_parties.js";
 import { randomName } from "../mechanisms/coins.js";
 import { words } from "../words/language.js";
 

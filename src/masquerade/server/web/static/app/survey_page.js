@@ -19,6 +19,7 @@ import { groupOf, inDrawnOrder, nextPage, pagesInOrder, placesDrawn, placesOn } 
 import { layoutOfText, questionsIn } from "./survey_text.js";
 import { strengthOf } from "./strength.js";
 import { Ticket, readMark } from "./tickets.js";
+import { loadViews } from "./two_parties.js";
 import * as views from "./survey_views.js";
 import { words } from "../words/language.js";
 import { tail } from "../mechanisms/loss.js";
@@ -322,11 +323,12 @@ export class SurveyPage {
     this.chosen = { name: (only ?? preferred ?? strongest)?.name ?? null, clear: false };
   }
 
-  /** Load the kinds of question that are asked, or were; return whether they came. */
+  /** Load the kinds of question that are asked, or were, and what two parties need; return whether they came. */
   async #loadKinds(data, record) {
     const asked = [data?.kinds, record?.promise?.kinds].flatMap((kinds) => Object.keys(kinds ?? {}));
     try {
-      await loadKinds(asked);
+      const split = data?.two_parties ?? record?.promise?.parties;
+      await Promise.all([loadKinds(asked), split && loadViews()]);
     } catch {
       this.unloaded = true;
       this.failure = { ok: false, status: 0, data: {}, lost: true, slug: "" };

@@ -1,12 +1,11 @@
 // The screens of one survey, but for its questions: functions from what is known and callbacks to
 // elements. No state, no storage.
 
-import { element } from "./dom.js";
+import { allow, element } from "./dom.js";
 import { isAffordable, levelName, levelPicker, oddsOf } from "./level_view.js";
 import { nameOfLanguage, spokenIn, textIn } from "./languages.js";
 import { UNMASKED } from "./invitation.js";
 import { logoOf } from "./look.js";
-import { maskDemo } from "./mask_demo.js";
 import {
   actions,
   battery,
@@ -22,7 +21,7 @@ import { wayBack } from "./panel.js";
 import { NOT_DRAWN } from "./pages.js";
 import { richText } from "./rich_text.js";
 import { strengthOf } from "./strength.js";
-import { halves, isSplit, ownAnswers, partiesIntro } from "./two_party_views.js";
+import { isSplit, partyViews } from "./two_parties.js";
 import { sentTextOf, textOf, visibility } from "./conditions.js";
 import { words } from "../words/language.js";
 
@@ -69,7 +68,7 @@ export function intro(invitation, state, answering) {
     battery(left),
     rewardPromise(invitation),
     invitation.parties
-      ? partiesIntro(invitation, budget)
+      ? partyViews().partiesIntro(invitation, budget)
       : masksIntro(invitation, chosen, budget, answering),
     paragraph(levels.length > 1 ? said.locked : said.lockedFixed, "muted"),
     ticketNote(reach.invitations),
@@ -195,8 +194,23 @@ function masksIntro(invitation, chosen, budget, answering) {
       ),
     ),
     paragraph(said.notHidden, "hint"),
-    fold(words().welcome.how, maskDemo()),
+    demonstration(),
   ];
+}
+
+/** The mask at work on made-up people: loaded when somebody wants to see it. */
+function demonstration() {
+  const folded = fold(words().welcome.how);
+  const show = async () => {
+    allow("mask-demo");
+    const shown = await import("./mask_demo.js").then(
+      ({ maskDemo }) => maskDemo(),
+      () => paragraph(words().common.unreachable),
+    );
+    folded.append(shown);
+  };
+  folded.addEventListener("toggle", show, { once: true });
+  return folded;
 }
 
 export function minutesFor(questions) {
@@ -294,6 +308,7 @@ export function revealSent(record, spent, { finish }) {
 
 /** The answers, which nobody sees, and the two halves that go in their place. */
 function sealedHalves(record) {
+  const { halves, ownAnswers } = partyViews();
   return [paragraph(words().reveal.mine, "muted"), ownAnswers(record), halves(record)];
 }
 

@@ -6,6 +6,22 @@ import { allow } from "./dom.js";
 import { BrokenPromise } from "./promise.js";
 
 let loading = null;
+let views = null;
+
+/** Return whether a participation is in a survey between two parties. */
+export const isSplit = ({ strength }) => strength === "parties";
+
+/** A name within a sentence, whose direction may be another than the sentence's. */
+export const isolated = (name) => `\u2068${name}\u2069`;
+
+/** Load the screens that only such a survey has; without a network it may fail. */
+export async function loadViews() {
+  allow("party-views");
+  views ??= await import("./two_party_views.js");
+}
+
+/** Return the screens that only such a survey has, once they are loaded. */
+export const partyViews = () => views;
 
 /** Return the module with all that the two parties agreed to; loaded when first needed. */
 export function loadAgreement() {

@@ -8,15 +8,10 @@ import { actions, fold, paragraph, userText } from "./components.js";
 import { isAffordable } from "./level_view.js";
 import { textOf, visibility } from "./conditions.js";
 import { tail } from "../mechanisms/loss.js";
+import { isolated } from "./two_parties.js";
 import { words } from "../words/language.js";
 
 const GROUP = 4; // digits that people compare at a time
-
-/** Return whether a participation is in a survey between two parties. */
-export const isSplit = ({ strength }) => strength === "parties";
-
-/** A name within a sentence, whose direction may be another than the sentence's. */
-export const isolated = (name) => `\u2068${name}\u2069`;
 
 const row = (name, ...value) =>
   element("div", {}, element("dt", {}, name), element("dd", {}, ...value));

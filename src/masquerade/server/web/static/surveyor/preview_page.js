@@ -7,6 +7,7 @@ import { lowerCaps, USUAL_CAPS } from "../app/budget.js";
 import { readInvitation, UNMASKED } from "../app/invitation.js";
 import { wear } from "../app/look.js";
 import { Screen } from "../app/screen.js";
+import { loadViews } from "../app/two_parties.js";
 import { intro } from "../app/survey_views.js";
 import { inPage } from "./draft.js";
 import { Preview } from "./preview.js";
@@ -74,6 +75,7 @@ globalThis.addEventListener("message", ({ origin, source, data }) => {
 
 wear(invitation?.look);
 new Screen().frame("/preview", () => {});
+if (invitation?.parties) await loadViews();
 if (invitation) drawIntro();
 else show(0);
 tell({ ready: true });
