@@ -15,8 +15,8 @@
 //   meets(question, code, leaf)  whether an answer meets a condition; "no answer" meets none
 //   decidingCodes(question, leaves)  codes, between them all that these conditions or masks tell
 //              apart; null where there are too many to go through
-//   shuffled(definition)  how many options, from the first on, may stand in any order; absent: none.
-//              `asked.order` has the codes of all in the order in which they stand
+//   shuffled(definition)  how many options, from the first on, may stand in any order; absent:
+//              none. `asked.order` has the codes of all in the order in which they stand
 //   crossable  whether two parties can count it in a cross table
 //   form(definition)             the fields of the device's form, of any draft
 //   check(definition, form)      throws `BrokenPromise` where it is no question of this kind
