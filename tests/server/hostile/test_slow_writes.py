@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 from tests.patience import PATIENCE_SECONDS
 from tests.server.devices import Device
 from tests.server.running import run
@@ -21,7 +21,7 @@ from masquerade.server.http.logs import Repeats
 from masquerade.server.http.write_slots import SLOTS, WriteQueue, is_quick
 
 if TYPE_CHECKING:
-    from tests.conftest import LiveServers
+    from tests.conftest import LiveServers, PostgresServer
 
 PEOPLE, OTHERS = 60, 40
 
@@ -82,6 +82,46 @@ def test_reading_goes_on_while_nothing_can_be_written(live_server: LiveServers) 
         assert all("retry-after" in one.headers for one in answers if one.status_code == 503)
         assert begin(0).status_code == 201
         assert reader.get("/readyz").status_code == 200
+
+
+@pytest.mark.postgres
+def test_pages_need_no_table_of_participants(
+    live_server: LiveServers, postgres_server: PostgresServer, migrated_template: str
+) -> None:
+    """With PostgreSQL's tables of participants locked and thirty people beginning, pages are read.
+
+    All people's steps are done once the lock ends, or they were told to come again.
+    """
+    postgres_server.execute(f"CREATE DATABASE locked TEMPLATE {migrated_template}")
+    server = live_server(
+        database=postgres_server.url("locked"), rate_participant=0, rate_address=0, rate_survey=0
+    )
+    survey = server.services.surveys.open_survey(define()).token
+    client = httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS)
+
+    def begin(_: int) -> int:
+        headers = {
+            "Masquerade-Participant": secrets.token_hex(16),
+            "Idempotency-Key": secrets.token_hex(16),
+        }
+        body = {"survey": survey, "level": "medium"}
+        return client.post("/api/v1/participations", json=body, headers=headers).status_code
+
+    with ThreadPoolExecutor(30) as crowd, client, server.services.engine.connect() as holder:
+        with holder.begin() as lock:
+            holder.execute(text("LOCK TABLE participation, ledger_balance, ledger_entry"))
+            people = [crowd.submit(begin, number) for number in range(30)]
+            until = time.monotonic() + PATIENCE_SECONDS
+            while server.services.transactions.waiting < 2 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert server.services.transactions.waiting
+            for path in ("/healthz", "/static/tokens.css", f"/s/{survey}", "/me"):
+                assert client.get(path).status_code == 200, path
+            assert client.get(f"/api/v1/surveys/{survey}/invitation").status_code == 200
+            assert not any(one.done() and one.result() == 201 for one in people)
+            lock.rollback()
+        assert {one.result() for one in people} <= {201, 503}
+        assert begin(0) == 201
 
 
 def test_viewers_of_a_result_leave_threads_to_participants(live_server: LiveServers) -> None:

@@ -58,6 +58,7 @@ def ledger_findings(
     last = secrets.token_hex(32) if sample else ""
     connection.rollback()
     while True:
+        lock_for_reading(connection)
         # Also what a page remembers of accounts and costs ends with it.
         tables = LedgerTables(connection)
         # Nothing is written, so the day plays no part.

@@ -42,6 +42,7 @@ from masquerade.server.operations.database_checks import (
     table_order_findings,
     warning,
 )
+from masquerade.server.operations.reference_checks import reference_findings
 from masquerade.server.settings import Settings, nearest, setting_names, unknown_variables
 
 CHECK = "settings"
@@ -279,6 +280,7 @@ def _database(
             detail = "not looked at by a quick look, as it takes the longer the more there is."
             left_out = ("file", "clock", "order", "surveys", "two parties", "audit log")
             yield from (skipped(c, detail) for c in left_out)
+            yield from reference_findings(connection, sample=True)
             yield from ledger_findings(connection, sample=True)
             return
         yield from clock_findings(connection, now(), zone=settings.time_zone)
@@ -290,6 +292,7 @@ def _database(
             yield from table_order_findings(connection, now())
         yield from survey_findings(connection)
         yield from party_findings(connection)
+        yield from reference_findings(connection)
         yield from ledger_findings(connection, progress=progress)
         yield from audit_findings(connection)
 
