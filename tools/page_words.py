@@ -28,6 +28,7 @@ from masquerade.server.http.page_words import (
     script_messages,
 )
 from masquerade.server.http.service_messages import MESSAGES
+from masquerade.server.surveys.templates import TEMPLATES as TEMPLATES_OF_SURVEYS
 from masquerade.surveys.kinds import kinds
 
 ROOT = Path(__file__).parents[1]
@@ -59,6 +60,9 @@ def extracted() -> dict[str, list[str]]:
                 note(message, path.relative_to(STATIC.parent).as_posix())
     for message in MESSAGES:
         note(message, "server/http/service_messages.py")
+    for template_ in TEMPLATES_OF_SURVEYS.values():
+        note(template_.title, "server/surveys/templates.json")
+        note(template_.purpose, "server/surveys/templates.json")
     for kind, question in kinds().items():
         question.builder.translated(partial(note, place=f"surveys/kinds/{kind}.py"))
     return found

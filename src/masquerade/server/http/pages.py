@@ -68,7 +68,10 @@ def _in_language(language: str) -> Jinja2Templates:
     other = TranslatedLoader(loader, language, page_words(language))
     env = _templates.env.overlay(loader=other, cache_size=400)
     words = page_words(language)
-    env.filters = {**env.filters, "said": _service_words(language)}
+    say = _service_words(language)
+    numbers = (_percent, _points, _epsilon)
+    env.filters = {**env.filters, "said": say}
+    env.filters |= {one.__name__[1:]: _spoken(one, say) for one in numbers}
     env.globals = {**env.globals, "script_words": lambda head: script_words(str(head), words)}
     return Jinja2Templates(env=env)
 
@@ -91,6 +94,11 @@ def translation(request: Request) -> Callable[[object], str]:
     """Return the function that says a message of pages or services in the reader's language."""
     language = _language(request)
     return _service_words(language) if language in LANGUAGES else str
+
+
+def _spoken(filter_: Callable[..., str], say: Callable[[object], str]) -> Callable[..., str]:
+    """Return a filter of numbers that writes them in a language."""
+    return lambda *values: say(filter_(*values))
 
 
 @cache

@@ -48,15 +48,12 @@ def in_language(words: Mapping[str, str], *, decimal: str = ",", group: str = ".
     """
     separators = str.maketrans({",": group, ".": decimal})
 
-    def value(text: str, depth: int) -> str:
-        if _NUMBER.fullmatch(text):
-            return text.translate(separators)
-        return said(text, depth + 1)
-
     def filled(translation: str, match: re.Match[str], depth: int) -> str:
-        return _PLACE.sub(lambda place: value(match[place[1]], depth), translation)
+        return _PLACE.sub(lambda place: said(match[place[1]], depth + 1), translation)
 
     def said(text: str, depth: int = 0) -> str:
+        if _NUMBER.fullmatch(text):
+            return text.translate(separators)
         if text in words:
             return words[text]
         if depth > _DEPTH:

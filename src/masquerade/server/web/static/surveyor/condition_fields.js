@@ -138,7 +138,7 @@ function leafOf(leaf, { earlier, change, key }) {
       (id) => change(firstLeaf(earlier.find((one) => one.id === id))),
       { key: `${key}/question` },
     ),
-    leaf.answers && before && element("p", { className: "hint" }, named(kindOf(before).leafWords ?? "is any of")),
+    leaf.answers && before && element("p", { className: "hint" }, kindOf(before).leafWords ? named(kindOf(before).leafWords) : said("is any of")),
     leaf.answers && labels.map((label) =>
       check(label, leaf.answers?.includes(label) ?? false, (on) => {
         const answers = labels.filter((one) => (one === label ? on : leaf.answers.includes(one)));
