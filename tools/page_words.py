@@ -4,7 +4,8 @@
 words of the forms in which questions of each kind are written. ``surveyors.po`` in
 ``locale/<language>/LC_MESSAGES`` has their translations, of which
 ``src/masquerade/server/web/words/<language>.json`` is made. With ``--check`` nothing is written:
-the exit code says whether files are in step and every message is translated.
+the exit code says whether files are in step, every message is translated, and scripts say their
+words through ``said``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,36 @@ TEMPLATES = ROOT / "src/masquerade/server/web/templates"
 _EXPRESSION = re.compile(r"\{\{.*?\}\}")
 #: Of a text that a script or a form fills: ``{count}``.
 _PLACE = re.compile(r"(?<!\{)\{\w+\}(?!\})")
+
+
+_COMMENT = re.compile(r"/\*.*?\*/|(?:^|\s)//[^\n]*", re.DOTALL | re.MULTILINE)
+_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+_VALUE = re.compile(r"\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
+_WORDS_FOR_PEOPLE = re.compile(r"[A-Z][a-z]+ [a-z]|[a-z]{2} [a-z]{2}|^[A-Z][a-z]+[.…:]?$")
+#: Names of keys of a keyboard, which look like words.
+_KEYS = {"Escape"}
+
+
+def unsaid(source: str) -> list[str]:
+    """Return the words for people in a script that are not said through `said`.
+
+    Examples
+    --------
+    >>> unsaid('button("Remove it"); said("Add"); element("p", { className: "hint block" })')
+    ['Remove it']
+    >>> unsaid('say(said(words))')
+    ['said(words)']
+    """
+    code = _COMMENT.sub("", source)
+    found = [one[0] for one in re.finditer(r"\bsaid\([^\"\s)]+\)?", code)]
+    for one in _TEXT.finditer(code):
+        before = code[: one.start()]
+        words = _VALUE.sub("", one[1] if one[1] is not None else one[2])
+        if before.rstrip().endswith(("said(", "className:")) or words in _KEYS:
+            continue
+        if _WORDS_FOR_PEOPLE.search(words):
+            found.append(words)
+    return found
 
 
 def extracted() -> dict[str, list[str]]:
@@ -121,6 +152,11 @@ def main() -> None:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+    for path in sorted((STATIC / "surveyor").glob("*.js")):
+        faults += [
+            f"{path.name}: not given to said: {one!r}"
+            for one in unsaid(path.read_text(encoding="utf-8"))
+        ]
     if faults:
         raise SystemExit("\n".join(faults[:40]))
 

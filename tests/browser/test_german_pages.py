@@ -30,14 +30,20 @@ SEEN = """() => {
   const found = [];
   while (walker.nextNode()) {
     const { textContent, parentElement } = walker.currentNode;
-    if (!parentElement.closest("script, style") && parentElement.checkVisibility()) found.push(textContent);
+    if (parentElement.closest("script, style") || !parentElement.checkVisibility()) continue;
+    found.push(textContent);
   }
   for (const one of document.querySelectorAll("[aria-label], [title], [placeholder]")) {
-    for (const name of ["aria-label", "title", "placeholder"]) found.push(one.getAttribute(name) ?? "");
+    for (const name of ["aria-label", "title", "placeholder"]) {
+      found.push(one.getAttribute(name) ?? "");
+    }
   }
   return found.map((one) => one.replace(/\\s+/g, " ").trim()).filter(Boolean);
 }"""
-BEYOND = "document.documentElement.scrollWidth - innerWidth"
+BEYOND = """() => document.documentElement.scrollWidth <= innerWidth ? "" :
+  [...document.querySelectorAll("main *")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth && !one.closest(".scroll"))
+    .map((one) => one.outerHTML.slice(0, 80)).join(", ")"""
 OPEN_ALL = "document.querySelectorAll('main details').forEach((one) => { one.open = true })"
 
 
@@ -73,8 +79,8 @@ class Reader:
         for text in dict.fromkeys(seen):
             if text in self.plain or any(one.fullmatch(text) for one in self.placed):
                 self.faults.append(f"{name}: {text}")
-        if (beyond := self.page.evaluate(BEYOND)) > 0:
-            self.faults.append(f"{name}: {beyond} px beyond the window")
+        if beyond := self.page.evaluate(BEYOND):
+            self.faults.append(f"{name}: beyond the window: {beyond}")
         if folder := os.environ.get("MASQUERADE_PICTURES"):
             width = self.page.viewport_size["width"] if self.page.viewport_size else 0
             picture = Path(folder) / f"{re.sub('[^a-z0-9]+', '-', name)}-{width}.png"

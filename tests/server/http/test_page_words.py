@@ -13,7 +13,7 @@ import httpx
 import pytest
 from jinja2 import Environment
 from tests.server.conftest import Site
-from tools.page_words import TEMPLATES, extracted, translations
+from tools.page_words import TEMPLATES, extracted, translations, unsaid
 
 from masquerade.server.http.page_words import (
     LANGUAGES,
@@ -104,6 +104,17 @@ def test_a_page_has_the_words_of_the_scripts_that_it_loads() -> None:
     assert found["Saving…"] == "Wird gespeichert …"
     assert "Question {place}" not in found
     assert script_words(head, {}) == script_words("", words) == {}
+
+
+def test_words_that_a_script_does_not_translate_are_found() -> None:
+    """A literal that people would read is named, wherever it is given; code is not."""
+    code = (
+        'at("x").textContent = `Page ${place(1)} of it`; b({ className: "a b" }); // Like This one'
+    )
+    assert unsaid(code) == ["Page  of it"]
+    assert unsaid('button("Saved.")') == ["Saved."]
+    assert unsaid('button(said("Saved."), `${said("Two words")} x`)') == []
+    assert unsaid("export const said = (message) => message; said(message)") == ["said(message)"]
 
 
 def test_files_are_in_step() -> None:

@@ -65,7 +65,7 @@ def in_language(words: Mapping[str, str], *, decimal: str = ",", group: str = ".
 
     def whole(text: str) -> str:
         # Some sentences are put together; and each begins with a capital where it stands alone.
-        for one in ([text], [text[:1].upper() + text[1:]], _SENTENCE.split(text)):
+        for one in (_SENTENCE.split(text), [text], [text[:1].upper() + text[1:]]):
             found = [said(sentence) for sentence in one]
             if all(map(str.__ne__, found, one)):
                 return " ".join(found)
