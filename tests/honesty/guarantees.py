@@ -290,7 +290,7 @@ GUARANTEES = (
     Printed(
         "epsilon of a published page",
         "delta of the counts of 60 people at it is at most 1e-6, whatever they answered",
-        ("published_loss", "Published", "counted_pairs"),
+        ("published_loss", "Published"),
         _published,
     ),
     Printed("belief about a number", "exceeded once in a million", ("explain",), _belief),
@@ -315,7 +315,7 @@ GUARANTEES = (
     ),
     Printed("tail of a mixed list", "exceeded once in a million", ("tail",), _tail),
     Printed(
-        "Renyi divergences", "not larger", ("Loss", "pure_loss", "noise", "pairs_of"), _divergences
+        "Renyi divergences", "not larger", ("Loss", "pure_loss", "pairs_of"), _divergences
     ),
     Printed("cap", "holds at 1e-6 whatever is chosen on the way", ("Caps", "Balance"), _cap),
     Printed("noise for an epsilon", "delta is at most 1e-6", ("gaussian_sigma",), _sigma),

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from masquerade.accounting.gaussian import gaussian_sigma
     from masquerade.accounting.ledger import Ledger, charge_all
     from masquerade.accounting.loss_distribution import composed
-    from masquerade.accounting.shuffling import Published, counted_pairs, published_loss
+    from masquerade.accounting.shuffling import Published, published_loss
     from masquerade.accounting.storage import MemoryStorage, Storage
     from masquerade.accounting.trade_off import largest_power, trade_off_curve
     from masquerade.accounting.words import explain, power_in_words, risk_in_words
-    from masquerade.exact.loss import Loss, noise, pure_loss, tail
+    from masquerade.exact.loss import Loss, pure_loss, tail
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
@@ -52,11 +52,9 @@ __all__ = [
     "compose",
     "compose_linked",
     "composed",
-    "counted_pairs",
     "explain",
     "gaussian_sigma",
     "largest_power",
-    "noise",
     "pairs_of",
     "power_in_words",
     "published_loss",
