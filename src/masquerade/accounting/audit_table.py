@@ -81,10 +81,7 @@ def divergences(cells: Iterable[tuple[Any, Any, int]]) -> tuple[float, ...]:
 
 
 def of_table(
-    rows: Sequence[Sequence[Fraction | float]],
-    *,
-    inputs: Sequence[Any],
-    reports: Sequence[Any],
+    rows: Sequence[Sequence[Fraction | float]], *, inputs: Sequence[Any], reports: Sequence[Any]
 ) -> TableLoss:
     """Return the loss of one report by a table ``rows[input][report]``.
 

@@ -106,11 +106,7 @@ class Balance(NamedTuple):
     def share_left(self) -> Fraction:
         """Part of the cap that is left, by the condition that leaves most."""
         room = self.caps.room
-        most = {
-            "pure": self.caps.epsilon.micro,
-            "divergence": room.divergence,
-            "clock": room.clock,
-        }
+        most = {"pure": self.caps.epsilon.micro, "divergence": room.divergence, "clock": room.clock}
         left = [
             1 - Fraction(int(used), int(most[name]))
             for name, used in self.totals.items()

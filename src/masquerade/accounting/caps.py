@@ -232,10 +232,7 @@ class Caps:
     def admits(self, loss: Loss) -> bool:
         """Return whether an empty account admits a loss."""
         return self.admit(
-            pure=loss.pure,
-            divergence=loss.of_order(self.room.order),
-            clock=loss.clock,
-            clear=0,
+            pure=loss.pure, divergence=loss.of_order(self.room.order), clock=loss.clock, clear=0
         )
 
     def share(self, loss: Loss) -> Fraction | None:

@@ -152,11 +152,7 @@ class SumVec(BitCircuit[Sequence[int], list[int]]):
         self.length, self.largest = length, largest
         self.weights = bit_weights(largest)
         super().__init__(
-            field,
-            bits=length * len(self.weights),
-            output_length=length,
-            chunk=chunk,
-            checks=0,
+            field, bits=length * len(self.weights), output_length=length, chunk=chunk, checks=0
         )
 
     def encode(self, measurement: Sequence[int]) -> Elements:
@@ -223,11 +219,7 @@ class MultihotCountVec(BitCircuit[Sequence[bool], list[int]]):
             raise ParameterError(f"most is {most}, expected 1 to {length}.")
         self.most, self.weights = most, bit_weights(most)
         super().__init__(
-            field,
-            bits=length + len(self.weights),
-            output_length=length,
-            chunk=chunk,
-            checks=1,
+            field, bits=length + len(self.weights), output_length=length, chunk=chunk, checks=1
         )
 
     def encode(self, measurement: Sequence[bool]) -> Elements:

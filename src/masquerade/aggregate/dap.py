@@ -244,12 +244,7 @@ class Task:
         metadata = ReportMetadata(split.nonce, self.time)
         aad = self._share_aad(metadata, split.public_share)
         sealed = [
-            _seal(
-                config,
-                PlaintextInputShare((), share).encode(),
-                info=_share_info(role),
-                aad=aad,
-            )
+            _seal(config, PlaintextInputShare((), share).encode(), info=_share_info(role), aad=aad)
             for role, config, share in zip(
                 (Role.LEADER, Role.HELPER), (leader, helper), split.input_shares, strict=True
             )

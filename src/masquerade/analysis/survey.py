@@ -85,11 +85,7 @@ def survey_variable(reports: SurveyReports, name: str) -> Variable:
 
 
 def survey_regression(
-    reports: SurveyReports,
-    formula: str,
-    *,
-    model: str = "auto",
-    fitting: FitOptions | None = None,
+    reports: SurveyReports, formula: str, *, model: str = "auto", fitting: FitOptions | None = None
 ) -> Regression:
     """Return the regression of questions of a survey, by their ids.
 

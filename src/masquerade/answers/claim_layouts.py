@@ -15,14 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from masquerade.answers.frames import (
-    Frame,
-    column_names,
-    is_json,
-    json_rows,
-    read_table,
-    to_arrow,
-)
+from masquerade.answers.frames import Frame, column_names, is_json, json_rows, read_table, to_arrow
 from masquerade.errors import SchemaError
 from masquerade.exact.number import one_of
 
@@ -334,11 +327,7 @@ def _appen(rows: Sequence[Row], named: ClaimColumns) -> Iterator[Claim]:
     _there(label, names)
     for row in rows:
         if str(row.get("_tainted")).lower() != "true" and not _empty(row[label]):
-            yield (
-                row[named.task or "_unit_id"],
-                row[named.worker or "_worker_id"],
-                row[label],
-            )
+            yield (row[named.task or "_unit_id"], row[named.worker or "_worker_id"], row[label])
 
 
 def _label_studio(rows: Sequence[Row], named: ClaimColumns) -> Iterator[Claim]:

@@ -13,13 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from masquerade.answers.claim_labels import (
-    Kind,
-    encode_ids,
-    encode_labels,
-    guess_kind,
-    to_numbers,
-)
+from masquerade.answers.claim_labels import Kind, encode_ids, encode_labels, guess_kind, to_numbers
 from masquerade.answers.claim_layouts import LABEL_COLUMNS, ClaimColumns
 from masquerade.answers.frames import (
     Frame,

@@ -28,21 +28,9 @@ from masquerade.answers.comparison_columns import (
     numbers,
     widths,
 )
-from masquerade.answers.frames import (
-    Frame,
-    plain_column,
-    read_table,
-    to_arrow,
-    write_table,
-)
+from masquerade.answers.frames import Frame, plain_column, read_table, to_arrow, write_table
 from masquerade.answers.result import Result
-from masquerade.errors import (
-    DuplicateVoter,
-    EmptyTable,
-    InvalidRecord,
-    ParameterError,
-    SchemaError,
-)
+from masquerade.errors import DuplicateVoter, EmptyTable, InvalidRecord, ParameterError, SchemaError
 from masquerade.exact.arrays import Codes, Floats, Integers
 from masquerade.exact.number import in_range
 

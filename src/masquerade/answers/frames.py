@@ -14,13 +14,7 @@ import pyarrow.csv as pa_csv
 
 from masquerade.answers.csv_files import read_csv
 from masquerade.answers.sheets import read_sheet, write_sheet
-from masquerade.errors import (
-    InputError,
-    MissingValue,
-    MixedTypes,
-    SchemaError,
-    UnreadableFile,
-)
+from masquerade.errors import InputError, MissingValue, MixedTypes, SchemaError, UnreadableFile
 from masquerade.lazy import suggestion
 
 #: A table of any kind that narwhals reads (pandas, polars, pyarrow, duckdb, Ibis, ...), any

@@ -20,13 +20,7 @@ from masquerade.answers.frames import (
     to_arrow,
 )
 from masquerade.answers.result import Result
-from masquerade.errors import (
-    DuplicateClaim,
-    EmptyTable,
-    MissingValue,
-    ParameterError,
-    SchemaError,
-)
+from masquerade.errors import DuplicateClaim, EmptyTable, MissingValue, ParameterError, SchemaError
 from masquerade.exact.arrays import Codes, Floats
 
 #: What the inferred truths of a method are called in its own tables.

@@ -319,11 +319,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def _caps_json(caps: Caps) -> dict[str, Any]:
-    return {
-        "epsilon": caps.epsilon.to_json(),
-        "delta": float(caps.delta),
-        "clear": caps.clear,
-    }
+    return {"epsilon": caps.epsilon.to_json(), "delta": float(caps.delta), "clear": caps.clear}
 
 
 def _latest(entries: Sequence[Entry]) -> dict[str, Any]:

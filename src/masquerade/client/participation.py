@@ -64,12 +64,7 @@ from masquerade.surveys import Question
 from masquerade.surveys.drawn_blocks import NOT_DRAWN
 from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.pages import Layout
-from masquerade.surveys.pair_votes import (
-    disjoint_pairs,
-    drawn_pairs,
-    lists_of,
-    require_pairs,
-)
+from masquerade.surveys.pair_votes import disjoint_pairs, drawn_pairs, lists_of, require_pairs
 from masquerade.surveys.question import Answer
 from masquerade.surveys.survey import AFTER_SEND
 

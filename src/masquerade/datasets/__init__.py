@@ -15,9 +15,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 
-__all__ = [
-    "DATASETS",
-    "DATA_VARIABLE",
-    "Dataset",
-    "dataset_named",
-]
+__all__ = ["DATASETS", "DATA_VARIABLE", "Dataset", "dataset_named"]

@@ -131,12 +131,7 @@ def interval_around(
 
 
 def ratios(
-    crowd: Crowd,
-    part: ArrayLike,
-    whole: ArrayLike,
-    *,
-    low: float = 0.0,
-    high: float = 1.0,
+    crowd: Crowd, part: ArrayLike, whole: ArrayLike, *, low: float = 0.0, high: float = 1.0
 ) -> Figures:
     """Return figures of some of the people: shares or means among those asked.
 
@@ -263,9 +258,4 @@ def ratio_difference(first: Figures, second: Figures) -> Figures:
         np.nan_to_num(figures.sampling + figures.masks, nan=1.0) for figures in (first, second)
     ]
     curve = RatioDifferenceCurve(one, other, (variances[0], variances[1]), known)
-    return Figures(
-        curve,
-        one.crowd.n,
-        first.sampling + second.sampling,
-        first.masks + second.masks,
-    )
+    return Figures(curve, one.crowd.n, first.sampling + second.sampling, first.masks + second.masks)

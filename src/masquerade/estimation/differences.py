@@ -42,10 +42,7 @@ def difference(first: Figures, second: Figures) -> Figures:
     else:
         curve = DifferenceCurve(one, other)
     return Figures(
-        curve,
-        first.n + second.n,
-        first.sampling + second.sampling,
-        first.masks + second.masks,
+        curve, first.n + second.n, first.sampling + second.sampling, first.masks + second.masks
     )
 
 

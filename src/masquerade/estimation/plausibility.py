@@ -67,9 +67,7 @@ class Plausibility(Result):
         return cls(probability, reason if probability < FALSE_ALARM else "")
 
 
-def number_plausibility(
-    groups: Mapping[str, tuple[ArrayLike, Mechanism]],
-) -> Plausibility:
+def number_plausibility(groups: Mapping[str, tuple[ArrayLike, Mechanism]]) -> Plausibility:
     """Return how plausible noisy reports to one number are.
 
     Parameters

@@ -19,12 +19,7 @@ from masquerade.errors import InsecureRandomness, ParameterError
 Words = NDArray[np.uint64]
 
 _BLOCK_BYTES = 1 << 23
-_GENERATORS_OF_WORDS = (
-    np.random.PCG64,
-    np.random.PCG64DXSM,
-    np.random.Philox,
-    np.random.SFC64,
-)
+_GENERATORS_OF_WORDS = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
 
 
 class WordSource(Protocol):

@@ -95,12 +95,7 @@ class BitwiseResponse(DeviceMechanism):
     bit: RandomizedResponse = field(init=False)
 
     def __init__(
-        self,
-        options: int,
-        most: int | None = None,
-        *,
-        epsilon: NumberLike,
-        null: bool = False,
+        self, options: int, most: int | None = None, *, epsilon: NumberLike, null: bool = False
     ) -> None:
         require_flag(null, "null")
         options = whole(options, "options", low=2, high=MOST_BITS - null)

@@ -114,10 +114,7 @@ class DeviceMechanism(Mechanism):
 
 
 def mask_response(
-    answers: Sequence[int],
-    mechanisms: Sequence[DeviceMechanism],
-    *,
-    coins: Coins | None = None,
+    answers: Sequence[int], mechanisms: Sequence[DeviceMechanism], *, coins: Coins | None = None
 ) -> list[int]:
     """Return one person's reports, in the order of the answers.
 

@@ -279,8 +279,7 @@ def choose_levels(epsilon: NumberLike, points: int, answering_rate: float) -> in
     if points <= max(_LEVELS_TRIED):
         candidates.add(points)
     return max(
-        sorted(candidates),
-        key=lambda levels: _information(levels, loss, points, answering_rate),
+        sorted(candidates), key=lambda levels: _information(levels, loss, points, answering_rate)
     )
 
 

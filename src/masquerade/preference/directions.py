@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from masquerade.answers import Comparisons
 from masquerade.exact.arrays import Floats, Integers
-from masquerade.preference.composition import (
-    Estimate,
-    Fidelity,
-    Reports,
-    Sensitivity,
-    Unit,
-)
+from masquerade.preference.composition import Estimate, Fidelity, Reports, Sensitivity, Unit
 from masquerade.preference.masked_choices import at_least_zero
 from masquerade.preference.other_voters import (
     reports_show_spread,

@@ -130,11 +130,7 @@ class Leaderboard(Result):
 
     @classmethod
     def fit(
-        cls,
-        battles: Battles | Frame,
-        *,
-        ties: TieChoice = "auto",
-        prior: float | None = None,
+        cls, battles: Battles | Frame, *, ties: TieChoice = "auto", prior: float | None = None
     ) -> Leaderboard:
         """Return the leaderboard of votes, computed from them as they are, without privacy.
 

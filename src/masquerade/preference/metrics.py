@@ -95,11 +95,7 @@ def agreement(
 
 
 def expected_agreement(
-    weights: ArrayLike,
-    target: ArrayLike,
-    *,
-    reference: str,
-    covariance: ArrayLike | None = None,
+    weights: ArrayLike, target: ArrayLike, *, reference: str, covariance: ArrayLike | None = None
 ) -> Score:
     """Return the expected agreement on normal pairs, ``1 - angle / pi``, in closed form.
 

@@ -113,8 +113,5 @@ def spread_of_direction(
     beyond = 2 * (1 - np.sqrt(1 - share)) / share - 1 if share > 0 else 0.0
     _, pulled = direction(raw, noise + sampling)
     return DirectionSpread(
-        weights,
-        own,
-        at_least_zero(pulled - own),
-        at_least_zero(every - pulled) + beyond * every,
+        weights, own, at_least_zero(pulled - own), at_least_zero(every - pulled) + beyond * every
     )

@@ -59,11 +59,7 @@ def epsilons_of(epsilon: Fraction | tuple[Fraction, ...], voters: int) -> tuple[
 
 
 def voter_weights(
-    rule: Weighting,
-    *,
-    between: Floats,
-    noise: Floats,
-    most: float = MOST_TIMES_EQUAL,
+    rule: Weighting, *, between: Floats, noise: Floats, most: float = MOST_TIMES_EQUAL
 ) -> Floats:
     """Return each voter's share of the result; shares add to 1.
 

@@ -311,11 +311,7 @@ class PrivateMechanism(ABC):
         return self._publish(reports, epsilons, comparisons.records_per_voter(), pairs)
 
     def _publish(
-        self,
-        reports: Reports,
-        epsilons: Epsilons,
-        records: Integers,
-        pairs: Comparisons | None,
+        self, reports: Reports, epsilons: Epsilons, records: Integers, pairs: Comparisons | None
     ) -> Release:
         """Return the weights that reports give, which costs no more, with their guarantee."""
         parts = self.compose()

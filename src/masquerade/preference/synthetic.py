@@ -72,11 +72,7 @@ class MadeUpVoters:
 
 
 def made_up_voters(
-    rng: np.random.Generator,
-    *,
-    voters: int = 100,
-    features: int = 10,
-    kind: FeatureKind = "normal",
+    rng: np.random.Generator, *, voters: int = 100, features: int = 10, kind: FeatureKind = "normal"
 ) -> MadeUpVoters:
     """Make up voters: a population mean uniform on [-1, 1], and weights normal around it.
 

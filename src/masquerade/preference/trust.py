@@ -55,12 +55,7 @@ class Device:
         )
 
     def weigh(
-        self,
-        parts: Composition,
-        rows: Rows,
-        epsilons: Epsilons,
-        records: Integers,
-        features: int,
+        self, parts: Composition, rows: Rows, epsilons: Epsilons, records: Integers, features: int
     ) -> Reports:
         """Return reports with each voter's share, which depends on public numbers alone."""
         sensitivity = parts.statistic.sensitivity(features)

@@ -19,11 +19,7 @@ from masquerade.errors import ParameterError
 from masquerade.exact import Micro
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import WordSource
-from masquerade.exact.epsilon_at_delta import (
-    epsilon_of_rho,
-    probability_of_failure,
-    rho_of_epsilon,
-)
+from masquerade.exact.epsilon_at_delta import epsilon_of_rho, probability_of_failure, rho_of_epsilon
 from masquerade.exact.noise import (
     LARGEST_SCALE,
     bernoulli_exp,

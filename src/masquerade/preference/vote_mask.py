@@ -50,11 +50,7 @@ class MaskedVote:
         r0 = self.rho / (self.growth + 2)
         q = (1 - r0) / (self.growth + 1)
         tie = (1 - self.growth * r0) / 2
-        return (
-            (self.growth * q, r0, q),
-            (tie, self.growth * r0, tie),
-            (q, r0, self.growth * q),
-        )
+        return ((self.growth * q, r0, q), (tie, self.growth * r0, tie), (q, r0, self.growth * q))
 
     def mask(self, outcome: Outcomes, source: WordSource) -> Outcomes:
         """Return a report of each outcome."""

@@ -100,9 +100,7 @@ def _by_voter(choices: MaskedChoices, voter: Integers, voters: int, weights: Flo
     """Return the log-likelihood of each voter's choices in each group, (n_voters, n_groups)."""
     columns = [
         np.bincount(
-            voter,
-            weights=choices.emphasis * np.log(choices.at(own).probability),
-            minlength=voters,
+            voter, weights=choices.emphasis * np.log(choices.at(own).probability), minlength=voters
         )
         for own in weights
     ]

@@ -24,16 +24,8 @@ class Neighbours(Enum):
     'all values of one user, about one object, are replaced, about the same objects'
     """
 
-    VALUE = (
-        "claim",
-        REPLACE,
-        "all that one user said of one object is replaced by anything else",
-    )
-    PAIR = (
-        "claim",
-        ADD_REMOVE,
-        "all that one user said of one listed object is added or removed",
-    )
+    VALUE = ("claim", REPLACE, "all that one user said of one object is replaced by anything else")
+    PAIR = ("claim", ADD_REMOVE, "all that one user said of one listed object is added or removed")
     USER_VALUES = (
         "user",
         REPLACE,

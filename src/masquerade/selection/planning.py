@@ -24,9 +24,7 @@ from masquerade.estimation.expected import expected_counts, expected_numbers, ha
 from masquerade.exact import DEFAULT_DELTA, MICRO, Guarantee, Micro, rho_of_epsilon
 from masquerade.exact.arrays import Floats
 from masquerade.exact.number import NumberLike, finite, in_range, whole
-from masquerade.mechanisms import (
-    Mechanism,
-)
+from masquerade.mechanisms import Mechanism
 from masquerade.mechanisms.mechanism import require_mechanism
 from masquerade.mechanisms.registry import PARAMETERS, parse_mechanism
 from masquerade.mechanisms.text import read_text_form, text_fields, text_form

@@ -47,9 +47,7 @@ class Linked:
 
 
 def linked(
-    questions: Sequence[Question],
-    conditions: Conditions,
-    alike: Sequence[Hashable] | None = None,
+    questions: Sequence[Question], conditions: Conditions, alike: Sequence[Hashable] | None = None
 ) -> Linked:
     """Return the groups of questions whose reports can change with one answer.
 
@@ -125,9 +123,7 @@ def shown_share(questions: Sequence[Question], conditions: Conditions, place: in
 
 
 def hang_together(
-    questions: Sequence[Question],
-    conditions: Conditions,
-    together: Sequence[Sequence[str]] = (),
+    questions: Sequence[Question], conditions: Conditions, together: Sequence[Sequence[str]] = ()
 ) -> tuple[tuple[int, ...], ...]:
     """Return the places of questions in blocks: each with all that depend on it, however far.
 

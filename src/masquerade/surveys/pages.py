@@ -315,8 +315,7 @@ class Layout:
                     )
             if any(together(page.show_if, shown[one]) != shown[one] for one in page.questions):
                 raise ParameterError(
-                    f"page {place + 1} has a condition that its questions do not have.",
-                    field=where,
+                    f"page {place + 1} has a condition that its questions do not have.", field=where
                 )
             named = {leaf.question for leaf in _leaves(page.show_if)}
             named |= {leaf.question for one in page.questions for leaf in _leaves(shown[one])}

@@ -130,9 +130,7 @@ def check_pictures(
         raise _wrong(question, "", f"pictures is {pictures!r}, expected a list; leave it out.")
     if len(pictures) not in (0, count):
         raise _wrong(
-            question,
-            "",
-            f"{len(pictures)} pictures for {count} {of}s; give one for each, or none.",
+            question, "", f"{len(pictures)} pictures for {count} {of}s; give one for each, or none."
         )
     for place, picture in enumerate(pictures):
         if picture == "":

@@ -20,12 +20,7 @@ from masquerade.surveys.drawn_blocks import Draw
 from masquerade.surveys.languages import Languages, texts_of, translated
 from masquerade.surveys.linked_questions import hang_together, linked, require_possible
 from masquerade.surveys.look import PLAIN, Look
-from masquerade.surveys.offered_levels import (
-    ALL_LEVELS,
-    OfferedLevel,
-    check_level,
-    offered_level,
-)
+from masquerade.surveys.offered_levels import ALL_LEVELS, OfferedLevel, check_level, offered_level
 from masquerade.surveys.pages import AS_THEY_STAND, Layout
 from masquerade.surveys.pair_votes import lists_of, parts_of
 from masquerade.surveys.question import (
@@ -108,8 +103,7 @@ class Survey:
             )
         if lists_of(self.questions) and self.asked is not None:
             raise ParameterError(
-                "votes on pairs of a list are asked of everybody; ask all questions.",
-                field="asked",
+                "votes on pairs of a list are asked of everybody; ask all questions.", field="asked"
             )
         self._check_together()
         # Before levels are checked: linked questions are part of what a level guarantees.

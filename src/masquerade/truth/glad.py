@@ -141,9 +141,7 @@ class _Model:
         fit = np.stack(
             [
                 np.bincount(
-                    self.worker,
-                    share * np.log(hit) + (1 - share) * np.log1p(-hit),
-                    self.n_workers,
+                    self.worker, share * np.log(hit) + (1 - share) * np.log1p(-hit), self.n_workers
                 )
                 for hit in self._hits(right)
             ],

@@ -245,14 +245,7 @@ def reliability_intervals(fit: CategoricalEstimator, *, confidence: float = 0.9)
         mean, variance = accuracy_posterior(problem, _prior(fit), worker_of, n_workers)
         error = np.sqrt(variance)
     low, high = _beta_interval(mean, error, confidence)
-    return pa.table(
-        {
-            "worker": fit.claims_.workers,
-            "reliability": mean,
-            "low": low,
-            "high": high,
-        }
-    )
+    return pa.table({"worker": fit.claims_.workers, "reliability": mean, "low": low, "high": high})
 
 
 def _prior(fit: CategoricalEstimator) -> AccuracyPrior:

@@ -93,12 +93,7 @@ class BoundedFit:
             # The bound of `spread`, over the voters: how their fits differ is private.
             between = bound**2 / reports.features / reports.voters
             sampling = between * float(reports.shares @ reports.shares) * np.eye(reports.features)
-        return Estimate(
-            reports.total * step,
-            noise,
-            sampling,
-            details={"bound": bound},
-        )
+        return Estimate(reports.total * step, noise, sampling, details={"bound": bound})
 
 
 @register

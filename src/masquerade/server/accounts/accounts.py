@@ -95,11 +95,7 @@ class Accounts:
     """All accounts; `clock` gives the seconds since 1970, for codes, and `seals` seals secrets."""
 
     def __init__(
-        self,
-        transactions: Transactions,
-        *,
-        clock: Callable[[], float],
-        seals: Seals | None = None,
+        self, transactions: Transactions, *, clock: Callable[[], float], seals: Seals | None = None
     ) -> None:
         self._transactions = transactions
         self._clock = clock

@@ -12,13 +12,7 @@ from masquerade.server.accounts.accounts import ACTIVE, Account, account_of
 from masquerade.server.accounts.sessions import Sessions, digest, holds
 from masquerade.server.accounts.teams import ROLES, Team, Teams
 from masquerade.server.accounts.tokens import ApiTokens
-from masquerade.server.db.account_tables import (
-    ACCOUNT,
-    MEMBERSHIP,
-    SESSION,
-    TEAM,
-    TOKEN,
-)
+from masquerade.server.db.account_tables import ACCOUNT, MEMBERSHIP, SESSION, TEAM, TOKEN
 from masquerade.server.db.transactions import Transactions, reads
 
 
@@ -72,8 +66,7 @@ class Credentials:
             _known(TOKEN)
             .add_columns(TOKEN.c.digest, TOKEN.c.scopes, TOKEN.c.used)
             .where(
-                TOKEN.c.digest == digest(token),
-                TOKEN.c.until.is_(None) | (TOKEN.c.until >= today),
+                TOKEN.c.digest == digest(token), TOKEN.c.until.is_(None) | (TOKEN.c.until >= today)
             )
         )
         row = self._first(query)

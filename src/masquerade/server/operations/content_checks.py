@@ -35,14 +35,7 @@ from masquerade.surveys.survey import Survey
 _MOST_TOLD = 20
 #: Accounts that are looked at in one reading.
 PAGE = 200
-_UNREADABLE = (
-    MasqueradeError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
+_UNREADABLE = (MasqueradeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def ledger_findings(
@@ -161,10 +154,7 @@ def integrity_of(engine: Engine) -> Mapping[str, object]:
     reading = engine
     if engine.dialect.name == "postgresql":
         reading = engine.execution_options(isolation_level="REPEATABLE READ")
-    checks = {
-        "ledger": ledger_findings,
-        "audit_log": audit_findings,
-    }
+    checks = {"ledger": ledger_findings, "audit_log": audit_findings}
     found = {}
     with reading.connect() as connection:
         lock_for_reading(connection)
@@ -209,8 +199,7 @@ def party_findings(connection: Connection) -> Iterator[CheckResult]:
         )
     if not wrong:
         yield ok(
-            _NAME,
-            f"{len(bound)} surveys between two parties; helper of {helping} approved tasks.",
+            _NAME, f"{len(bound)} surveys between two parties; helper of {helping} approved tasks."
         )
 
 

@@ -46,9 +46,7 @@ class _Worker:
         self._ready = False
         self.number = number
         self.process = _CONTEXT.Process(
-            target=_work,
-            args=(settings, bound, limits, number, started),
-            name=f"worker-{number}",
+            target=_work, args=(settings, bound, limits, number, started), name=f"worker-{number}"
         )
         self.process.start()
         # Closed here, so that the pipe ends when the worker does.

@@ -77,10 +77,7 @@ def checked_survey(proposal: Proposal, identity: Mapping[str, str], *, now: floa
         )
     if not 1 <= proposal.people <= 10**7:
         raise ParameterError(f"{proposal.people} people are expected, expected 1 to 10 million.")
-    for key, number in (
-        (proposal.leader_key, LEADER_KEY),
-        (proposal.collector_key, COLLECTOR_KEY),
-    ):
+    for key, number in ((proposal.leader_key, LEADER_KEY), (proposal.collector_key, COLLECTOR_KEY)):
         if key.id != number:
             raise ParameterError(f"a key of the leader has id {key.id}, expected {number}.")
     return survey

@@ -45,11 +45,7 @@ from masquerade.server.parties.helper_proposals import (
     names,
     near_copies,
 )
-from masquerade.surveys.split_task import (
-    HELPER_KEY,
-    SplitTask,
-    TaskTerms,
-)
+from masquerade.surveys.split_task import HELPER_KEY, SplitTask, TaskTerms
 from masquerade.surveys.survey import Survey
 
 #: Proposals of one leader that wait for the operator at most.
@@ -162,11 +158,7 @@ class HelperTasks:
             proposal.expires,
         )
         split = SplitTask.of(
-            survey,
-            terms,
-            token=proposal.token,
-            leader=proposal.leader,
-            opening=proposal.opening,
+            survey, terms, token=proposal.token, leader=proposal.leader, opening=proposal.opening
         )
         id_ = split.task.id.hex()
         place = place_of(HELPER_TASK, "secrets", id_)

@@ -29,9 +29,7 @@ from masquerade.server.db.tables import CANCELLED, FINISHED, SURVEY
 from masquerade.server.db.transactions import Transactions, reads
 from masquerade.server.parties.leader_jobs import TRIED_NEXT, RetryPauses
 from masquerade.server.parties.leader_steps import LeaderSteps
-from masquerade.server.parties.split_reports import (
-    report_count,
-)
+from masquerade.server.parties.split_reports import report_count
 from masquerade.server.parties.team_helpers import Helpers
 
 #: The helper's refusal of a set of reports that is not its own; it may be set right for some days.

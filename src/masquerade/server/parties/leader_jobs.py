@@ -23,12 +23,7 @@ from masquerade.aggregate.dap_messages import (
     VerifyInit,
 )
 from masquerade.errors import BrokenPromise, InvalidReport
-from masquerade.server.db.party_tables import (
-    AGGREGATION_JOB,
-    SPLIT_REPORT,
-    SPLIT_TASK,
-    VERIFYING,
-)
+from masquerade.server.db.party_tables import AGGREGATION_JOB, SPLIT_REPORT, SPLIT_TASK, VERIFYING
 from masquerade.server.db.transactions import Transactions, writes
 from masquerade.server.parties.helper_aggregation import MOST_IN_JOB
 from masquerade.server.parties.helper_client import HelperClient
@@ -212,11 +207,7 @@ def _leader_half(
     """
     metadata = report.report_metadata
     share = split.task.open_share(
-        Role.LEADER,
-        keys.leader,
-        metadata,
-        report.public_share,
-        report.leader_encrypted_input_share,
+        Role.LEADER, keys.leader, metadata, report.public_share, report.leader_encrypted_input_share
     )
     # By task and seed alone: the same for all reports, and never sent.
     key = split.task.verification_key(keys.seed)

@@ -22,16 +22,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select, update
 
 from masquerade.aggregate import BatchTally, Block, SumNoise
-from masquerade.aggregate.dap_messages import (
-    AggregateShare,
-    AggregateShareReq,
-    Role,
-)
-from masquerade.errors import (
-    AggregationRefused,
-    BrokenPromise,
-    InvalidReport,
-)
+from masquerade.aggregate.dap_messages import AggregateShare, AggregateShareReq, Role
+from masquerade.errors import AggregationRefused, BrokenPromise, InvalidReport
 from masquerade.server.db.party_tables import (
     AGGREGATION_JOB,
     BOUND,
@@ -50,10 +42,7 @@ from masquerade.server.http.logs import fields
 from masquerade.server.parties.helper_client import HelperClient
 from masquerade.server.parties.leader_jobs import LeaderJobs
 from masquerade.server.parties.proposals import LeaderSecrets
-from masquerade.server.parties.split_reports import (
-    delete_reports,
-    report_count,
-)
+from masquerade.server.parties.split_reports import delete_reports, report_count
 from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.webhooks.webhooks import RESULTS_READY, enqueue
 from masquerade.surveys.split_task import COLLECTION, SplitTask
@@ -236,12 +225,7 @@ class LeaderSteps:
             enqueue(connection, survey.team, RESULTS_READY, survey=row.survey, day=survey.closed)
 
     def _ended(
-        self,
-        connection: Connection,
-        row: Row[Any],
-        state: str,
-        reason: str | None,
-        **values: Any,
+        self, connection: Connection, row: Row[Any], state: str, reason: str | None, **values: Any
     ) -> None:
         end_leader_task(connection, row, state=state, reason=reason, day=self._today(), **values)
 

@@ -133,13 +133,7 @@ class Proposals:
             helper, client = self._helper(team, survey)
             if not self._stands(row, survey, helper, client, closes=closes, again=again):
                 self._propose(
-                    survey,
-                    helper,
-                    client,
-                    token=token,
-                    leader=leader,
-                    people=people,
-                    closes=closes,
+                    survey, helper, client, token=token, leader=leader, people=people, closes=closes
                 )
         standing = self.standing(token, survey)
         if standing is None:

@@ -10,12 +10,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from masquerade.aggregate.dap_messages import Report, Role
 from masquerade.errors import InvalidReport, WrongState
-from masquerade.server.db.party_tables import (
-    BOUND,
-    SPLIT_REPORT,
-    SPLIT_TASK,
-    WITHDRAWN_REPORT,
-)
+from masquerade.server.db.party_tables import BOUND, SPLIT_REPORT, SPLIT_TASK, WITHDRAWN_REPORT
 from masquerade.server.db.seals import Seals, place_of
 from masquerade.server.parties.proposals import LeaderSecrets
 from masquerade.surveys.split_task import HELPER_KEY, LEADER_KEY, SplitTask

@@ -163,12 +163,7 @@ class Webhooks:
     """
 
     def __init__(
-        self,
-        transactions: Transactions,
-        *,
-        today: Callable[[], str],
-        private: bool,
-        seals: Seals,
+        self, transactions: Transactions, *, today: Callable[[], str], private: bool, seals: Seals
     ) -> None:
         self._seals = seals
         self._transactions = transactions

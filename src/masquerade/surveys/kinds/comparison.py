@@ -42,20 +42,12 @@ class Comparison(LabelQuestion):
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Which of two",
         glyph="A ⇄ B",
-        blank={
-            "text": "",
-            "item_a": "One",
-            "item_b": "The other",
-            "tie": "",
-            "allow_skip": False,
-        },
+        blank={"text": "", "item_a": "One", "item_b": "The other", "tie": "", "allow_skip": False},
         rows=(
             (FormField("item_a", "First"), FormField("item_b", "Second")),
             (
                 FormField(
-                    "tie",
-                    "A third answer, such as “no difference”",
-                    hint="Empty: there is none.",
+                    "tie", "A third answer, such as “no difference”", hint="Empty: there is none."
                 ),
             ),
         ),

@@ -68,14 +68,7 @@ class Number(Question):
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Number",
         glyph="0 … 40",
-        blank={
-            "text": "",
-            "low": 0,
-            "high": 10,
-            "step": 1,
-            "unit": "times",
-            "allow_skip": False,
-        },
+        blank={"text": "", "low": 0, "high": 10, "step": 1, "unit": "times", "allow_skip": False},
         rows=(
             (FormField("low", "From", "number"), FormField("high", "To", "number")),
             (FormField("step", "In steps of", "number"), FormField("unit", "Unit")),
@@ -200,10 +193,7 @@ class Number(Question):
     @property
     def prompt(self) -> tuple[str, ...]:
         """The ends of the scale, its step and its unit."""
-        return (
-            f"{self.choices}, in {self.unit}",
-            *([f"-  {NOT_SAID}"] if self.allow_skip else []),
-        )
+        return (f"{self.choices}, in {self.unit}", *([f"-  {NOT_SAID}"] if self.allow_skip else []))
 
     def typed(self, text: str) -> Answer:
         """Return the number that somebody typed."""

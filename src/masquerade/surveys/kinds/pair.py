@@ -71,12 +71,7 @@ class PairVote(LabelQuestion):
     builder: ClassVar[BuilderForm] = BuilderForm(
         name="Pairs of a list",
         glyph="A B C ⇄",
-        blank={
-            "text": "",
-            "items": ["One", "Another", "A third"],
-            "votes": 3,
-            "tie": "Both alike",
-        },
+        blank={"text": "", "items": ["One", "Another", "A third"], "votes": 3, "tie": "Both alike"},
         rows=(
             (FormField("items", "The list", "lines", hint="One on each line, up to 500."),),
             (

@@ -328,11 +328,7 @@ def _interval(logic: Compared, question: Question) -> Json | bool:
     kept = [point for point in points if _holds(str(point), logic.sign, str(value))]
     if not kept:
         return False
-    return {
-        "question": question.id,
-        "from": plain_number(kept[0]),
-        "to": plain_number(kept[-1]),
-    }
+    return {"question": question.id, "from": plain_number(kept[0]), "to": plain_number(kept[-1])}
 
 
 def _number(text: str) -> float:

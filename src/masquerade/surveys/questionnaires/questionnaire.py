@@ -22,13 +22,7 @@ FREE_TEXT: Final = (
     "a free text has no finite set of answers, so no mask can protect it; ask for it elsewhere, "
     "behind a link"
 )
-OTHER: Final[Words] = {
-    "en": "Other",
-    "de": "Anderes",
-    "fr": "Autre",
-    "es": "Otro",
-    "ar": "غير ذلك",
-}
+OTHER: Final[Words] = {"en": "Other", "de": "Anderes", "fr": "Autre", "es": "Otro", "ar": "غير ذلك"}
 OTHER_NOTE: Final = f"“Other” is an option without a field to type in: {FREE_TEXT}"
 NO_RANKING: Final = "a ranking is not offered here; ask for the best with a choice, or by pairs"
 

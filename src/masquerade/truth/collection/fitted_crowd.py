@@ -23,12 +23,7 @@ from masquerade.truth.confusions import LEAST
 from masquerade.truth.estimator import as_series, option_columns, probabilities_like
 from masquerade.truth.expectation_maximization import row_softmax
 from masquerade.truth.label_slots import require_room
-from masquerade.truth.report_mechanisms import (
-    AnyMechanism,
-    Masks,
-    label_mechanism,
-    mechanisms_of,
-)
+from masquerade.truth.report_mechanisms import AnyMechanism, Masks, label_mechanism, mechanisms_of
 from masquerade.truth.ties import pick, winners
 from masquerade.truth.votes import LabelVotes, Votes
 from masquerade.truth.worker_prior import WorkerPrior

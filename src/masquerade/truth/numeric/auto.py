@@ -180,10 +180,7 @@ class NumericChoice:
 
     @classmethod
     def of_masked(
-        cls,
-        methods: tuple[NumericEstimator, ...],
-        claims: Claims,
-        mechanism: LatticeMechanism,
+        cls, methods: tuple[NumericEstimator, ...], claims: Claims, mechanism: LatticeMechanism
     ) -> NumericChoice:
         """Choose by held-out reports: the first method, unless the second is clearly better."""
         whole = methods[0].solve(claims, ReportMechanisms((mechanism,)))
@@ -302,10 +299,7 @@ def _differences_of_halves(method: NumericEstimator, claims: Claims, scale: Floa
 
 
 def _squares(
-    methods: tuple[NumericEstimator, ...],
-    claims: Claims,
-    mechanism: LatticeMechanism,
-    split: int,
+    methods: tuple[NumericEstimator, ...], claims: Claims, mechanism: LatticeMechanism, split: int
 ) -> Floats:
     """Return the squared distances of held-out reports from those expected, by method."""
     reports = claims.answered()

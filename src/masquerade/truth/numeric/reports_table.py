@@ -10,10 +10,7 @@ import pyarrow as pa
 from masquerade.answers import Claims
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Codes, Flags, Floats, Integers
-from masquerade.mechanisms import (
-    LatticeMechanism,
-    Mechanism,
-)
+from masquerade.mechanisms import LatticeMechanism, Mechanism
 from masquerade.truth.report_mechanisms import Masks
 
 MOST_LEVELS = 41  # answers that inference by levels tells apart
@@ -83,10 +80,7 @@ class ReportTable:
 
     @classmethod
     def _of_one(
-        cls,
-        claims: Claims,
-        mechanism: Mechanism | None,
-        levels: tuple[float, ...] | None,
+        cls, claims: Claims, mechanism: Mechanism | None, levels: tuple[float, ...] | None
     ) -> ReportTable:
         if claims.options is not None:
             symbol, values, given, skipped = _of_options(claims, mechanism, levels)

@@ -24,12 +24,7 @@ from masquerade.truth.diagnostics import Remark
 from masquerade.truth.estimator import Estimator, option_columns
 from masquerade.truth.methods import method_named, registered
 from masquerade.truth.problem import Gold
-from masquerade.truth.rare_labels import (
-    MOST_OPTIONS,
-    given_and_expected,
-    low_rates,
-    rare_table,
-)
+from masquerade.truth.rare_labels import MOST_OPTIONS, given_and_expected, low_rates, rare_table
 from masquerade.truth.report_mechanisms import label_mechanism
 from masquerade.truth.scale.blocks import PartitionedClaims
 from masquerade.truth.scale.coded_partition import PartitionBlock
@@ -125,10 +120,7 @@ def fit_partitions(
     if index.masked is not None:
         solution = solution.by_worker(index.masked.sources, index.answers, index.n_workers)
     return PartitionFit(
-        estimator=estimator.unfitted(),
-        index=index,
-        solution=solution,
-        _claims=claims,
+        estimator=estimator.unfitted(), index=index, solution=solution, _claims=claims
     )
 
 

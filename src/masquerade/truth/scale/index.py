@@ -261,10 +261,7 @@ def _linked(one: _Links, other: _Links) -> _Links:
     # Everybody is joined to both roots: the components are those of all claims together.
     everyone = np.arange(n)
     graph = sparse.coo_array(
-        (
-            np.ones(2 * n, np.int8),
-            (np.tile(everyone, 2), np.concatenate([one.root, other.root])),
-        ),
+        (np.ones(2 * n, np.int8), (np.tile(everyone, 2), np.concatenate([one.root, other.root]))),
         shape=(n, n),
     )
     _, group = csgraph.connected_components(graph, directed=False)
