@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from masquerade.accounting import composed, published_loss
-from masquerade.accounting.shuffling import counted_pairs
-from masquerade.accounting.shuffling import CountedPair, binomial
+from masquerade.accounting.shuffling import CountedPair, binomial, counted_pairs
 from masquerade.errors import ParameterError
 from masquerade.mechanisms import BitwiseResponse, DiscreteGaussian, RandomizedResponse, TwoLayer
 
