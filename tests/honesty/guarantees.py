@@ -314,9 +314,7 @@ GUARANTEES = (
         _guesses,
     ),
     Printed("tail of a mixed list", "exceeded once in a million", ("tail",), _tail),
-    Printed(
-        "Renyi divergences", "not larger", ("Loss", "pure_loss", "pairs_of"), _divergences
-    ),
+    Printed("Renyi divergences", "not larger", ("Loss", "pure_loss", "pairs_of"), _divergences),
     Printed("cap", "holds at 1e-6 whatever is chosen on the way", ("Caps", "Balance"), _cap),
     Printed("noise for an epsilon", "delta is at most 1e-6", ("gaussian_sigma",), _sigma),
     Printed(
