@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tests.answers.claim_rows import rows_of
 
-from masquerade.answers import Claims, Truths
+from masquerade.answers import ClaimColumns, Claims, Truths
 from masquerade.answers.label_studio import to_label_studio
-from masquerade.errors import ParameterError
+from masquerade.errors import ParameterError, SchemaError
 from masquerade.simulate import crowd
 from masquerade.truth import DawidSkene, accuracy
 
@@ -43,6 +43,21 @@ def test_annotations_of_label_studio_are_the_same_claims(tmp_path: Path) -> None
     assert sorted(rows_of(again)) == sorted(
         (str(task), str(worker), str(label)) for task, worker, label in rows_of(claims)
     )
+
+
+def test_a_task_is_named_by_a_field_of_its_data(tmp_path: Path) -> None:
+    """A field of the task's data can name it; one that is not there is an error that lists all."""
+    tasks = to_label_studio(a_crowd()[0])
+    for task in tasks:
+        task["data"]["picture"] = f"{task['id']}.jpg"
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        named = Claims.read(path, columns=ClaimColumns(task="picture"))
+    assert str(named.to_arrow()["task"][0]).endswith(".jpg")
+    with pytest.raises(SchemaError, match=r"row 1: the task has no field 'image'.*picture"):
+        Claims.read(path, columns=ClaimColumns(task="image"))
 
 
 def test_numbers_go_to_label_studio_too(tmp_path: Path) -> None:

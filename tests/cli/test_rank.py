@@ -96,6 +96,13 @@ def test_rank_protects_votes_and_says_whom(run: Run, battles: Path) -> None:
         *words, "--items", items, "--public-menus", "--mechanism", "battle-scores:trust=local"
     )
     assert local.json["guarantee"]["trust"] == "local"
+    voters = run(
+        *words[:-1],
+        *("--items", items, "--unit", "voter"),
+        "--mechanism",
+        "battle-scores:votes_each=4",
+    )
+    assert "their number is private; about" in voters.out
     page = battles.with_name("private.html")
     shown = run(*words[:-1], "--items", items, "--public-menus", "--report", page)
     assert shown.out.index("Protects each choice") < shown.out.index("leaderboard")

@@ -160,3 +160,26 @@ def test_reliabilities_are_written_and_own_labels_scored(
     assert (both.code, "another file than --out" in both.err) == (1, True)
     printed = run("truth", claims, "--workers-out", "-", "--json")
     assert printed.out.startswith('"worker"')
+
+
+def test_probabilities_and_odd_workers_are_written(run: Run, tmp_path: Path) -> None:
+    """--probabilities has a column a label, which sum to 1; --advice names who always says one."""
+    table, told, sure = (tmp_path / name for name in ("claims.csv", "advice.csv", "sure.csv"))
+
+    def said(task: int, worker: int) -> str:
+        wrong = (task + worker) % 9 == 8
+        return "yes" if worker < 4 and (task + wrong) % 2 else "no"
+
+    rows = [f"t{task},w{worker},{said(task, worker)}" for task in range(80) for worker in range(5)]
+    table.write_text("\n".join(["task,worker,label", *rows]))
+    done = run("truth", table, "--probabilities", sure, "--advice", told, "--json")
+    assert (done.json["probabilities"], done.json["advice"]) == (str(sure), str(told))
+    found = [line.split(",") for line in sure.read_text().splitlines()]
+    assert sorted(name.strip('"') for name in found[0]) == ["no", "task", "yes"]
+    assert all(abs(float(a) + float(b) - 1) < 1e-9 for _, a, b in found[1:])
+    assert [line.split(",")[:2] for line in told.read_text().splitlines()[1:]] == [
+        ['"w4"', '"CONSTANT"']
+    ]
+    assert "another file" in run("truth", table, "--advice", sure, "--probabilities", sure).err
+    table.write_text("task,worker,value\na,b,1.5\nc,d,2.5\n")
+    assert "these are numbers" in run("truth", table, "--advice", told).err

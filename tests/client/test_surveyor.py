@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,7 +96,8 @@ def test_from_a_file_to_a_data_frame(place: Place, surveyor: Surveyor, tmp_path:
     assert {"Yes", "No"} <= set(table["option"].to_pylist())
     reports = surveyor.reports(name)
     assert len(reports) == 3
-    for what, ending in (("results", "json"), ("results", "csv"), ("reports", "csv")):
+    kinds = [("results", end) for end in ("json", "csv", "xlsx", "sav")]
+    for what, ending in (*kinds, ("reports", "csv"), ("reports", "sav")):
         path = surveyor.export(name, tmp_path / f"file.{ending}", what)
         assert path.stat().st_size > 50
     paper = surveyor.export(name, tmp_path / "dossier.md", "dossier", language="de")
@@ -106,6 +108,15 @@ def test_from_a_file_to_a_data_frame(place: Place, surveyor: Surveyor, tmp_path:
     surveyor.delete(copy["token"])
     with pytest.raises(NotFound):
         surveyor.survey(copy["token"])
+
+
+def test_the_questionnaire_of_the_documentation_is_valid(surveyor: Surveyor) -> None:
+    """The file that the page shows makes a draft that can be opened."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "surveys-from-a-program.md"
+    [shown] = re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+    draft = surveyor.create(json.loads(shown))
+    assert (draft["valid"], draft["errors"]) == (True, [])
+    surveyor.delete(draft["token"])
 
 
 def test_the_same_key_makes_one_draft(surveyor: Surveyor) -> None:
@@ -189,6 +200,7 @@ def test_the_command_does_the_same(
     heads = capsys.readouterr().out
     assert all(one in heads for one in ("question", "option", "value", "low", "high"))
     assert "…" not in heads
+    assert "– no point is shown of fewer than 20 people" in " ".join(heads.split())
     out = tmp_path / "reports.parquet"
     assert run("export", name, "--what", "reports", "--out", out)["bytes"] == out.stat().st_size
     assert name in [one["token"] for one in run("list")["surveys"]]

@@ -347,14 +347,25 @@ def _label_studio(rows: Sequence[Row], named: ClaimColumns) -> Iterator[Claim]:
                     f"row {number}: an annotation has {len(results)} results, of {fields}; name "
                     "one field with ClaimColumns(label=...) (--label-column on the command line)."
                 )
-            yield _task_id(row, named), _person(one), _only_value(results[0].get("value"), number)
+            yield (
+                _task_id(row, named, number),
+                _person(one),
+                _only_value(results[0].get("value"), number),
+            )
 
 
-def _task_id(row: Row, named: ClaimColumns) -> Any:
+def _task_id(row: Row, named: ClaimColumns, number: int) -> Any:
     if named.task is None:
         return row["id"]
     data = row.get("data")
-    return row[named.task] if named.task in row or not isinstance(data, dict) else data[named.task]
+    fields = {**(data if isinstance(data, dict) else {}), **row}
+    if named.task not in fields:
+        raise SchemaError(
+            f"row {number}: the task has no field {named.task!r}; it has {list(fields)}. Name the "
+            "field that says which task it is with ClaimColumns(task=...) (--task-column on the "
+            "command line)."
+        )
+    return fields[named.task]
 
 
 def _person(annotation: Row) -> Any:

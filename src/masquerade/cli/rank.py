@@ -217,6 +217,16 @@ def _rankings(
     outputs.publish(learned)
 
 
+def _votes(board: Leaderboard) -> str:
+    """Return the numbers of votes and ties; those behind noise as what they are."""
+    if board.mechanism == "none":
+        return f"{board.votes:,.6g}, {board.ties:,.6g} of them ties"
+    ties = f"about {max(board.ties, 0):,.0f}"
+    if not board.votes:
+        return f"their number is private; {ties} ties"
+    return f"{board.votes:,.6g}, {ties} of them ties"
+
+
 def _for_people(board: Leaderboard, result: Mapping[str, object]) -> dict[str, object]:
     """Return the leaderboard with one line an item."""
     from masquerade.preference.standings import elo
@@ -234,7 +244,7 @@ def _for_people(board: Leaderboard, result: Mapping[str, object]) -> dict[str, o
     if more > 0:
         summary["more"] = f"{more} items more: --out and --json have all"
     summary["may be first"] = ", ".join(board.first) or "nobody knows"
-    summary["votes"] = f"{board.votes:,.6g}, about {board.ties:,.6g} of them ties"
+    summary["votes"] = _votes(board)
     if board.voters:
         summary["voters"] = f"{board.voters:,}"
     fits = {name: f"log-likelihood {value:.2f}" for name, value in board.log_likelihoods.items()}

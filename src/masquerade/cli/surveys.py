@@ -54,6 +54,9 @@ Name = Annotated[
     ),
 ]
 
+#: In place of an estimate that would mislead.
+_NO_POINT = "–"
+
 surveys.command("import")(import_)
 
 
@@ -159,13 +162,23 @@ def results(
     from rich.console import Console
 
     # What was reported is no figure of people; the file of results and --json have it, and errors.
-    columns = ("question", "option", "level", "value", "low", "high", "n")
-    rows = [
-        tuple(_cell(row[name]) for name in columns)
-        for row in table.to_pylist()
-        if row["estimator"] != "reported"
-    ]
+    columns = ("question", "option", "estimator", "level", "value", "low", "high", "n")
+    figures = [row for row in table.to_pylist() if row["estimator"] != "reported"]
+    rows = [tuple(_cell(_point(row)[name]) for name in columns) for row in figures]
     show_rows(Console(), columns, rows, lines=False)
+    if any(_NO_POINT in row for row in rows):
+        note = (
+            "no point is shown of fewer than 20 people, or where the interval is wider than a "
+            "quarter of the range."
+        )
+        Console().print(f"{_NO_POINT} {note}")
+
+
+def _point(row: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a row of figures with the value that the page shows in place of the estimate."""
+    if row["low"] is None or row["shown"] is not None:
+        return row
+    return {**row, "value": _NO_POINT}
 
 
 @surveys.command()
@@ -179,8 +192,9 @@ def export(
         str,
         choice(
             *("results", "reports", "codebook", "document"),
-            help="results: .json or .csv. reports, masked: .parquet, .csv or .jsonl. codebook of "
-            "the reports, and document of the survey: .json.",
+            help="results: .json, .csv, .xlsx, .sav (SPSS) or .pdf. reports, masked: .parquet, "
+            ".csv, .jsonl, or .sav with a row a person. codebook of the reports, and document of "
+            "the survey: .json. The server needs the extras sheets, sav and pdf for these files.",
         ),
     ] = "results",
     language: SpokenIn = None,

@@ -75,7 +75,8 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
 
     Where ``--out -`` has printed a table, the result goes to standard error.
     """
-    printed = "-" in (result.get("out"), result.get("workers_out"))
+    files = ("out", "workers_out", "probabilities", "advice")
+    printed = "-" in [result.get(name) for name in files]
     screen = sys.stderr if printed else sys.stdout
     if as_json:
         text = json.dumps(_finite(result), ensure_ascii=False, allow_nan=False)

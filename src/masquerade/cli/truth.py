@@ -28,6 +28,8 @@ from masquerade.truth.inference_options import ENGINES, HELP, LAYOUTS, Inference
 from masquerade.truth.methods import method_names
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from masquerade.answers import Claims, Truths
     from masquerade.truth import Estimator
     from masquerade.truth.inference import CheckedTable
@@ -88,8 +90,9 @@ ClaimsArgument = Annotated[
     Path,
     typer.Argument(
         help="Table of claims, with the columns task, worker and label (or answer, or "
-        "value). A CSV, CSV.gz, Parquet or .xlsx file, or a folder of Parquet files "
-        "(see --engine). The name - is standard input.",
+        "value), or the file that a labelling tool exported (see --layout). A CSV, CSV.gz, TSV, "
+        "Parquet, .xlsx, .json or .jsonl file, or a folder of Parquet files (see --engine). The "
+        "name - is standard input.",
         metavar="CLAIMS",
         show_default=False,
     ),
@@ -117,6 +120,21 @@ WorkersOutOption = Annotated[
         "memory."
     ),
 ]
+ProbabilitiesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for the probability of each label of each task, one column for each label "
+        "(CSV, CSV.gz, Parquet or .xlsx). Only for labels in memory."
+    ),
+]
+AdviceOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for the workers with odd answers and the evidence: who answers by chance, "
+        "always alike, like another, or ever worse (CSV, CSV.gz, Parquet or .xlsx). No row: "
+        "nobody to doubt. Only for labels in memory."
+    ),
+]
 
 
 @grouped(InferenceOptions, help=_HELP, read=_READ, made=_files)
@@ -126,6 +144,8 @@ def truth(
     truth: TruthOption = None,
     out: OutOption = None,
     workers_out: WorkersOutOption = None,
+    probabilities: ProbabilitiesOption = None,
+    advice: AdviceOption = None,
     json: AsJson = False,
 ) -> None:
     """Infer the truth of each task from the claims of many workers.
@@ -141,25 +161,46 @@ def truth(
 
     known = None if truth is None else Truths.read(truth)
     engine = given.engine_for(claims)
-    if workers_out is not None and (engine != "memory" or workers_out == out):
-        raise ParameterError(
-            "--workers-out needs claims in memory (--engine memory) and another file than "
-            "--out. Name another file, or leave it out."
-        )
+    files = {
+        "out": out,
+        "workers_out": workers_out,
+        "probabilities": probabilities,
+        "advice": advice,
+    }
+    named = {name: path for name, path in files.items() if path is not None}
+    for name in named.keys() - {"out"}:
+        if engine != "memory" or list(named.values()).count(named[name]) > 1:
+            raise ParameterError(
+                f"--{name.replace('_', '-')} needs claims in memory (--engine memory) and another "
+                "file than --out and all others. Name another file, or leave it out."
+            )
     if engine != "memory":
         show(_over_partitions(claims, given, known, out), as_json=json, title="Truth")
         return
-    fit, result = _in_memory(CheckedTable.read(claims, given), known, quiet=json)
-    for table, path, name in (
-        (fit.truths_, out, "out"),
-        (fit.reliability_, workers_out, "workers_out"),
-    ):
-        if path is not None:
-            write_table(table, path)
-            result[name] = str(path)
+    table = CheckedTable.read(claims, given)
+    if table.claims.kind != "categorical" and (probabilities or advice):
+        raise ParameterError("--probabilities and --advice are for labels; these are numbers.")
+    fit, result = _in_memory(table, known, quiet=json)
+    for name, path in named.items():
+        write_table(_table_of(name, fit, table), path)
+        result[name] = str(path)
     show(result, as_json=json, title="Truth")
     if not json and out is None:
         _show_first(fit)
+
+
+def _table_of(name: str, fit: Estimator, table: CheckedTable) -> pa.Table:
+    """Return the table of a fit that an option names."""
+    from masquerade.truth import CategoricalEstimator, worker_advice
+
+    if name == "out":
+        return fit.truths_
+    if name == "workers_out":
+        return fit.reliability_
+    assert isinstance(fit, CategoricalEstimator)
+    if name == "probabilities":
+        return fit.posteriors_
+    return worker_advice(fit, mechanism=table.masks)
 
 
 def _in_memory(

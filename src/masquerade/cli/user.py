@@ -69,8 +69,8 @@ def add(
 ) -> None:
     """Make an account for a surveyor. The command asks for the password.
 
-    If there is no team of the name in --team, the team is made too. The first member of a team has
-    to be an owner.
+    If there is no team of the name in --team, the team is made too, and its first member has to be
+    an owner. As long as the first team has no owner who can sign in, serve prints the owner's link.
 
     Example: masquerade user add ann --role editor
     """

@@ -26,9 +26,13 @@ _PAGE = 200
 FILES = {
     ("results", ".json"): "results",
     ("results", ".csv"): "results.csv",
+    ("results", ".xlsx"): "results.xlsx",
+    ("results", ".sav"): "results.sav",
+    ("results", ".pdf"): "report.pdf",
     ("reports", ".parquet"): "reports.parquet",
     ("reports", ".csv"): "reports.csv",
     ("reports", ".jsonl"): "reports.jsonl",
+    ("reports", ".sav"): "persons.sav",
     ("codebook", ".json"): "codebook",
     ("document", ".json"): "document",
     ("dossier", ".md"): "dossier",
@@ -218,7 +222,8 @@ class Surveyor:
         path : path
             Its ending says the format.
         what : {"results", "reports", "codebook", "document", "dossier"}
-            results: .json or .csv. reports: .parquet, .csv or .jsonl. codebook, document: .json.
+            results: .json, .csv, .xlsx, .sav or .pdf. reports: .parquet, .csv or .jsonl, or .sav
+            with a row a person. codebook, document: .json.
             dossier, the data protection summary and the record for an ethics board: .md.
         language : str, optional
             Of the dossier ``"en"`` (default) or ``"de"``; of results one of the survey's languages,

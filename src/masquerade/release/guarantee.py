@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
+from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee
 from masquerade.exact.loss import ADD_REMOVE, REPLACE
 
@@ -79,7 +80,17 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
     >>> promise = ReleaseParameters(epsilon=1, domain=(0, 10)).guarantee()
     >>> guarantee_sentence(promise)[:54]
     'Protected is a single claim, with epsilon = 1 (proven)'
+
+    Raises
+    ------
+    ParameterError
+        The guarantee is that of a mask, and says no neighbours.
     """
+    if guarantee.status == "proven" and not guarantee.neighbours:
+        raise ParameterError(
+            "this guarantee is of a mask and not of a release; its sentences are those of "
+            "masquerade.accounting.words.explain(guarantee), and of masquerade privacy SPEC."
+        )
     listed = "; ".join(guarantee.assumptions)
     if guarantee.status != "proven":
         return (

@@ -181,7 +181,7 @@ class ReleaseParameters:
         else:
             told.append(PARTICIPATION)
         told += [
-            f"the categories of {name}, {', '.join(map(str, categories))}"
+            f"the categories of {name} ({', '.join(map(str, categories))})"
             for name, categories in self.attributes.items()
         ]
         if self.weights:

@@ -433,10 +433,11 @@ def _server_key(found: dict[str, Any], default: Path) -> dict[str, Any]:
 def unknown_variables() -> list[str]:
     """Return the environment variables that look like settings and are none.
 
-    Those that tests and data sets read are known.
+    Those that the surveyor's commands, tests and data sets read are known.
     """
     known = {PREFIX + key.upper() for key in setting_names()}
-    known |= {CONFIG_VARIABLE, PREFIX + "DATA", PREFIX + "REQUIRE"}
+    known |= {CONFIG_VARIABLE}
+    known |= {PREFIX + name for name in ("SERVER", "TOKEN", "DATA", "REQUIRE")}
     return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
 
 

@@ -79,6 +79,14 @@ def test_an_owner_made_on_the_command_line_ends_the_link(services: Services) -> 
     assert services.teams.first_owner() is None
 
 
+def test_an_editor_before_any_owner(services: Services) -> None:
+    """Where the first account of the first team is no owner, the link has an owner all the same."""
+    services.teams.add(FIRST_TEAM, login="ann", name="Ann", password=PASSWORD, role="editor")
+    first = services.teams.first_owner()
+    assert first is not None
+    assert (first.login, first) == ("owner", services.teams.first_owner())
+
+
 def test_a_new_owner_does_not_take_a_login(services: Services) -> None:
     """Where the login "owner" is taken by another team, the first owner has another."""
     who = {"login": "owner", "name": "Ann", "password": PASSWORD}

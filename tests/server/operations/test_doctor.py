@@ -520,6 +520,8 @@ def test_settings_that_are_dangerous_together() -> None:
 def test_a_misspelt_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable that is no setting is told, with the one that was probably meant."""
     monkeypatch.setenv("MASQUERADE_PUBLIC_URI", "https://surveys.example")
+    monkeypatch.setenv("MASQUERADE_SERVER", "https://surveys.example")  # of the surveyor's commands
+    monkeypatch.setenv("MASQUERADE_TOKEN", "mq_1")
     only(
         list(settings_findings(Settings("sqlite://"))),
         "settings",

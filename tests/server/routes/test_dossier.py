@@ -62,6 +62,14 @@ def test_a_dossier_has_the_figures_of_its_survey(site: Site, language: str) -> N
     )
 
 
+def test_rows_of_a_matrix_are_told_apart(site: Site) -> None:
+    """Each row of a matrix stands with its own words."""
+    asked = {"kind": "matrix", "id": "m", "text": "How was", "rows": ["the food?", "the bed?"]}
+    text = text_of(site, "en", questions=[asked])
+    assert "How was – the food?" in text
+    assert "How was – the bed?" in text
+
+
 def test_the_german_text_has_no_english_words_of_figures(site: Site) -> None:
     """Units that people wrote stay as they are; the words around them are German."""
     asked = [

@@ -105,7 +105,7 @@ class Teams(Service):
         None once somebody of the first team can sign in with a password or passkey.
         """
         members = [m for m in _members(connection) if m.team.id == FIRST_TEAM]
-        if not members:
+        if not any(member.role == OWNER for member in members):
             id_ = insert_account(
                 connection,
                 login=_free_login(connection),

@@ -134,7 +134,7 @@ def _question(question: Question, margin: Margin | None) -> QuestionRow:
     digits = ""
     if margin is not None and margin["margin"] is not None and margin["tells"] != "nothing":
         digits = figure(margin["kind"], margin["margin"])
-    return QuestionRow(question.text, question.kind, question.builder.name, digits, margin)
+    return QuestionRow(question.whole_text, question.kind, question.builder.name, digits, margin)
 
 
 def _one_in(delta: Fraction | float) -> str:
