@@ -19,6 +19,7 @@ from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
 from masquerade.server.db.partition_copy import lock_any_for_reading
 from masquerade.server.db.seals import plain_texts, require_same_key
+from masquerade.server.operations.address_check import address_findings
 from masquerade.server.operations.content_checks import (
     audit_findings,
     ledger_findings,
@@ -191,6 +192,8 @@ def examine(
     `quick`: only what takes the same time however large the database is, and some accounts.
     """
     yield from settings_findings(settings)
+    if not quick:
+        yield from address_findings(settings.public_url)
     file = settings.sqlite_file
     if file is not None and not file.is_file():  # which connecting would make
         yield problem("database", f"there is no database at {file}.")
