@@ -195,8 +195,8 @@ export const GERMAN = {
     progress: (at, count) => `${number(at)} von ${number(count)}`,
     skip: "Möchte ich nicht sagen",
     none: "Nichts davon",
-    rankAll: "Drücken Sie die Einträge in Ihrer Reihenfolge, den besten zuerst. Drücken Sie einen noch einmal, um ihn zurückzunehmen.",
-    rankFirst: (count) => `Drücken Sie Ihre ersten ${count}, den besten zuerst. Drücken Sie einen noch einmal, um ihn zurückzunehmen.`,
+    rankAll: "Tippen Sie die Einträge in Ihrer Reihenfolge an, den besten zuerst. Tippen Sie einen noch einmal an, um ihn zurückzunehmen.",
+    rankFirst: (count) => `Tippen Sie Ihre ersten ${count} an, den besten zuerst. Tippen Sie einen noch einmal an, um ihn zurückzunehmen.`,
     rankMissing: "Ordnen Sie zuerst die Einträge.",
     rankPlace: (place) => `Platz ${place}`,
     tick: "Kreuzen Sie alles an, was zutrifft.",
@@ -414,7 +414,7 @@ export const GERMAN = {
     leaveText: "Ihre Antworten werden aus allen Umfragen genommen, die noch offen sind, und dieses Gerät vergisst alles. Was abgerechnet wurde, bleibt auf dem Server unter einer Zahl, die niemand in Ihre Wörter zurückverwandeln kann. Wer mit denselben Wörtern wiederkommt, hat deshalb keine volle Batterie.",
     leaveSure: "Ich verstehe, dass das nicht rückgängig gemacht werden kann",
     leaveDo: "Mich löschen",
-    left: "Sie sind gelöscht",
+    left: "Ihr Konto ist gelöscht",
     leftText: "Ihre Antworten wurden aus allen Umfragen genommen, die noch offen sind, und dieses Gerät hat alles vergessen. Was abgerechnet wurde, bleibt auf dem Server unter einer Zahl, die niemand in Ihre Wörter zurückverwandeln kann. Wer mit denselben Wörtern wiederkommt, hat deshalb keine volle Batterie.",
   },
   away: {
@@ -496,7 +496,7 @@ export const GERMAN = {
       ],
       [
         "Wem Sie vertrauen müssen",
-        "Bei Masken: nicht den Fragenden und nicht dem, was der Server behält. Aber diese Seite ist ein Programm, das der Server schickt, und ein Programm, das betrügt, könnte wahre Antworten senden. Deshalb ist es kurz, alle können es lesen, und es hat eine Nummer, die man mit der veröffentlichten vergleichen kann. Und vertrauen müssen Sie Ihrem Gerät und seinem Browser: Sie sehen, was Sie sehen.",
+        "Bei Masken: nicht den Fragenden und nicht dem, was der Server behält. Aber diese Seite ist ein Programm, das der Server schickt, und ein Programm, das betrügt, könnte wahre Antworten senden. Deshalb ist es kurz, alle können es lesen, und es hat eine Nummer, die man mit der veröffentlichten vergleichen kann. Und vertrauen müssen Sie Ihrem Gerät und seinem Browser: Beide sehen, was Sie sehen.",
         "Bei zwei Parteien: dass sie ihre Hälften nicht zusammenlegen. Auch hier könnte eine Seite, die betrügt, etwas verraten; auf der Adresse der zweiten Partei können die Fragenden die Seite nicht ändern.",
       ],
     ],
