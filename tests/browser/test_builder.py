@@ -267,6 +267,20 @@ def test_each_refused_value_has_one_message_at_its_field(
     assert owner.complaints == []
 
 
+def test_a_text_with_a_link_stands_in_for_free_text(generous: Any, owner: Any) -> None:
+    """Where the builder says why there is no free text, a button adds a text with a link."""
+    page, token = owner.page, draft(generous, questions=three())
+    page.goto(f"{generous.url}/surveys/{token}/edit")
+    page.locator("summary", has_text="Add a question").click()
+    page.get_by_role("button", name="Add such a text").click()
+    expect(page.get_by_label("Text", exact=True)).to_be_focused()
+    saved(page)
+    blocks = [one for each in kept(generous, token).pages for one in each["items"]]
+    [text] = [one["text"] for one in blocks if isinstance(one, dict)]
+    assert "](https://example.org/form)" in text
+    assert owner.complaints == []
+
+
 def test_the_audience_refuses_in_words_what_is_no_number(generous: Any, owner: Any) -> None:
     """Each wrong number of people is said at its field, kept over a reload, and changes nothing."""
     page, token = owner.page, draft(generous, questions=three())

@@ -233,12 +233,13 @@ function addPage() {
   at("properties").querySelector("input")?.focus();
 }
 
-function addBlock(name) {
+/** Add a block, blank or with this text. */
+function addBlock(name, text = null) {
   const list = structuredClone(pages().length ? pages() : paging.pagesFor(questions()));
   if (!list.length) list.push({ heading: "", shuffle: false, items: [] });
   const [page, item] = paging.placeOf(list, spot ?? questions()[chosen]?.id) ?? [0, -1];
   const place = spot ? item + 1 : Math.max(0, item);
-  list[page].items.splice(place, 0, structuredClone(BLOCKS[name].blank));
+  list[page].items.splice(place, 0, { ...structuredClone(BLOCKS[name].blank), ...(text && { text }) });
   changePages(list, { page, item: place });
   at("properties").querySelector("textarea, input")?.focus();
 }
@@ -412,5 +413,7 @@ at("blocks").replaceChildren(
   }),
 );
 at("add-lines").addEventListener("click", addLines);
+at("add-link").addEventListener("click", () =>
+  addBlock("text", said("[A form elsewhere](https://example.org/form) takes your own words. What you write there is not protected by a mask.")));
 for (const link of document.querySelectorAll("#next, .steps a")) draft.guard(link);
 draw();
