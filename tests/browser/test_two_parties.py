@@ -12,7 +12,7 @@ import secrets
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,6 +160,44 @@ def bodies(visitor: Visitor, path: str) -> list[str]:
     return [one.post_data or "" for one in visitor.requests if path in one.url]
 
 
+def answer_on_phones(
+    leader: Any,
+    record: SurveyRecord,
+    new_visitor: NewVisitor,
+    people: Sequence[tuple[Sequence[int], Callable[[Person], None]]],
+) -> str:
+    """Let each answer on a phone of their own, and add up; return all that was sent.
+
+    Of each: codes for questions with buttons, and what is done before those are pressed. What is
+    sealed is of one length, whatever was answered.
+    """
+    sent, wire = [], ""
+    for answers, begin in people:
+        visitor = new_visitor()
+        visitor.page.goto(f"{leader.url}/s/{record.token}")
+        person = Person(visitor.page, answers, "two-parties")
+        person.finish("question")
+        begin(person)
+        person.finish("reveal")
+        expect(visitor.page.locator("main")).to_contain_text("The length is the same")
+        person.finish()
+        assert not visitor.complaints
+        sent += bodies(visitor, "/sealed-report")
+        wire += "".join(str(one.post_data) for one in visitor.requests)
+    assert len({len(body) for body in sent}) == 1
+    leader.services.surveys.close(record)
+    assert leader.services.aggregation.run() == 1
+    return wire
+
+
+def result_page(leader: Any, record: SurveyRecord, new_visitor: NewVisitor) -> Page:
+    """Return the page of a result, at its owner's desk."""
+    page = new_visitor(viewport={"width": 1280, "height": 900}).page
+    page.goto(leader.owner_link)
+    page.goto(f"{leader.url}/surveys/{record.token}")
+    return page
+
+
 def test_a_survey_is_answered_on_a_phone_and_added_up(
     leader: Any, helper: HelperProcess, new_visitor: NewVisitor
 ) -> None:
@@ -220,31 +258,19 @@ def test_votes_on_pairs_are_drawn_on_the_phone_and_added_up(
     beasts_twice = tuple(f"{one} {time}" for one in SENTINELS for time in ("by day", "by night"))
     votes = PairVote("v", "Which beast is better?", beasts_twice, 3, "Both alike")
     record = open_survey(leader, helper, new_visitor().page, questions=votes.parts())
-    sent, wire = [], ""
-    for code in (0, 1, 2):
-        visitor = new_visitor()
-        page = visitor.page
-        page.goto(f"{leader.url}/s/{record.token}")
-        person = Person(page, (code,) * votes.votes, "two-parties")
-        person.finish("question")
-        first = page.locator("fieldset").inner_text()
+
+    def begin(person: Person) -> None:
+        fields = person.page.locator("fieldset")
+        first = fields.inner_text()
         assert sum(name in first for name in beasts_twice) == 2
-        page.reload()
+        person.page.reload()
         person.finish("question")
-        assert page.locator("fieldset").inner_text() == first  # drawn once
-        person.finish("reveal")
-        expect(page.locator("main")).to_contain_text("The length is the same")
-        person.finish()
-        assert not visitor.complaints
-        sent += bodies(visitor, "/sealed-report")
-        wire += "".join(str(one.post_data) for one in visitor.requests)
-    assert len({len(body) for body in sent}) == 1
+        assert fields.inner_text() == first  # drawn once
+
+    people = [((code,) * votes.votes, begin) for code in (0, 1, 2)]
+    wire = answer_on_phones(leader, record, new_visitor, people)
     assert not any(name in wire for name in (*SENTINELS, "pairs", '"reports"'))
-    leader.services.surveys.close(record)
-    assert leader.services.aggregation.run() == 1
-    page = new_visitor(viewport={"width": 1280, "height": 900}).page
-    page.goto(leader.owner_link)
-    page.goto(f"{leader.url}/surveys/{record.token}")
+    page = result_page(leader, record, new_visitor)
     board = page.locator(".leaderboard")
     expect(board).to_contain_text("two parties added them up with noise")
     expect(board).to_contain_text(SENTINELS[0])
@@ -257,36 +283,27 @@ def test_a_ranking_is_pressed_on_the_phone_and_added_up(
     beasts = ("heron", "otter", "marten")
     ranking = Ranking("k", "Rank the beasts", beasts)
     record = open_survey(leader, helper, new_visitor().page, questions=(ranking,))
-    sent, wire = [], ""
-    for order in (("heron", "otter"), ("heron", "marten"), ("marten", "otter")):
-        visitor = new_visitor()
-        page = visitor.page
-        page.goto(f"{leader.url}/s/{record.token}")
-        person = Person(page, (0,), "two-parties")
-        person.finish("question")
-        for beast in order:
-            page.locator("button.rank", has_text=beast).click()
-        expect(page.locator('button.rank[aria-pressed="true"]')).to_have_count(3)
-        page.locator("#next").click()
-        see(page, "seal")
-        person.finish("reveal")
-        expect(page.locator("main")).to_contain_text("The length is the same")
-        person.finish()
-        assert not visitor.complaints
-        sent += bodies(visitor, "/sealed-report")
-        wire += "".join(str(one.post_data) for one in visitor.requests)
-    assert len({len(body) for body in sent}) == 1
+
+    def pressing(*order: str) -> Callable[[Person], None]:
+        def begin(person: Person) -> None:
+            for beast in order:
+                person.page.locator("button.rank", has_text=beast).click()
+            expect(person.page.locator('button.rank[aria-pressed="true"]')).to_have_count(3)
+            person.page.locator("#next").click()
+            see(person.page, "seal")
+
+        return begin
+
+    orders = (("heron", "otter"), ("heron", "marten"), ("marten", "otter"))
+    people = [((), pressing(*order)) for order in orders]
+    wire = answer_on_phones(leader, record, new_visitor, people)
     assert not any(name in wire for name in (*beasts, "answers", '"reports"'))
-    leader.services.surveys.close(record)
-    assert leader.services.aggregation.run() == 1
     result = leader.services.results.result(leader.services.surveys.record(record.token))
     assert (result.responses, result.refused) == (3, 0)
     ranks = result.questions[0].ranks or ()
     assert [one.item for one in ranks] == list(beasts)
     assert not any(one.by_model for one in ranks)
-    page = new_visitor(viewport={"width": 1280, "height": 900}).page
-    page.goto(leader.owner_link)
-    page.goto(f"{leader.url}/surveys/{record.token}")
+    page = result_page(leader, record, new_visitor)
     page.locator("summary", has_text="Table and precision").click()
     expect(page.locator("table.first-choices")).to_contain_text("heron")
 

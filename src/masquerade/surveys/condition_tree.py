@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from masquerade.errors import ParameterError
 
@@ -20,8 +20,27 @@ ALL, ANY, NONE = RULES = "all", "any", "none"
 Truth = TypeVar("Truth")
 
 
+class SingleCondition:
+    """A condition on the answer to one earlier question: a leaf of the tree."""
+
+    __slots__ = ()
+
+    def leaves(self) -> tuple[Self, ...]:
+        """Return the conditions on single questions: this one."""
+        return (self,)
+
+    @property
+    def depth(self) -> int:
+        """Levels of the tree."""
+        return 1
+
+    def holds(self, met: Callable[[Self], Truth]) -> Truth:
+        """Return whether it is met, from whether each leaf is."""
+        return met(self)
+
+
 @dataclass(frozen=True, slots=True)
-class ShowIf:
+class ShowIf(SingleCondition):
     """The condition that an earlier question has one of some answers.
 
     Attributes
@@ -40,19 +59,6 @@ class ShowIf:
     question: str
     answers: tuple[str, ...]
 
-    def leaves(self) -> tuple[Leaf, ...]:
-        """Return the conditions on single questions: this one."""
-        return (self,)
-
-    @property
-    def depth(self) -> int:
-        """Levels of the tree."""
-        return 1
-
-    def holds(self, met: Callable[[Leaf], Truth]) -> Truth:
-        """Return whether it is met, from whether each leaf is."""
-        return met(self)
-
     def to_json(self) -> dict[str, str | list[str]]:
         """Return the condition as a JSON object."""
         return {"question": self.question, "answers": list(self.answers)}
@@ -64,7 +70,7 @@ class ShowIf:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class Within(SingleCondition):
     """The condition that the answer to an earlier question is in a public interval.
 
     Attributes
@@ -86,19 +92,6 @@ class Within:
     low: int | float | str
     high: int | float | str
 
-    def leaves(self) -> tuple[Leaf, ...]:
-        """Return the conditions on single questions: this one."""
-        return (self,)
-
-    @property
-    def depth(self) -> int:
-        """Levels of the tree."""
-        return 1
-
-    def holds(self, met: Callable[[Leaf], Truth]) -> Truth:
-        """Return whether it is met, from whether each leaf is."""
-        return met(self)
-
     def to_json(self) -> dict[str, str | float]:
         """Return the condition as a JSON object."""
         return {"question": self.question, "from": self.low, "to": self.high}
@@ -109,7 +102,7 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(SingleCondition):
     """The condition that one of some items stands among the first of an earlier ranking.
 
     Attributes
@@ -130,19 +123,6 @@ class Placed:
     question: str
     answers: tuple[str, ...]
     first: int
-
-    def leaves(self) -> tuple[Leaf, ...]:
-        """Return the conditions on single questions: this one."""
-        return (self,)
-
-    @property
-    def depth(self) -> int:
-        """Levels of the tree."""
-        return 1
-
-    def holds(self, met: Callable[[Leaf], Truth]) -> Truth:
-        """Return whether it is met, from whether each leaf is."""
-        return met(self)
 
     def to_json(self) -> dict[str, str | int | list[str]]:
         """Return the condition as a JSON object."""
