@@ -72,7 +72,7 @@ def write_reports(
 
     >>> rows = [("p1", "medium", "[0,1]"), ("p2", "medium", "[1,1]")]
     >>> b"".join(write_reports(book, [rows], kind="csv")).count(b"p1")
-    1
+    2
     """
     writers: dict[str, Callable[[Codebook, Iterable[Sequence[Row]]], Iterator[bytes]]] = {
         "csv": _csv,
