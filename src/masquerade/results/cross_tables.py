@@ -47,7 +47,7 @@ class CrossTable(Result):
 
     >>> table = cross_table(reports, "ill", "night")
     >>> table.rows, table.columns, table.n
-    (['Yes', 'No'], ['Yes', 'No'], 40)
+    (['Yes', 'No'], ['Yes', 'No'], 900)
     """
 
     first: str
@@ -140,7 +140,7 @@ def cross_table(reports: SurveyReports, first: str, second: str) -> CrossTable:
     After the example of `masquerade.results.survey_result`:
 
     >>> cross_table(reports, "ill", "night").reported.tolist()
-    [[14, 6], [13, 7]]
+    [[300, 300], [150, 150]]
     """
     codebook = reports.codebook
     place = {question.id: i for i, question in enumerate(codebook.questions)}
