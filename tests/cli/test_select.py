@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from masquerade.mechanisms import level_named
+
 Run = Callable[..., Any]
 
 POOL = "person,cost,level\n" + "".join(
@@ -75,6 +77,14 @@ def test_plan_says_how_many(run: Run) -> None:
     assert "1818" in run("plan", spec, "--margin", 0.05).out
     nothing = "randomized-response:options=2,flip_probability=0.5"
     assert run("plan", nothing, "--margin", 0.05).code == 1
+
+
+def test_plan_takes_a_level_by_its_name(run: Run) -> None:
+    """A level gives the mask that it has in a survey; the message asks for the options."""
+    found = run("plan", "medium:options=2", "--margin", 0.05, "--json").json
+    assert found["mechanism"] == str(level_named("medium").randomized_response(2))
+    assert found["participants"] == 3618
+    assert "medium:options=2" in run("plan", "medium", "--margin", 0.05).err
 
 
 def test_an_infinite_budget_is_strict_json(run: Run, pool: Path) -> None:

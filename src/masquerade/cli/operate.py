@@ -211,8 +211,9 @@ def new_key(
 ) -> None:
     """Give a stopped server a new key, and seal its secrets again with it.
 
-    The old key stays beside the new one, in a file whose name ends in .old. Backups that were made
-    before need it.
+    End the server first: one that still runs would go on to seal with the old key. The old key
+    stays beside the new one, in a file whose name ends in .old. Backups that were made before need
+    it.
 
     Example: masquerade new-key --data-dir data
     """

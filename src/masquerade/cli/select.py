@@ -150,11 +150,13 @@ SpecArgument = Annotated[
     str,
     typer.Argument(
         help="A mechanism in its text form, such as randomized-response:options=2,epsilon=1. "
+        "Or a level of a survey, for a question with options, such as medium:options=2. "
         "Or a survey between two parties, such as "
         "two-parties:questions=10,options=5,rho=0.5; in place of rho, epsilon=1 is the "
         "loss of a whole response at delta 1e-6. Or a leaderboard, such as "
-        "battle-scores:items=60,epsilon=1,votes_each=20,ties=0.3 (no epsilon: no privacy): "
-        "the margin is that of a difference of two strengths, in log-odds.",
+        "battle-scores:items=60,epsilon=1, with votes_each=20 and ties=0.3 after further commas "
+        "(no epsilon: no privacy): the margin is that of a difference of two strengths, in "
+        "log-odds.",
         metavar="SPEC",
         show_default=False,
     ),
@@ -270,6 +272,7 @@ def plan(
 
     _require_one(margin, people, compare, odds, population)
     _require_rate(response_rate)
+    spec = _of_level(spec)
     if odds is not None:
         groups = {"odds": odds, "share": share, "exposed": exposed, "power": power}
         _plan_odds(spec, groups, response_rate, json)
@@ -303,6 +306,23 @@ def plan(
         **_invite(in_all_groups, response_rate),
     }
     show(result, as_json=json, title="Plan")
+
+
+def _of_level(spec: str) -> str:
+    """Return the mask that a level gives a question with options; other texts as they are."""
+    from masquerade.errors import ParameterError
+    from masquerade.mechanisms import LEVELS, level_named
+
+    name, _, given = spec.strip().partition(":")
+    if name not in [level.name for level in LEVELS]:
+        return spec
+    key, _, number = given.partition("=")
+    if key.strip() != "options" or not number.strip().isdecimal():
+        raise ParameterError(
+            f"a level masks each question by itself: say how many options it has, as in "
+            f"{name}:options=2. For a number, give the mask itself."
+        )
+    return str(level_named(name).randomized_response(int(number)))
 
 
 def _invite(participants: int, response_rate: float | None) -> dict[str, int]:

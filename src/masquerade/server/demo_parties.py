@@ -40,6 +40,8 @@ _LOGGER = logging.getLogger(__name__)
 _FIRST_LINES = 4
 _PATIENCE_SECONDS = 20
 _LOOK_SECONDS = 0.2
+#: A computer that does much else answers late, and the page only waits.
+_ANSWER_SECONDS = 60
 _PROGRAM = (
     "from masquerade.server.demo_parties import end_with_starter; end_with_starter(); "
     "from masquerade.cli import main; main()"
@@ -69,7 +71,9 @@ class HelperProcess:
         """Open the operator's page and press Approve, as a person at the second party would."""
         import httpx
 
-        with httpx.Client(follow_redirects=True, trust_env=False) as operator:
+        with httpx.Client(
+            follow_redirects=True, trust_env=False, timeout=_ANSWER_SECONDS
+        ) as operator:
             page = operator.get(self.link).text
             task = re.search(r'action="(/tasks/[^"]+/decision)"', page)
             csrf = re.search(r'name="csrf" value="([^"]+)"', page)
