@@ -12,7 +12,11 @@ THREATS = tuple(
     for name in ("threat-model", "threats-of-participants", "threats-of-surveyors")
 )
 PUBLIC = ("what-is-public", "public-in-a-survey", "public-on-a-server")
-PAGES = (*THREATS, *(f"docs/reference/{name}.md" for name in PUBLIC))
+PAGES = (
+    *THREATS,
+    "docs/explanation/two-parties.md",
+    *(f"docs/reference/{name}.md" for name in PUBLIC),
+)
 _NAMED = re.compile(r"`(tests/[\w/.-]+\.(?:py|mjs|json)|benchmarks/\w+\.py)(?:::(\w+))?`|`::(\w+)`")
 
 
@@ -47,6 +51,19 @@ def test_every_test_that_is_named_is_there() -> None:
                 missing.append(f"{file}::{function}")
     assert missing == []
     assert named > 100
+
+
+def test_every_attack_has_its_verdict() -> None:
+    """No row of an attack ends before it says kept, proven, not given or on what it depends."""
+    short = []
+    for page in THREATS:
+        attacks = False
+        for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
+            attacks = line.startswith("| what they try") or (attacks and line.startswith("|"))
+            cells = line.strip().strip("|").split(" | ")
+            if attacks and not line.startswith(("| what they try", "|---")):
+                short += [line[:80]] if len(cells) != 3 or not cells[2].strip() else []
+    assert short == []
 
 
 def test_whatever_is_kept_names_its_test() -> None:

@@ -342,7 +342,7 @@ def test_shares_of_another_task_time_or_key_are_refused(sqlite_pair: Pair) -> No
 
 
 def test_a_leader_that_changes_the_terms_is_found_out_by_the_device(sqlite_pair: Pair) -> None:
-    """Other noise, questions, minimum, helper or key than the helper approved: nothing is sent."""
+    """Other noise, questions, tables, minimum, helper or key than approved: nothing is sent."""
     record = sqlite_pair.open()
     other = sqlite_pair.open(title="Other")
     frozen, foreign = (sqlite_pair.leader.surveys.frozen(one.token)[0] for one in (record, other))
@@ -355,6 +355,7 @@ def test_a_leader_that_changes_the_terms_is_found_out_by_the_device(sqlite_pair:
         sqlite_pair.define(rho="8").text(),
         sqlite_pair.define(minimum=2).text(),
         sqlite_pair.define(bins=10).text(),
+        sqlite_pair.define(cross=(("lunch", "mood"),)).text(),
         sqlite_pair.define(questions=QUESTIONS[::-1]).text(),
         foreign.text,
     ]
