@@ -109,7 +109,14 @@ def answer(tab: Tab, *, unclear: bool) -> None:
     see(tab, "seal")
 
 
-@pytest.mark.parametrize("window", [(1280, 900), (390, 844), (320, 640)])
+@pytest.mark.parametrize(
+    "window",
+    [
+        (320, 640),
+        pytest.param((390, 844), marks=pytest.mark.exhaustive),
+        pytest.param((1280, 900), marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_course_evaluation_is_answered_on_three_pages(
     generous: Any, new_visitor: NewVisitor, window: tuple[int, int]
 ) -> None:

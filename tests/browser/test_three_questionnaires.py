@@ -14,7 +14,8 @@ from .test_builder_look import picture
 pytestmark = pytest.mark.browser
 
 WIDTHS = [
-    pytest.param({"width": 1280, "height": 900}, id="desk"),
+    # The builder's other tests are at a desk.
+    pytest.param({"width": 1280, "height": 900}, id="desk", marks=pytest.mark.exhaustive),
     pytest.param({"width": 390, "height": 844}, id="phone"),
 ]
 
