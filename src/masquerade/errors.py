@@ -46,6 +46,7 @@
         ├── TicketUsed              409 ticket-used            a ticket that was used before
         ├── QuotaFull               409 budget-exhausted       enough people have begun it
         ├── WrongState              409 wrong-state            survey or participation is elsewhere
+        ├── UnderWay                202 under-way              it is being worked out; ask again
         ├── AlreadyParticipated     409 already-participated   begun or answered before
         ├── InvalidReport           422 invalid-report         not a report of its mechanism
         ├── LevelNotAllowed         422 level-not-allowed      not a level of this survey
@@ -432,6 +433,29 @@ class WrongState(SurveyError):
     def __init__(self, message: str, *, state: str | None = None) -> None:
         super().__init__(message)
         self.state = state or None
+
+
+class UnderWay(SurveyError):
+    """What was asked for is being worked out, which takes a while.
+
+    Attributes
+    ----------
+    seconds : int
+        After which to ask again.
+    done, of : int
+        Steps so far, and in all; 0 where that is not known.
+    """
+
+    slug = "under-way"
+    # Not an error of whoever asks: it is accepted, and not there yet.
+    status = 202
+    members: ClassVar[Mapping[str, type]] = {"seconds": int, "done": int, "of": int}
+
+    def __init__(self, message: str, *, seconds: int, done: int = 0, of: int = 0) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.done = done
+        self.of = of
 
 
 class AlreadyParticipated(SurveyError):

@@ -171,6 +171,9 @@ class Connection:
         headers = {name: value for name, value in given.items() if value is not None}
         content = None if body is None else _json(body)
         answer = self._sent(method, path, headers, content, most=_LONGEST_FILE)
+        while answer.status == 202 and answer.retry_after:  # a large result is worked out
+            sleep(max(1.0, _seconds(answer.retry_after)))
+            answer = self._sent(method, path, headers, content, most=_LONGEST_FILE)
         if not 200 <= answer.status < 300:
             self._read(answer)  # raises what the server says
         return answer.content

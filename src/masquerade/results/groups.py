@@ -7,7 +7,7 @@ both masks. Between two parties the tables are those that were declared before t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,8 +122,16 @@ def group_difference(
     return found.differences(confidence)[0]
 
 
+#: Takes how many differences are worked out, and how many there are.
+Progress = Callable[[int, int], None]
+
+
 def group_comparisons(
-    reports: SurveyReports, *, by: str, confidence: float = CONFIDENCE
+    reports: SurveyReports,
+    *,
+    by: str,
+    confidence: float = CONFIDENCE,
+    progress: Progress | None = None,
 ) -> tuple[GroupComparison, ...]:
     """Return every other question's mean or shares in the groups of one question's answers.
 
@@ -136,6 +144,8 @@ def group_comparisons(
         Id of the question of categories whose answers make the groups; groups of which fewer than
         20 reports are there are left out.
     confidence : float
+    progress : callable, optional
+        Is told how many differences are worked out, and how many there are.
 
     Raises
     ------
@@ -166,7 +176,7 @@ def group_comparisons(
     sent = [
         reports.people[reports.report[:, places[by]] == code].sum() for code in range(len(labels))
     ]
-    return _compared(found, by, labels, sent, confidence)
+    return _compared(found, by, labels, sent, confidence, progress)
 
 
 def split_group_comparisons(
@@ -220,6 +230,7 @@ def _compared(
     labels: Sequence[str],
     sent: Sequence[float],
     confidence: float,
+    progress: Progress | None = None,
 ) -> tuple[GroupComparison, ...]:
     """Return the comparisons of groups that are large enough."""
     if not crossed:
@@ -242,9 +253,14 @@ def _compared(
         ]
         rows.append((one, options, figures, pairs))
     family = sum(len(options) * len(pairs) for _, options, _, pairs in rows)
-    found = []
+    found, done = [], 0
     for one, options, figures, pairs in rows:
-        differences = [pair.differences(confidence, family=family) for pair in pairs]
+        differences = []
+        for pair in pairs:
+            differences.append(pair.differences(confidence, family=family))
+            done += len(options)
+            if progress is not None:
+                progress(done, family)
         groups = [one.shown(own, options, confidence) for own in figures]
         for place, option in enumerate(options):
             named = zip(names, groups, strict=True)

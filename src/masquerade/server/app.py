@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from masquerade import __version__
-from masquerade.errors import MasqueradeError, Unauthenticated
+from masquerade.errors import MasqueradeError, Unauthenticated, UnderWay
 from masquerade.server.accounts.openid import Provider
 from masquerade.server.db.seals import Seals
 from masquerade.server.db.transactions import Transactions
@@ -384,7 +384,10 @@ def _answer_errors(app: FastAPI) -> None:
         if isinstance(error, Unauthenticated):
             return RedirectResponse(sign_in_address(request), 303)
         status = error.status
-        return render(request, "error.html", {"status": status, "detail": error}, status=status)
+        page = render(request, "error.html", {"status": status, "detail": error}, status=status)
+        if isinstance(error, UnderWay):
+            page.headers["Refresh"] = str(error.seconds)
+        return page
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

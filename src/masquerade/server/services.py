@@ -22,6 +22,7 @@ from masquerade.server.accounts.tokens import ApiTokens
 from masquerade.server.audit.audit_log import AuditLog
 from masquerade.server.db.engine import connect, migrate
 from masquerade.server.db.ledger_storage import LedgerDatabase
+from masquerade.server.db.long_work import LongWork
 from masquerade.server.db.pseudonyms import Pseudonyms
 from masquerade.server.db.seals import Seals, begin_sealing
 from masquerade.server.db.server_values import ServerValues
@@ -83,6 +84,7 @@ class Services:
     mailings: Mailings
     post: Post
     reports: StoredReports
+    long_work: LongWork
     results: ResultCache
     relations: Relations
     groups: Groups
@@ -186,7 +188,8 @@ class Services:
             transactions, surveys, server=mail or MailServer(), seals=seals, today=today
         )
         flights = SingleFlight(engine, transactions)
-        results = ResultCache(reports, flights, aggregation)
+        work = LongWork(engine, transactions)
+        results = ResultCache(reports, flights, work, aggregation)
         participations = Participations(
             transactions,
             surveys,
@@ -225,9 +228,10 @@ class Services:
             mailings=mailings,
             post=Post(transactions, surveys, mailings, clock=clock),
             reports=reports,
+            long_work=work,
             results=results,
             relations=Relations(results, flights, aggregation),
-            groups=Groups(results, flights, aggregation),
+            groups=Groups(results, flights, work, aggregation),
             weighted=WeightedResults(results, flights),
             over_time=OverTime(results, flights, lifecycle),
             helpers=helpers,
@@ -264,5 +268,6 @@ class Services:
         return f"/owner?token={self.values.new_owner_token()}"
 
     def close(self) -> None:
-        """Finish the waiting transactions and close all connections."""
+        """End long computations, finish the waiting transactions and close all connections."""
+        self.long_work.close()
         self.transactions.close()

@@ -188,7 +188,7 @@ def test_every_number_of_the_pages_is_possible(name: str, people: int) -> None:
             assert said is not None
             assert "too few responses" in said.text
     embed = _templates.env.get_template("result/embed.html").render(
-        record={"survey": definition, "responses": people}, view=view, public_link="/r/x"
+        record={"shown": definition, "responses": people}, view=view, public_link="/r/x"
     )
     small = read_page(embed.replace("<!doctype html>", ""))
     sections = list(small.all("section"))

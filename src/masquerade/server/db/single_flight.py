@@ -53,7 +53,7 @@ class SingleFlight:
 
         Where it cannot be computed, whoever waits gets the same error, and the next one tries anew.
         """
-        kept = self._kept(key)
+        kept = self.kept(key)
         if kept is not None:
             return kept
         with self._lock:
@@ -81,14 +81,15 @@ class SingleFlight:
         turn = self._row if self._engine.dialect.name == "sqlite" else self._advisory
         with turn(key):
             # Another process may have done it while this one waited.
-            kept = self._kept(key)
+            kept = self.kept(key)
             if kept is not None:
                 return kept
             # Outside a transaction: it may take long, and all writers would wait.
             computed = compute()
             return self._transactions.write(lambda c: _keep(c, key, computed))
 
-    def _kept(self, key: str) -> str | None:
+    def kept(self, key: str) -> str | None:
+        """Return the kept text for `key`, or None."""
         query = select(SETTING.c.value).where(SETTING.c.key == key)
         kept: str | None = self._transactions.read(lambda c: c.execute(query).scalar())
         return kept
@@ -97,7 +98,7 @@ class SingleFlight:
     def _advisory(self, key: str) -> Iterator[None]:
         number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big", signed=True)
         while (connection := self._locked(number)) is None:
-            if self._kept(key) is not None:
+            if self.kept(key) is not None:
                 yield
                 return
             self._pause(_GLANCE_SECONDS)
@@ -127,7 +128,7 @@ class SingleFlight:
         name = f"computing:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
         token = secrets.token_hex(8)
         while not self._transactions.write(lambda c: self._taken(c, name, token)):
-            if self._kept(key) is not None:
+            if self.kept(key) is not None:
                 yield
                 return
             self._pause(_GLANCE_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Text, func, select
 from sqlalchemy import cast as as_type
 
 from masquerade.errors import NotFound, ParameterError, WrongState
+from masquerade.server.db.long_work import LongWork, Report
 from masquerade.server.db.plain_rows import plain_rows
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.tables import FINISHED, PARTICIPATION, SUBMITTED
@@ -38,6 +39,9 @@ COUNTED_AT_ONCE = 500
 
 #: Tables of two questions in a workbook: all of those of ten questions.
 MOST_TABLES = 45
+
+#: Responses from which on a result is computed while its page shows the progress.
+LARGE = 50_000
 
 #: Under which results are kept; pages read no other form, so earlier ones are computed anew.
 _FORM = "result-4"
@@ -86,12 +90,19 @@ class StoredReports:
         rows = self._transactions.read(lambda c: c.execute(query).all())
         return cast("list[tuple[str, str, str]]", rows)
 
-    def counted(self, codebook: Codebook) -> SurveyReports:
-        """Return the reports of a survey, counted while they are read: memory stays small."""
-        return self._counts(codebook).reports()
+    def counted(
+        self, codebook: Codebook, report: Callable[[int], None] | None = None
+    ) -> SurveyReports:
+        """Return the reports of a survey, counted while they are read: memory stays small.
+
+        `report` is told how many are counted.
+        """
+        return self._counts(codebook, report).reports()
 
     @reads
-    def _counts(self, connection: Connection, codebook: Codebook) -> ReportCounts:
+    def _counts(
+        self, connection: Connection, codebook: Codebook, report: Callable[[int], None] | None
+    ) -> ReportCounts:
         from masquerade.results import ReportCounts
 
         query = select(
@@ -101,9 +112,12 @@ class StoredReports:
         ).where(PARTICIPATION.c.survey == codebook.token, PARTICIPATION.c.state == SUBMITTED)
 
         # Counts of its own at each attempt, as a reading may be repeated.
-        counts = ReportCounts(codebook)
+        counts, done = ReportCounts(codebook), 0
         for rows in plain_rows(connection, query, COUNTED_AT_ONCE):
             counts.add(rows)
+            done += len(rows)
+            if report is not None:
+                report(done)
         return counts
 
     def counts_by_level(self, token: str) -> dict[str, int]:
@@ -126,10 +140,15 @@ class ResultCache:
     """
 
     def __init__(
-        self, reports: StoredReports, flights: SingleFlight, aggregation: LeaderAggregation
+        self,
+        reports: StoredReports,
+        flights: SingleFlight,
+        work: LongWork,
+        aggregation: LeaderAggregation,
     ) -> None:
         self._reports = reports
         self._flights = flights
+        self._work = work
         self._aggregation = aggregation
 
     def result_text(self, record: SurveyRecord) -> str:
@@ -145,7 +164,18 @@ class ResultCache:
             return result_bytes(self.result(record)).decode()
         require_finished(record)
         key = f"{_FORM}:{record.token}"
-        return self._flights.get_or_create(key, lambda: self._compute(record))
+        return self._flights.get_or_create(key, lambda: self._compute(record, _unreported))
+
+    def require(self, record: SurveyRecord) -> None:
+        """Begin to compute a large result that is not there, and raise `UnderWay`.
+
+        Whoever answers requests asks for this first: nobody waits longer than for the figures of a
+        small survey.
+        """
+        if record.survey.two_parties is None and record.responses >= LARGE:
+            require_finished(record)
+            key = f"{_FORM}:{record.token}"
+            self._work.require(key, lambda report: self._compute(record, report))
 
     def result(self, record: SurveyRecord) -> SurveyResult:
         """Return the result of a survey in the record's language; see `result_text`."""
@@ -245,13 +275,18 @@ class ResultCache:
 
         return cross_table(self.reports(record), first, second)
 
-    def reports(self, record: SurveyRecord) -> SurveyReports:
-        """Return all reports of a survey, with its codebook."""
+    def reports(self, record: SurveyRecord, report: Report | None = None) -> SurveyReports:
+        """Return all reports of a survey, with its codebook; `report` is told the progress."""
         require_finished(record)
         _require_reports(record)
-        return self._reports.counted(_uncounted_codebook(record))
+        tell = report or _unreported
 
-    def _compute(self, record: SurveyRecord) -> str:
+        def counted(done: int) -> None:
+            tell("counting", done, record.responses)
+
+        return self._reports.counted(_uncounted_codebook(record), counted)
+
+    def _compute(self, record: SurveyRecord, report: Report) -> str:
         from masquerade.results import result_bytes, split_result, survey_result
 
         if record.survey.two_parties is not None:
@@ -265,7 +300,9 @@ class ResultCache:
                 known=record.simulated_truth,
             )
             return result_bytes(found).decode()
-        return result_bytes(survey_result(self.reports(record))).decode()
+        reports = self.reports(record, report)
+        report("estimating", 0, 0)
+        return result_bytes(survey_result(reports)).decode()
 
     def _chunks(self, token: str) -> Iterator[list[tuple[str, str, str]]]:
         # By pseudonym, a keyed hash: the order tells nothing, and the last one is where to go on.
@@ -273,6 +310,10 @@ class ResultCache:
         while rows := self._reports.rows(token, after=last, limit=CHUNK):
             yield rows
             last = rows[-1][0]
+
+
+def _unreported(_what: str, _done: int, _of: int) -> None:
+    """Tell nobody of the progress."""
 
 
 def _uncounted_codebook(record: SurveyRecord) -> Codebook:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from masquerade.server.db.long_work import LongWork, Report
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.parties.leader_aggregation import LeaderAggregation
 from masquerade.server.results.cache import ResultCache, require_finished
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Under which comparisons are kept; see `masquerade.server.results.cache`.
 _FORM = "groups-1"
+#: Differences, times levels, up to which a comparison is worked out while its reader waits.
+MOST_AT_ONCE = 24
 #: Answers to a question by which people can be compared.
 _MOST_GROUPS = 12
 
@@ -69,10 +72,15 @@ class Groups:
     """Comparisons by group, computed once and kept."""
 
     def __init__(
-        self, results: ResultCache, flights: SingleFlight, aggregation: LeaderAggregation
+        self,
+        results: ResultCache,
+        flights: SingleFlight,
+        work: LongWork,
+        aggregation: LeaderAggregation,
     ) -> None:
         self._results = results
         self._flights = flights
+        self._work = work
         self._aggregation = aggregation
 
     def text(self, record: SurveyRecord, by: str) -> str:
@@ -86,22 +94,32 @@ class Groups:
             The survey is not closed.
         """
         require_finished(record)
-        place = [one.id for one in record.survey.questions]
-        # an id may hold anything; its place does not
-        key = place.index(by) if by in place else by[:40]
-        return self._flights.get_or_create(
-            f"{_FORM}:{record.token}:{key}", lambda: self._compute(record, by)
-        )
+        return self._flights.get_or_create(_key(record, by), lambda: self._compute(record, by))
+
+    def require(self, record: SurveyRecord, by: str) -> None:
+        """Begin to compute a comparison of many differences that is not there; raise `UnderWay`.
+
+        Whoever answers requests asks for this first.
+        """
+        require_finished(record)
+        if _work(record.survey, by) > MOST_AT_ONCE:
+            key = _key(record, by)
+            self._work.require(key, lambda report: self._compute(record, by, report))
 
     def view(self, record: SurveyRecord, by: str) -> GroupsView:
         """Return the comparison by a question's answers as its page shows it."""
         return groups_view(record.survey, by, json.loads(self.text(record, by)))
 
-    def _compute(self, record: SurveyRecord, by: str) -> str:
+    def _compute(self, record: SurveyRecord, by: str, report: Report | None = None) -> str:
         from masquerade.results import group_comparisons, split_group_comparisons
 
+        def tell(done: int, of: int) -> None:
+            if report is not None:
+                report("comparing", done, of)
+
         if record.survey.two_parties is None:
-            found = group_comparisons(self._results.reports(record), by=by)
+            reports = self._results.reports(record, report)
+            found = group_comparisons(reports, by=by, progress=tell)
         else:
             sums, count, _ = self._aggregation.sums(record.token)
             found = split_group_comparisons(record.survey, sums, by=by, count=count)
@@ -115,6 +133,20 @@ class Groups:
             for one in found
         ]
         return json.dumps(content, ensure_ascii=False)
+
+
+def _key(record: SurveyRecord, by: str) -> str:
+    place = [one.id for one in record.survey.questions]
+    # an id may hold anything; its place does not
+    return f"{_FORM}:{record.token}:{place.index(by) if by in place else by[:40]}"
+
+
+def _work(survey: Survey, by: str) -> int:
+    """Return at most how many differences a comparison has, times the levels of each."""
+    groups = [len(one.labels) for one in survey.questions if one.id == by]
+    pairs = sum(n * (n - 1) // 2 for n in groups)
+    figures = sum(1 if one.scores else len(one.labels) for one in survey.questions if one.id != by)
+    return pairs * figures * len(survey.levels)
 
 
 def groups_view(survey: Survey, by: str, found: Sequence[Mapping[str, Any]]) -> GroupsView:

@@ -107,6 +107,7 @@ def _published(services: Services, token: str) -> SurveyRecord:
         raise missing from None
     if survey.state != PUBLISHED:
         raise missing
+    services.results.require(survey)
     return survey
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from masquerade.errors import NotFound
 from masquerade.server.db.tables import PUBLISHED
-from masquerade.server.http.problem import file_answer
+from masquerade.server.http.problem import PROBLEM_ANSWER, file_answer
 from masquerade.server.results.relations import relation_table
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import SOMETIMES, Actor, admit, require
@@ -20,6 +20,10 @@ from masquerade.server.routes.dependencies import InServices
 from masquerade.server.surveys.survey_records import SurveyRecord
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
+    202: {
+        "description": "it is being worked out; ask again after `Retry-After` seconds",
+        "content": PROBLEM_ANSWER["content"],
+    },
     401: {"description": "nobody is signed in"},
     403: {"description": "the role or token lacks the right"},
     404: {"description": "no such survey of this team"},
@@ -68,7 +72,15 @@ async def _visible(
     return await run_in_threadpool(survey.in_language, language)
 
 
-Visible = Annotated[SurveyRecord, Depends(_visible)]
+def _ready(
+    services: InServices, survey: Annotated[SurveyRecord, Depends(_visible)]
+) -> SurveyRecord:
+    services.results.require(survey)
+    return survey
+
+
+#: A survey whose result can be given now.
+Visible = Annotated[SurveyRecord, Depends(_ready)]
 
 
 @routes.get("/results", openapi_extra=SOMETIMES)
@@ -95,7 +107,9 @@ def results_workbook(services: InServices, survey: Visible) -> Response:
 @routes.get("/workbook.xlsx", **file_answer(_XLSX))
 def workbook(actor: Reader, token: Token) -> Response:
     """Return the result as a workbook that also has all tables of two questions."""
-    content = actor.services.results.workbook(actor.survey(token), crossed=True)
+    survey = actor.survey(token)
+    actor.services.results.require(survey)
+    content = actor.services.results.workbook(survey, crossed=True)
     return _file(content, _XLSX, f"workbook-{token}.xlsx")
 
 
@@ -131,7 +145,9 @@ def cross(actor: Reader, token: Token, first: str, second: str) -> Response:
 @routes.get("/groups")
 def groups(actor: Reader, token: Token, by: Chosen) -> Response:
     """Return every question in the groups of one question's answers, with their differences."""
-    text = actor.services.groups.text(actor.survey(token), by)
+    survey = actor.survey(token)
+    actor.services.groups.require(survey, by)
+    text = actor.services.groups.text(survey, by)
     return Response(text, media_type="application/json")
 
 

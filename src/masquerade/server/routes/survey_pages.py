@@ -17,6 +17,7 @@ from masquerade.errors import (
     InvalidDocument,
     MasqueradeError,
     ParameterError,
+    UnderWay,
     UnreadableFile,
     WrongState,
 )
@@ -305,10 +306,14 @@ def _ended_page(
     # Some roles see results only once they are everybody's.
     visible = actor.may("results:read") or record.state == PUBLISHED
     view, waiting, adding = None, "", False
+    working: UnderWay | None = None
     groups, weighted, refused = None, None, error
     if record.state in FINISHED and visible:
         try:
+            actor.services.results.require(record)
             view = result_view(record.survey, actor.services.results.result(record))
+        except UnderWay as why:
+            working = why
         except WrongState as why:  # two parties have not added up, or cannot
             waiting = str(why)
             adding = _is_adding(actor, token)
@@ -318,7 +323,10 @@ def _ended_page(
                 weighted = actor.services.weighted.view(record, weights)
                 view = result_view(record.survey, weighted.result)
             else:
+                actor.services.groups.require(record, by)
                 groups = actor.services.groups.view(record, by)
+        except UnderWay as why:
+            working, view = why, None
         except MasqueradeError as why:  # the page says it, above the results of everybody
             refused = why
     context = {
@@ -333,9 +341,13 @@ def _ended_page(
         "view": view,
         "waiting": waiting,
         "adding": adding,
+        "working": working,
         **published_context(actor.request, token),
     }
-    return actor.page("surveyor/survey.html", context, error=refused)
+    page = actor.page("surveyor/survey.html", context, error=refused)
+    if working is not None:
+        page.headers["Refresh"] = str(working.seconds)
+    return page
 
 
 def _is_adding(actor: Actor, token: str) -> bool:
