@@ -113,7 +113,8 @@ def restore(
         if settings.server_key not in (None, server_key):
             raise OperationError(
                 f"this server already has a key, in {settings.server_key_file or 'its settings'}, "
-                f"and it is not the key in {server_key_file}. Restore into a new folder, or move "
+                f"and it is not the key in {server_key_file}. Restore into a new folder, name "
+                "another server_key_file in the settings or in MASQUERADE_SERVER_KEY_FILE, or move "
                 "this server's key to another place."
             )
     if server_key is None and not unauthenticated:
@@ -211,16 +212,17 @@ def new_key(
 ) -> None:
     """Give a stopped server a new key, and seal its secrets again with it.
 
-    End the server first: one that still runs would go on to seal with the old key. The old key
-    stays beside the new one, in a file whose name ends in .old. Backups that were made before need
-    it.
+    It is refused while the server or another program has the database open: a server would go on
+    to seal with the old key. The old key stays beside the new one, in a file whose name ends in
+    .old. Backups that were made before need it.
 
     Example: masquerade new-key --data-dir data
     """
-    from masquerade.server.operations.new_key import renew
+    from masquerade.server.operations.new_key import renew, require_alone
 
     settings = _settings(data_dir, config)
     with _database(data_dir, config) as engine:
+        require_alone(engine)
         done = renew(engine, settings, forget=forget, lose_answers=lose_answers)
     show(done, as_json=as_json, title="New key")
 

@@ -31,7 +31,7 @@ from masquerade.server.keys import ServerKey, make_server_key
 from masquerade.server.operations import archive
 from masquerade.server.operations.backup import backup
 from masquerade.server.operations.doctor import examine, settings_findings
-from masquerade.server.operations.new_key import renew
+from masquerade.server.operations.new_key import renew, require_alone
 from masquerade.server.operations.restore import restore
 from masquerade.server.webhooks.sender import SIGNATURE, Sender, signature
 from masquerade.server.webhooks.webhooks import EVENTS
@@ -427,6 +427,19 @@ def test_a_new_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotEmpty, match=r"server\.key\.old"):
         renew(services.engine, after)
     services.close()
+
+
+def test_a_new_key_while_a_server_runs(database_url: str) -> None:
+    """A database that a server has open is refused; once the server has ended, it is not."""
+    services = Services.open(database_url)
+    services.teams.first()
+    engine = connect(database_url)
+    with pytest.raises(OperationError, match="End the server"):
+        require_alone(engine)
+    services.close()
+    engine.dispose()
+    require_alone(engine)
+    engine.dispose()
 
 
 def test_a_new_key_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,45 @@ from masquerade.server.parties.leader_steps import end_leader_task
 from masquerade.server.settings import Settings
 
 
+def require_alone(engine: Engine) -> None:
+    """Raise where another program has the database open; `engine` has no connection yet.
+
+    A server that runs would go on to seal secrets with the key of before, and nobody could read
+    them after its next start. Of PostgreSQL, sessions of the same account are seen.
+    """
+    if engine.dialect.name == "sqlite":
+        alone = _alone_in_file(engine)
+    else:
+        with engine.connect() as connection:
+            alone = not connection.exec_driver_sql(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND usename = current_user AND pid <> pg_backend_pid()"
+            ).scalar_one()
+    if not alone:
+        raise OperationError(
+            "another program has the database open, and a server would go on with its old key. End "
+            "the server, and all else that is connected, and do it again."
+        )
+
+
+def _alone_in_file(engine: Engine) -> bool:
+    """Return whether the lock of a whole SQLite file can be had; each connection shares it."""
+    raw = engine.raw_connection()
+    try:
+        cursor = raw.cursor()
+        cursor.execute("PRAGMA busy_timeout = 1000")
+        cursor.execute("PRAGMA locking_mode = EXCLUSIVE")
+        cursor.execute("BEGIN IMMEDIATE")
+        cursor.execute("ROLLBACK")
+    except engine.dialect.loaded_dbapi.OperationalError as error:  # of SQLCipher it is another
+        if "locked" not in str(error):
+            raise
+        return False
+    finally:
+        raw.invalidate()  # with its lock
+    return True
+
+
 def renew(
     engine: Engine, settings: Settings, *, forget: bool = False, lose_answers: bool = False
 ) -> Mapping[str, object]:
