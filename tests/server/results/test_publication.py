@@ -12,6 +12,7 @@ import httpx
 import pytest
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
+from tests.surveys.test_look import png
 
 from masquerade.accounting import Caps
 from masquerade.errors import WrongState
@@ -20,6 +21,7 @@ from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Rating
 from masquerade.surveys.languages import Languages
+from masquerade.surveys.look import Look
 
 if TYPE_CHECKING:
     from tests.conftest import LiveServers
@@ -82,6 +84,19 @@ def test_everybody_gets_the_same_page(site: Site, published: SurveyRecord) -> No
     assert "Privacy bill" in page
     assert f"Closed on {published.closed}" in page  # a day, and no other time
     assert not re.search(r"\d\d:\d\d:\d\d", page)
+
+
+def test_the_survey_keeps_its_logo(site: Site) -> None:
+    """The published page has the logo, with its words for people who do not see it."""
+    logo = png()
+    survey = site.services.surveys.open_survey(define(look=Look("#a3182f", logo, "The club")))
+    site.services.surveys.publish(site.services.surveys.close(survey))
+    page = site.visitor.get(f"/r/{survey.token}").text
+    assert f'<img class="survey-logo" src="{logo}" alt="The club">' in html.unescape(page)
+    assert (
+        "img-src 'self' data:"
+        in site.visitor.get(f"/r/{survey.token}").headers["content-security-policy"]
+    )
 
 
 def test_readers_see_a_language_of_the_survey(site: Site) -> None:
