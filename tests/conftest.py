@@ -184,7 +184,7 @@ def postgres_server() -> Iterator[PostgresServer]:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        missing("postgres", "no PostgreSQL driver here; pip install 'masquerade[postgres]'")
+        missing("postgres", "no PostgreSQL driver here; pip install '.[postgres]'")
     folder = Path(tempfile.mkdtemp(prefix="masquerade-postgres-"))
     data = folder / "data"
     prefix: list[str] = []

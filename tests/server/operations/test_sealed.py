@@ -37,7 +37,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def _sealing() -> None:
-    pytest.importorskip("sqlcipher3", reason="no SQLCipher; pip install 'masquerade[sealed]'")
+    pytest.importorskip("sqlcipher3", reason="no SQLCipher; pip install '.[sealed]'")
 
 
 @pytest.fixture
