@@ -18,4 +18,4 @@ export const named = (message) => words[message] ?? message;
 
 /** Return the name of a level, which a survey's file may also have given. */
 export const levelName = (name) =>
-  ({ none: said("none"), low: said("low"), medium: said("medium"), high: said("high"), "two-parties": said("two parties") })[name] ?? name;
+  ({ none: said("none"), low: said("low"), medium: said("medium"), high: said("high"), "two-parties": said("two-parties") })[name] ?? name;
