@@ -179,6 +179,7 @@ class Services:
             transactions,
             surveys,
             today=today,
+            utc_today=utc_today,
             caps=caps,
             confirm=proposals.confirm,
             keys=keys,

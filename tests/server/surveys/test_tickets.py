@@ -24,7 +24,7 @@ from masquerade.errors import (
 from masquerade.server import Services
 from masquerade.server.db.reach_tables import SPENT_TICKET, TICKET, TICKET_KEY
 from masquerade.server.db.tables import FIRST_TEAM, PARTICIPATION
-from masquerade.server.surveys.document import Document, read_document
+from masquerade.server.surveys.document import Document, read_document, survey_or_issues
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.blind_rsa import PREFIX_BYTES
 from masquerade.surveys.reach import TicketTerms, read_code, shown_code
@@ -197,6 +197,18 @@ def test_in_two_phases_nobody_answers_before_and_nobody_enrols_after(
         late.exchange(services, survey)
     first.begin(services, survey)
     assert begun(services) == 1
+
+
+def test_the_first_day_of_answers_is_compared_with_the_day_in_utc() -> None:
+    """Where the server's zone has another day, enrolling may begin as devices count."""
+    tickets = {"phases": 2, "key": "a", "answers_from": "2026-03-14"}
+    document = read_document({"title": "T", "tickets": tickets})
+    for zone, utc, late in (
+        ("2026-03-14", "2026-03-13", False),
+        ("2026-03-13", "2026-03-14", True),
+    ):
+        _, issues = survey_or_issues(document, allow_clear=False, today=zone, utc_today=utc)
+        assert ("/tickets/answers_from" in dict(issues)) == late
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Etc/GMT+12"])

@@ -93,15 +93,18 @@ _WORDS: Final = {
 }
 
 
-def invitation_of(record: SurveyRecord) -> Letter:
-    """Return the message that is suggested, once in each language of the survey that has words."""
-    return _letter(record, again=False)
+def invitation_of(record: SurveyRecord, *, zone: str) -> Letter:
+    """Return the message that is suggested, once in each language of the survey that has words.
+
+    `zone` is the server's, in which the survey closes; people enrol and answer by days of UTC.
+    """
+    return _letter(record, zone, again=False)
 
 
-def reminder_of(record: SurveyRecord, sent: Letter) -> Letter:
+def reminder_of(record: SurveyRecord, sent: Letter, *, zone: str) -> Letter:
     """Return the reminder that is suggested; of words of one's own, those once more."""
-    if sent == invitation_of(record):
-        return _letter(record, again=True)
+    if sent == invitation_of(record, zone=zone):
+        return _letter(record, zone, again=True)
     [code, *_] = _spoken(record)
     subject = _WORDS[code].reminder.format(title=sent.subject)
     return Letter(subject[:LONGEST_SUBJECT], sent.text)
@@ -125,21 +128,21 @@ def _title(record: SurveyRecord, code: str) -> str:
     return given.get("title", record.survey.title)
 
 
-def _letter(record: SurveyRecord, *, again: bool) -> Letter:
+def _letter(record: SurveyRecord, zone: str, *, again: bool) -> Letter:
     codes = _spoken(record)
     words, title = _WORDS[codes[0]], _title(record, codes[0])
     subject = (words.reminder if again else words.invitation).format(title=title)
-    text = _LINE.join(_text(record, code, again=again) for code in codes)
+    text = _LINE.join(_text(record, code, zone, again=again) for code in codes)
     return Letter(subject[:LONGEST_SUBJECT], text + "\n")
 
 
-def _text(record: SurveyRecord, code: str, *, again: bool) -> str:
+def _text(record: SurveyRecord, code: str, zone: str, *, again: bool) -> str:
     words, terms, title = _WORDS[code], record.survey.reach.invitations, _title(record, code)
     day = terms.answers_from if terms else None
     further = [
         words.once if terms else "",
-        words.enrol.format(day=day) if day else "",
-        words.closes.format(day=record.closes) if record.closes else "",
+        words.enrol.format(day=f"{day} (UTC)") if day else "",
+        words.closes.format(day=f"{record.closes} ({zone})") if record.closes else "",
         words.protected,
     ]
     said = (words.again if again else words.invited).format(title=title)

@@ -94,13 +94,14 @@ def invitations_page(
     record = actor.survey(token)
     services, terms = actor.services, record.survey.reach.invitations
     mailing = services.mailings.progress(token)
-    letter = mailing.letter if mailing else invitation_of(record)
+    zone = actor.request.app.state.settings.time_zone
+    letter = mailing.letter if mailing else invitation_of(record, zone=zone)
     context = {
         "record": record,
         "terms": terms,
         "counts": services.tickets.counts(token) if terms else None,
         "mailing": mailing,
-        "reminder": reminder_of(record, mailing.letter) if mailing else None,
+        "reminder": reminder_of(record, mailing.letter, zone=zone) if mailing else None,
         "mail_ready": services.mailings.server.ready,
         "sender": services.mailings.server.sender,
         "subject": subject or letter.subject,

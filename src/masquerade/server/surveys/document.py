@@ -414,9 +414,12 @@ def document_of(survey: Survey, *, listed: bool) -> Document:
 
 
 def survey_or_issues(
-    document: Document, *, allow_clear: bool, today: str
+    document: Document, *, allow_clear: bool, today: str, utc_today: str | None = None
 ) -> tuple[Survey | None, list[Issue]]:
-    """Return the survey that a document opens as, or None with the issues that keep it closed."""
+    """Return the survey that a document opens as, or None with the issues that keep it closed.
+
+    `today` is of the server's time zone, `utc_today` of UTC where that is another day.
+    """
     questions, conditions, issues = _read_questions(document.questions)
     if not document.title.strip():
         issues.append(("/title", "Give the survey a title."))
@@ -447,7 +450,7 @@ def survey_or_issues(
     if document.plan.closes is not None and document.plan.closes < today:
         issues.append(("/plan/closes", "This day is over."))
     issues += _plan_issues(document)
-    issues += ticket_issues(document.tickets, today=today, closes=document.plan.closes)
+    issues += ticket_issues(document.tickets, today=utc_today or today, closes=document.plan.closes)
     issues += panel_issues(document.panel, codes=document.plan.reward == "codes")
     issues += origin_issues(document.origins)
     if document.tickets.phases and document.listed:

@@ -82,6 +82,7 @@ class Drafts:
         surveys: Surveys,
         *,
         today: Callable[[], str],
+        utc_today: Callable[[], str],
         caps: Caps,
         confirm: Callable[..., None],
         keys: TicketKeys,
@@ -89,6 +90,7 @@ class Drafts:
         self._transactions = transactions
         self._surveys = surveys
         self._today = today
+        self._utc_today = utc_today
         self._confirm = confirm
         self._keys = keys
         self.caps = caps
@@ -225,7 +227,10 @@ class Drafts:
 
     def _survey(self, document: Document) -> tuple[Survey | None, list[Issue]]:
         return survey_or_issues(
-            document, allow_clear=self._surveys.allow_clear, today=self._today()
+            document,
+            allow_clear=self._surveys.allow_clear,
+            today=self._today(),
+            utc_today=self._utc_today(),
         )
 
     def weak_questions(self, document: Document) -> list[WeakQuestion]:

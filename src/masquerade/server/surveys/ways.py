@@ -111,7 +111,7 @@ def ways_of(panel: PanelFields, origins: Sequence[str]) -> Ways:
 
 
 def ticket_issues(tickets: TicketFields, *, today: str, closes: str | None) -> list[Issue]:
-    """Return the reason why tickets cannot be issued."""
+    """Return the reason why tickets cannot be issued; `today` is of UTC, as devices count days."""
     if not tickets.phases:
         return []
     issues = []
