@@ -97,7 +97,7 @@ def test_weights_are_the_librarys_and_are_kept(sqlite_services: Services) -> Non
     found = weighted_result(sqlite_services.results.reports(survey), margins)
     assert view.result.question("=ill").options == found.question("=ill").options
     assert view.result.question("team").option("Yes").share.value == pytest.approx(0.2)
-    assert view.words == ("team: Yes 20 %, No 80 %",)
+    assert view.words == ("“Do you lead a team?” Yes 20 %, No 80 %",)
     with pytest.raises(NotFound, match="give the table again"):
         sqlite_services.weighted.view(survey, "0" * 16)
     with pytest.raises(ParameterError, match="add up to"):

@@ -80,12 +80,15 @@ class WeightedResults:
     def view(self, record: SurveyRecord, key: str) -> WeightedView:
         """Return a weighted result as its page shows it."""
         from masquerade.results import SurveyResult
+        from masquerade.results.methods import quoted
 
         content = cast("Mapping[str, Any]", json.loads(self.text(record, key)))
         weighting = content["weighting"]
+        asked = {one.id: one for one in record.survey.questions}
         words = [
-            *(f"{name}: {_list(one, share=True)}" for name, one in weighting["margins"].items()),
-            *(f"{name}: {_list(one, share=False)}" for name, one in weighting["weights"].items()),
+            f"{quoted(asked[name].short_text)} {_list(one, share=kind == 'margins')}"
+            for kind in ("margins", "weights")
+            for name, one in weighting[kind].items()
         ]
         if weighting["population"] is not None:
             words.append(f"of {weighting['population']:,} people in all")
