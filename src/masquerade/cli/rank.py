@@ -218,7 +218,7 @@ def _rankings(
 
 
 def _votes(board: Leaderboard) -> str:
-    """Return the numbers of votes and ties; those behind noise as what they are."""
+    """Return the numbers of votes and ties in words."""
     if board.mechanism == "none":
         return f"{board.votes:,.6g}, {board.ties:,.6g} of them ties"
     ties = f"about {max(board.ties, 0):,.0f}"

@@ -272,15 +272,14 @@ def plan(
 
     _require_one(margin, people, compare, odds, population)
     _require_rate(response_rate)
-    spec = _of_level(spec)
     if odds is not None:
         groups = {"odds": odds, "share": share, "exposed": exposed, "power": power}
-        _plan_odds(spec, groups, response_rate, json)
+        _plan_odds(_of_level(spec), groups, response_rate, json)
         return
     if spec.strip().partition(":")[0] == "battle-scores":
         _plan_leaderboard(spec, margin, people, confidence, json)
         return
-    planned = parse_plan(spec)
+    planned = parse_plan(_of_level(spec))
     ask_back(planned.guarantee())
     precision = precision_of(planned, share=share, spread=spread)
     of_group = _each_group(precision, compare, confidence, power)
