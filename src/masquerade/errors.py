@@ -436,7 +436,7 @@ class WrongState(SurveyError):
 
 
 class UnderWay(SurveyError):
-    """What was asked for is being worked out, which takes a while.
+    """The result is being worked out, and that takes a while.
 
     Attributes
     ----------

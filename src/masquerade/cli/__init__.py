@@ -120,7 +120,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _FewImports(MetaPathFinder):
-    """Keeps commands from loading what they do without.
+    """Keep commands from loading modules without need.
 
     pyarrow would load pandas, to ask of each list whether it is a series. scipy copies all names of
     numpy, among them compilers of Fortran and numpy's own tests: these are loaded on first use.

@@ -84,7 +84,7 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpilledBattles:
-    """Counts of battles, whose single votes are read a bucket of voters at a time.
+    """Counts of battles, with single votes that are read a bucket of voters at a time.
 
     Attributes
     ----------
