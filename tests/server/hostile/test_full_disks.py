@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from sqlalchemy import Connection, event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from tests.patience import PATIENCE_SECONDS
 from tests.surveys.small_surveys import define
 
@@ -142,6 +143,59 @@ def test_a_full_or_read_only_postgresql_loses_nothing(
                 assert "wink" not in answer.text
             assert begin(client, survey, person).status_code == 201
     assert server.services.ledger.verify() == 3
+
+
+@pytest.mark.postgres
+def test_a_postgresql_that_turns_read_only_loses_nothing(
+    live_server: LiveServers, postgres_server: PostgresServer, migrated_template: str
+) -> None:
+    """Where PostgreSQL takes no changes for a while, the server goes on by itself afterwards."""
+    postgres_server.execute(f"CREATE DATABASE turning TEMPLATE {migrated_template}")
+    url = postgres_server.url("turning")
+    server = live_server(database=url, rate_participant=0, rate_address=0, rate_survey=0)
+    surveys = server.services.surveys
+    survey = surveys.open_survey(define()).token
+    people = ["w" + secrets.token_hex(16) for _ in range(3)]
+    words = ("it ends or has not started yet", "it does not answer", "it is read-only")
+    until = time.monotonic() + PATIENCE_SECONDS
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
+        begun = [begin(client, survey, people[0]).json()["id"]]
+        for person in people[1:]:
+            postgres_server.execute("ALTER DATABASE turning SET default_transaction_read_only = on")
+            postgres_server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'turning'"
+            )
+            # The first may find a connection that was ended.
+            while words[2] not in refused_by_name(begin(client, survey, person), *words):
+                assert time.monotonic() < until
+            assert client.get("/readyz").json()["reason"] == "the database takes no changes"
+            assert client.get(f"/s/{survey}").status_code == 200
+            if person == people[1]:
+                with pytest.raises(DBAPIError):
+                    surveys.open_survey(define())
+            # Connections that were opened meanwhile would take no changes for ever.
+            postgres_server.execute("ALTER DATABASE turning RESET default_transaction_read_only")
+            if person == people[1]:
+                surveys.open_survey(define())
+            else:  # Nobody is sent to a server that is not ready: it finds out without any change.
+                while client.get("/readyz").status_code != 200:
+                    assert time.monotonic() < until
+            while (answer := begin(client, survey, person)).status_code != 201:
+                refused_by_name(answer, *words)
+                assert time.monotonic() < until
+            begun.append(answer.json()["id"])
+        again = [begin(client, survey, person).json()["id"] for person in people]
+        assert again == begun
+    assert server.services.ledger.verify() == len(people)
+
+
+def refused_by_name(answer: httpx.Response, *words: str) -> str:
+    """Return why a database refused; the answer says so, and when to come again."""
+    assert answer.status_code == 503, answer.text
+    assert int(answer.headers["retry-after"]) > 0
+    said: str = answer.json()["detail"]
+    assert any(one in said for one in words), said
+    return said
 
 
 def test_the_first_of_a_batch_is_lost_with_no_other(tmp_path: Any) -> None:

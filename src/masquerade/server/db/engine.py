@@ -25,6 +25,7 @@ FIRST_REVISION = "0001"
 _POOL: Mapping[str, Any] = MappingProxyType(
     {"pool_size": 16, "max_overflow": 8, "pool_use_lifo": True}
 )
+_READ_ONLY = "25006"  # SQLSTATE read_only_sql_transaction
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
 
 
@@ -58,6 +59,8 @@ def connect(url: str, *, key: str | None = None) -> Engine:
             event.listen(engine, "connect", _unlock(key))
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin)
+    else:
+        event.listen(engine, "handle_error", _leave_read_only)
     return engine
 
 
@@ -192,6 +195,15 @@ def _begin(connection: Any) -> None:
     # one wrote in between; IMMEDIATE asks at once.
     write = connection.get_execution_options().get("write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _leave_read_only(context: Any) -> None:
+    """End the connections of a pool in which one takes no changes.
+
+    A session of PostgreSQL keeps the setting with which it began, also after it was changed back.
+    """
+    if getattr(context.original_exception, "sqlstate", None) == _READ_ONLY:
+        context.is_disconnect = True
 
 
 def sealed_driver() -> ModuleType:

@@ -99,6 +99,8 @@ def not_ready(engine: Engine, file: Path | None = None) -> str | None:
         with engine.connect() as connection:
             found = revision(connection)
             if engine.dialect.name == "postgresql" and connection.scalar(_READ_ONLY) == "on":
+                # The next look is with a new connection: this one keeps the setting for ever.
+                connection.invalidate()
                 return "the database takes no changes"
     except SQLAlchemyError:
         return "the database cannot be reached"
