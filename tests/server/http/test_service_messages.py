@@ -108,6 +108,51 @@ def test_every_refusal_of_a_survey_is_said_in_german() -> None:
             assert in_language(page_words("de"))(message) != message, f"{pointer}: {message}"
 
 
+#: Modules whose refusals the pages of accounts, teams, helpers and relations show.
+SHOWN = (
+    *(f"accounts/{name}.py" for name in ("accounts", "passkeys", "teams", "tokens")),
+    *(f"routes/{name}.py" for name in ("accounts", "relations", "sign_in", "teams")),
+    "parties/team_helpers.py",
+    "results/relations.py",
+)
+#: Written with a value at its beginning, or said of what only a program or a command gives.
+APART = ("7 is 7, expected 1 to 7 visible", "there is no account", "7; choose", "7 is no question")
+
+
+def refusals(module: str) -> list[str]:
+    """Return what a module raises, with 7 for each value."""
+    tree = ast.parse((Path(masquerade.__file__).parent / "server" / module).read_text("utf-8"))
+    named = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def text(node: ast.expr | None) -> str:
+        if isinstance(node, ast.Name):
+            node = named.get(node.id)
+        if isinstance(node, ast.JoinedStr):
+            return "".join(text(one) for one in node.values)
+        if isinstance(node, ast.FormattedValue):
+            return "7"
+        return node.value if isinstance(node, ast.Constant) and type(node.value) is str else ""
+
+    called = (one.exc for one in ast.walk(tree) if isinstance(one, ast.Raise))
+    found = [text(one.args[0]) for one in called if isinstance(one, ast.Call) and one.args]
+    return [one for one in found if one and not one.startswith(APART)]
+
+
+@pytest.mark.parametrize("module", SHOWN)
+def test_every_refusal_of_accounts_helpers_and_relations_is_said_in_german(module: str) -> None:
+    """Each message that these modules raise, with any values, is known in German."""
+    german, found = in_language(page_words("de")), refusals(module)
+    assert found
+    for message in found:
+        assert german(message) != message, message
+
+
 def test_no_message_is_of_the_past() -> None:
     """Of the fixed words of every message, fifteen letters in a row stand in a module."""
     texts = source_texts()
