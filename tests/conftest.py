@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import hypothesis
 import pytest
+from tests.memory import folder_of_run
 from tests.patience import PATIENCE_SECONDS
 from tests.serving import CERTIFICATES, serving
 from tests.statements import compiled_once
@@ -79,10 +80,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM
     if roomy and "TMPDIR" not in os.environ:
-        folder = tempfile.mkdtemp(prefix="masquerade-tests-", dir=MEMORY)
-        Path(folder).chmod(0o711)  # a PostgreSQL of another user has its folder within
+        folder = folder_of_run(MEMORY)
+        folder.chmod(0o711)  # a PostgreSQL of another user has its folder within
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
 
 def missing(what: str, reason: str) -> NoReturn:
