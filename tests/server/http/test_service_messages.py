@@ -191,3 +191,13 @@ def test_pages_are_refused_in_german_and_programs_in_english(site: Site) -> None
     assert "Geben Sie der Umfrage einen Titel." in known
     assert 'id="script-words"' in known
     assert 'id="script-words"' not in site.owner.get(f"/surveys/{token}/edit").text
+
+
+def test_a_text_that_repeats_the_words_of_a_message_is_read_once() -> None:
+    """Words between places, 3,000 times each, leave a text as it is: none goes back over them."""
+    german = in_language(page_words("de"))
+    for message in MESSAGES:
+        fixed = PLACE.split(message)
+        if len(fixed) > 3 and not fixed[0] and fixed[-1]:
+            hostile = "".join(words * 3000 for words in fixed[1:-1] if words)
+            assert german(hostile) == hostile, message

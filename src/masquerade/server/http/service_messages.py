@@ -83,12 +83,27 @@ def _patterns(messages: tuple[str, ...]) -> tuple[tuple[str, re.Pattern[str]], .
 
 
 def _pattern(message: str) -> re.Pattern[str]:
+    """Return the pattern of a message: each place ends where its next words first stand.
+
+    Words of a place and those after it are an atomic group, so that a text which repeats them is
+    read once: going back over the ends of all places takes hours for a text of some kilobytes.
+    """
     parts = _PLACE.split(message)  # fixed words and names of places by turns
     seen: set[str] = set()
-    found = re.escape(parts[0])
+    found, open_group = re.escape(parts[0]), False
     for name, fixed in zip(parts[1::2], parts[2::2], strict=True):
-        what = r"[\d,.]+?" if name == "count" else ".+?"
-        found += f"(?P={name})" if name in seen else f"(?P<{name}>{what})"
-        found += re.escape(fixed)
+        if name in seen:
+            place = f"(?P={name})"
+        elif name == "count":
+            place = r"(?P<count>[\d,.]+?)"
+        else:
+            # The last of these reaches to the end of the text, so it stands in no group.
+            found += ")" if open_group else ""
+            place = f"(?>(?P<{name}>.+?)"
+            open_group = True
+        found += place + re.escape(fixed)
         seen.add(name)
+    if open_group:
+        at = found.rindex("(?>")
+        found = found[:at] + found[at + 3 :]
     return re.compile(found, re.DOTALL)
