@@ -5,17 +5,17 @@ from __future__ import annotations
 import errno
 import secrets
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import DBAPIError, OperationalError
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services
@@ -157,17 +157,26 @@ def test_a_postgresql_that_turns_read_only_loses_nothing(
     survey = surveys.open_survey(define()).token
     people = ["w" + secrets.token_hex(16) for _ in range(3)]
     words = ("it ends or has not started yet", "it does not answer", "it is read-only")
-    until = time.monotonic() + PATIENCE_SECONDS
     with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
         begun = [begin(client, survey, people[0]).json()["id"]]
+
+        def read_only(person: str) -> bool:
+            return words[2] in refused_by_name(begin(client, survey, person), *words)
+
+        def accepted(person: str) -> bool:
+            answer = begin(client, survey, person)
+            if answer.status_code != 201:
+                return not refused_by_name(answer, *words)
+            begun.append(answer.json()["id"])
+            return True
+
         for person in people[1:]:
             postgres_server.execute("ALTER DATABASE turning SET default_transaction_read_only = on")
             postgres_server.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'turning'"
             )
             # The first may find a connection that was ended.
-            while words[2] not in refused_by_name(begin(client, survey, person), *words):
-                assert time.monotonic() < until
+            wait_until("the database did not turn read-only", partial(read_only, person))
             assert client.get("/readyz").json()["reason"] == "the database takes no changes"
             assert client.get(f"/s/{survey}").status_code == 200
             if person == people[1]:
@@ -178,12 +187,10 @@ def test_a_postgresql_that_turns_read_only_loses_nothing(
             if person == people[1]:
                 surveys.open_survey(define())
             else:  # Nobody is sent to a server that is not ready: it finds out without any change.
-                while client.get("/readyz").status_code != 200:
-                    assert time.monotonic() < until
-            while (answer := begin(client, survey, person)).status_code != 201:
-                refused_by_name(answer, *words)
-                assert time.monotonic() < until
-            begun.append(answer.json()["id"])
+                wait_until(
+                    "the server was not ready", lambda: client.get("/readyz").status_code == 200
+                )
+            wait_until("nobody was accepted", partial(accepted, person))
         again = [begin(client, survey, person).json()["id"] for person in people]
         assert again == begun
     assert server.services.ledger.verify() == len(people)
