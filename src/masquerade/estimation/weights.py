@@ -29,7 +29,7 @@ _LEAST = 1e-9  # share below which nobody seems to have given an answer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowWeights:
-    """Weights of the people at one level, by what they sent, for the figures of one question.
+    """Weights of the people at one level, by their reports, for the figures of one question.
 
     Attributes
     ----------

@@ -276,7 +276,7 @@ def _save(folder: Path, name: str, values: Any) -> None:
 
 
 def _read(file: VoteFile, reading: Reading) -> tuple[tuple[str, ...], Votes, bool]:
-    """Return the items of a file in order, its votes, and whether it says who voted."""
+    """Return the items of a file in order, its votes, and whether it names the voters."""
     frame = read_votes(file.path, voter=reading.voter)
     battles = Battles.from_frame(frame, items=reading.items, voter=reading.voter, both_bad="tie")
     if battles.weight is not None:

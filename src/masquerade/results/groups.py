@@ -300,7 +300,7 @@ class Crossed:
 
     @property
     def options(self) -> list[str | None]:
-        """Options whose shares are compared; None for a mean."""
+        """Options with the shares to compare; None for a mean."""
         return [None] if self.question.scores else [*self.question.labels]
 
     def figures(self, group: str, options: Sequence[str | None]) -> Figures:

@@ -214,7 +214,7 @@ def _clear(mask: DeviceMechanism) -> bool:
 
 
 def _asked(reports: SurveyReports, question: str, weighting: Weighting) -> SurveyReports | None:
-    """Return the reports of who was asked a question and what people are weighed by, if any."""
+    """Return the reports of all people asked a question, and their weights, if any."""
     ids = {one.id for one in reports.codebook.questions}
     by = [name for name in (*weighting.weights, *weighting.margins) if name in ids]
     if not reports.codebook.survey.asked_together(question, *by):

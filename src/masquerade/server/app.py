@@ -246,7 +246,7 @@ def _sweeps(
 def _add_middleware(
     app: FastAPI, services: Services, settings: Settings, limits: LimitTable
 ) -> None:
-    """Put what each request passes around the routes, the innermost first.
+    """Put the layers that each request passes around the routes, the innermost first.
 
     The one that is added last is the outermost: what limits refuse still gets all headers, and is
     counted.

@@ -85,7 +85,7 @@ class LongWork:
         )
 
     def close(self) -> None:
-        """End what is computed, at its next step, and what waits."""
+        """End the computation under way, at its next step, and all that wait."""
         self._stopping.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
