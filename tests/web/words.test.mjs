@@ -46,7 +46,9 @@ test("no word is empty or left in the other alphabet", () => {
     for (const sentence of sentences(rest)) {
       assert.notEqual(sentence.trim(), "");
       const wrong = code === "en" ? /[\u0600-\u06ff]/ : /\b(?!SHA|Masquerade)[A-Za-z]{4,}/;
-      assert.doesNotMatch(sentence, wrong, `${name} ${direction}`);
+      // A name of a program stands as it is typed, isolated from what is read from the right.
+      const spoken = sentence.replace(/\u2066[^\u2069]*\u2069/g, "");
+      assert.doesNotMatch(spoken, wrong, `${name} ${direction}`);
     }
   }
 });
@@ -70,7 +72,7 @@ test("Arabic counts as Arabic does", () => {
   assert.equal(arabic.home.questions(2), "سؤالان");
   assert.equal(arabic.home.questions(3), "3 أسئلة");
   assert.equal(arabic.home.questions(11), "11 سؤالاً");
-  assert.equal(arabic.home.questions(100), "100 سؤالاً");
+  assert.equal(arabic.home.questions(100), "100 سؤال");
   assert.equal(arabic.direction, "rtl");
   setLanguage("en");
 });
@@ -161,5 +163,5 @@ test("what is written from left to right stands apart in a language from right t
 test("what was spent is said to be of surveys that were fixed beforehand", () => {
   const [english, arabic] = ["en", "ar"].map((code) => LANGUAGES.find((one) => one.code === code)).map(({ method }) => method.statement("5", "0.000001", 0));
   assert.match(english, /as if all surveys had been fixed beforehand/);
-  assert.match(arabic, /محددة مسبقًا/);
+  assert.match(arabic, /محددة مسبقاً/);
 });
