@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from masquerade.estimation.bounded_reports import BoundedReport
 from masquerade.estimation.conditional import ratios
 from masquerade.estimation.figures import CONFIDENCE, Crowd, Figures, cut_of
-from masquerade.estimation.reports import Counts, Levelled, Numbers, Reports, Subsets, Worths
+from masquerade.estimation.reports import Counts, Levelled, LinearReports, Numbers, Subsets, Worths
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import SimulatedCoins
 from masquerade.mechanisms import CategoricalMechanism, SubsetSelection
@@ -150,16 +150,16 @@ class Draws:
 
     Attributes
     ----------
-    expected : Reports
+    expected : LinearReports
     factor : float array, shape (n_draws, n_reports)
         Of the expected counts.
     """
 
-    expected: Reports
+    expected: LinearReports
     factor: Floats
 
     @classmethod
-    def of(cls, expected: Reports, scores: Floats, deviations: Floats) -> Draws:
+    def of(cls, expected: LinearReports, scores: Floats, deviations: Floats) -> Draws:
         """Return draws with a figure that deviates by so many standard errors."""
         found = expected.worths(scores[None, :])
         count, worth = found.count[0], found.worth[0]
@@ -184,10 +184,6 @@ class Draws:
         """Return the worths of reports, for a figure of each draw."""
         found = self.expected.worths(scores)
         return replace(found, count=found.count * self.factor)
-
-    def shares(self) -> Worths:
-        """Return no shares: draws are of one figure."""
-        raise NotImplementedError
 
     def tiled(self, times: int) -> Draws:
         """Return the draws so many times, for a batch as much larger."""

@@ -12,7 +12,7 @@ from scipy.special import chdtrc, chdtri
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.estimation.curves import Curve, LevelCurve, SumCurve
 from masquerade.estimation.estimate import Estimate
-from masquerade.estimation.reports import Reports, Worths, stacked
+from masquerade.estimation.reports import LinearReports, Reports, Worths, stacked
 from masquerade.estimation.sides import Side
 from masquerade.exact.arrays import Floats
 
@@ -97,7 +97,7 @@ class Crowd:
 
     Attributes
     ----------
-    groups : tuple of Reports
+    groups : tuple of LinearReports
         One for each level.
     weights : float array, shape (n_levels,)
         Share of each level among the people in question.
@@ -114,14 +114,14 @@ class Crowd:
     (0.6, 0.372, 0.799)
     """
 
-    groups: tuple[Reports, ...]
+    groups: tuple[LinearReports, ...]
     weights: Floats
     bound: float = WITHIN
 
     @classmethod
     def of(
         cls,
-        groups: Sequence[Reports],
+        groups: Sequence[LinearReports],
         *,
         pool: Sequence[float] | None = None,
         bound: float = WITHIN,
@@ -159,9 +159,18 @@ class Crowd:
         return self.groups[0].symbols
 
     def shares(self) -> Figures:
-        """Return the share of people behind each answer."""
+        """Return the share of people behind each answer.
+
+        Raises
+        ------
+        ParameterError
+            Reports give no shares: numbers with noise, or pairs of options.
+        """
+        groups = [one for one in self.groups if isinstance(one, Reports)]
+        if len(groups) < len(self.groups):
+            raise ParameterError("these reports give no shares of answers; ask for `figures`.")
         zero = np.zeros(self.symbols)
-        return self._figures([one.shares() for one in self.groups], zero, zero + 1)
+        return self._figures([one.shares() for one in groups], zero, zero + 1)
 
     def figures(self, scores: ArrayLike) -> Figures:
         """Return linear figures of the answers' shares, each with a row of scores."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,8 +67,8 @@ class Worths:
         return mean
 
 
-class Reports(Protocol):
-    """Reports of one group of people.
+class LinearReports(Protocol):
+    """Reports of one group of people, of which linear figures can be estimated.
 
     Attributes
     ----------
@@ -92,12 +92,17 @@ class Reports(Protocol):
         """Return the worths for figures, given as rows of scores of each answer."""
         ...
 
-    def shares(self) -> Worths:
-        """Return the worths for the share of each answer."""
+    def tiled(self, times: int) -> LinearReports:
+        """Return the reports for a batch of figures so many times as large."""
         ...
 
-    def tiled(self, times: int) -> Reports:
-        """Return the reports for a batch of figures so many times as large."""
+
+@runtime_checkable
+class Reports(LinearReports, Protocol):
+    """Reports of one group of people, of which the share of each answer can be estimated too."""
+
+    def shares(self) -> Worths:
+        """Return the worths for the share of each answer."""
         ...
 
 
@@ -490,10 +495,6 @@ class Numbers:
         zero = np.zeros(len(worth))
         count = np.broadcast_to(self.count, worth.shape)
         return Worths(count, worth, np.sort(ends, axis=-1), zero, zero, people * scores[:, 0] ** 2)
-
-    def shares(self) -> Worths:
-        """Return the worths of reports for the share of each answer."""
-        raise ParameterError("numbers with noise have a mean, and no shares.")
 
 
 def counts_by_label(

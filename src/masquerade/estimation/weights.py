@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.estimation.reports import Reports, Worths
+from masquerade.estimation.reports import LinearReports, Worths
 from masquerade.exact.arrays import Floats, Integers
 
 _ROUNDS, _PRECISION = 1000, 1e-11
@@ -88,7 +88,7 @@ class RowWeights:
         found: Floats = self._inverse @ products
         return found
 
-    def weigh(self, reports: Reports, place: Integers) -> WeightedReports:
+    def weigh(self, reports: LinearReports, place: Integers) -> WeightedReports:
         """Return reports to the question with these weights; `place`: the report of each row."""
         return WeightedReports(self, reports, place)
 
@@ -100,14 +100,14 @@ class WeightedReports:
     Attributes
     ----------
     rows : RowWeights
-    reports : Reports
+    reports : LinearReports
         The same without weights: the worth of every possible report.
     place : int array, shape (n_rows,)
         Place of each row's report in these worths.
     """
 
     rows: RowWeights
-    reports: Reports
+    reports: LinearReports
     place: Integers
 
     @property

@@ -33,7 +33,7 @@ from masquerade.estimation import (
     shown_shares,
 )
 from masquerade.estimation.figures import CONFIDENCE
-from masquerade.estimation.reports import Worths
+from masquerade.estimation.reports import LinearReports, Worths
 from masquerade.estimation.weights import RowWeights
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import BitwiseResponse, CategoricalMechanism
@@ -368,10 +368,6 @@ class TickPairs:
         """Return the pairs so many times, for a batch as much larger."""
         return TickPairs(self.tables * times)
 
-    def shares(self) -> Worths:
-        """Return the worths of reports for the share of each answer."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, eq=False)
 class NumberReports:
@@ -463,7 +459,7 @@ def question_reports(
         return _ticks(question, sent, pool, bound, weights)
     if Scale in domains or not question.labels:
         return _numbers(question, sent, pool, bound, weights)
-    groups: list[Reports] = []
+    groups: list[LinearReports] = []
     counted, reported = {}, np.zeros(0)
     for level, (name, one) in enumerate(sent.items()):
         subsets, rows = one.mask.as_subsets, weights[level] if weights else None
@@ -493,7 +489,7 @@ def question_reports(
     return AnswerReports(crowd, np.asarray(reported), answers, scores, low, high, plausible)
 
 
-def _of_subsets(group: Reports) -> Floats:
+def _of_subsets(group: LinearReports) -> Floats:
     """Return how many reports hold each symbol, a report of several counting as a part each."""
     assert isinstance(group, Subsets)
     seen: Floats = group.count @ group.held / group.size
@@ -537,7 +533,7 @@ def _numbers(
     lattice = question.lattice
     assert lattice is not None
     low, high = float(lattice.low), float(lattice.high)
-    groups: list[Reports] = []
+    groups: list[LinearReports] = []
     masks, counted = {}, {}
     for level, (name, one) in enumerate(sent.items()):
         values, response = levels_of(one.mask, lattice)

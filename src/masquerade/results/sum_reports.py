@@ -179,10 +179,6 @@ class _SummedPairs:
         """Return the pairs so many times, for a batch as much larger."""
         return replace(self, others=self.others * times)
 
-    def shares(self) -> Worths:
-        """Return the worths of reports for the share of each answer."""
-        raise NotImplementedError
-
 
 def summed_reports(
     encoding: QuestionEncoding, sums: NoisySums, states: NoisySums | None, people: SummedPeople
