@@ -60,13 +60,11 @@ class AsNumber:
         # A float is the number that is written, so that 0.3 is three tenths.
         return compare(self.millionths, Fraction(str(float(other))) * MICRO)
 
+    # exact: equality, like the order, goes by the value of a fraction or decimal, and by the
+    # shortest decimal of a float. Python's 0.3 is not three tenths and hashes otherwise, so that no
+    # amount can hash like both: the hash is that of the float.
     def __eq__(self, other: object) -> bool:
-        same = self._compared(other, operator.eq)
-        if same is NotImplemented or type(other) is type(self):
-            return same
-        # Equal objects hash equally. Python's own 0.3 is not equal to three tenths and has another
-        # hash: an amount is equal to the float that is written, and not to that fraction.
-        return same and bool(self.number == other)
+        return self._compared(other, operator.eq)
 
     def __hash__(self) -> int:
         return hash(self.number)
@@ -88,9 +86,10 @@ class AsNumber:
 class Amount(AsNumber):
     """A number of whole millionths, or infinite; amounts of one kind add, and only these.
 
-    An amount compares with amounts of its kind and with plain numbers, exactly. It equals the float
-    that is written and hashes as that does; a fraction or decimal that no float is, such as three
-    tenths, is equal to none of them, for Python's 0.3 is not.
+    An amount compares with amounts of its kind and with plain numbers, exactly: with fractions and
+    decimals by their value, with floats as they are written. It hashes as its float does. In a set
+    or dict, a fraction or decimal that no float is, such as three tenths, is therefore another key
+    than the amount that equals it.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ class Amount(AsNumber):
     Micro(micro=750000)
     >>> (Micro(500_000) + Micro(250_000)).number
     0.75
-    >>> Micro(300_000) <= 0.3, Micro(300_001) <= 0.3, f"{Micro(300_000):.2f}"
+    >>> Micro(300_000) == 0.3, Micro(300_001) <= 0.3, f"{Micro(300_000):.2f}"
     (True, False, '0.30')
     """
 
