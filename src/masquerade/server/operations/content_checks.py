@@ -104,7 +104,16 @@ def survey_findings(connection: Connection) -> Iterator[CheckResult]:
             "again, which counts anew.",
         )
     if not wrong:
-        yield ok("surveys", f"{count} of them ask what they asked when they were opened.")
+        yield ok("surveys", _unchanged(count))
+
+
+def _unchanged(count: int) -> str:
+    """Return that all opened surveys have the definitions they were opened with."""
+    if not count:
+        return "none was opened yet."
+    if count == 1:
+        return "1 was opened, and its definition has not changed since."
+    return f"{count} were opened, and their definitions have not changed since."
 
 
 def _hashes(definition: Any) -> set[str]:
