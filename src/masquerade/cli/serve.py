@@ -45,6 +45,8 @@ def demo(
 
     Example: masquerade demo --port 0 --no-browser
     """
+    # Before imports and the survey, so that the wait is explained.
+    _say("The demonstration starts; this takes a few seconds.")
     from masquerade.server.app import create_app
     from masquerade.server.demo import seed_demo
     from masquerade.server.demo_parties import SecondSurvey
