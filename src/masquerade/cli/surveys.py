@@ -161,9 +161,9 @@ def results(
         table = surveyor.table(survey, language=language)
     from rich.console import Console
 
-    # What was reported is no figure of people; the file of results and --json have it, and errors.
+    # Reports and tests are no figures of people; the file of results and --json have them.
     columns = ("question", "option", "estimator", "level", "value", "low", "high", "n")
-    figures = [row for row in table.to_pylist() if row["estimator"] != "reported"]
+    figures = [row for row in table.to_pylist() if row["estimator"] not in ("reported", "test")]
     rows = [tuple(_cell(_point(row)[name]) for name in columns) for row in figures]
     show_rows(Console(), columns, rows, lines=False)
     if any(_NO_POINT in row for row in rows):

@@ -32,16 +32,46 @@ class Column:
     heading: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table: what a figure is of, and its numbers.
+
+    `together`: ends of the interval that holds for all options of the question at once.
+    `known`: the value of made-up people.
+    """
+
+    question: str
+    option: str
+    estimator: str
+    figure: Figure
+    n: int
+    level: str = "all"
+    together: tuple[float | None, float | None] = (None, None)
+    known: float | None = None
+
+
 NAMES = (
     Column("survey", "the survey's token"),
-    Column("question", "the question's id; empty for items of pairs"),
-    Column("option", "the option, or `(mean)`; an item of pairs"),
+    Column(
+        "question",
+        "the question's id; empty for items of pairs; `first × second` of a table that two parties "
+        "counted",
+    ),
+    Column(
+        "option",
+        "the option; an item of pairs; `(mean)`, `(first quartile)`, `(median)`, `(third "
+        "quartile)`; `(levels alike)`, `(honest reports)` of a test",
+    ),
     Column(
         "estimator",
         "`within`, `own` or `alike`, by how far levels may differ; `answered`: of those who "
-        "answered; `reported`: masks and all; `level`; `label`: an inferred label, with its "
-        "probability; `strength`: of an item of pairs; `mean-rank`: of an item of a ranking, 1 the "
-        "best; `model-first`: its share of first choices if one set of strengths fits everybody; "
+        "answered; `reported`: masks and all; `level`; `quartile`; `test`: the probability of such "
+        "reports where levels are alike, or devices honest; `cell`: of a table of two parties; "
+        "`label`: an inferred label, with its "
+        "probability; `strength`: of an item of pairs; `rating`: the same on the scale of chess; "
+        "`rank`: the ranks that it may have, from `low` to `high`; `mean-rank`: of an item of a "
+        "ranking, 1 the best; `model-first`: its share of first choices if one set of strengths "
+        "fits everybody; `model-strength`: its strength in that model; "
         "`first-choice`: the same, as two parties counted it",
     ),
     Column("level", "`all`, or the level of an estimate of one level"),
@@ -56,14 +86,19 @@ FIGURES = (
     Column("mechanism_error", "error by masks or noise", lambda f: f.mechanism_error, "± {masks}"),
     Column("shown", "`value` where a point is to be read; else empty", lambda f: f.shown),
 )
+BESIDE = (
+    Column("simultaneous_low", "lower end of the interval that holds for all options at once"),
+    Column("simultaneous_high", "upper end of the same"),
+    Column("known", "the value of made-up people; else empty"),
+)
 #: All columns of files, in their order; the number of people stands after the interval.
-COLUMNS = (*NAMES, *FIGURES[:4], COUNT, *FIGURES[4:])
+COLUMNS = (*NAMES, *FIGURES[:4], COUNT, *FIGURES[4:], *BESIDE)
 
 
-def numbers(figure: Figure, n: int) -> list[Cell]:
-    """Return the cells of a figure, from the value on."""
-    cells = [None if column.of is None else column.of(figure) for column in FIGURES]
-    return [*cells[:4], n, *cells[4:]]
+def numbers(line: Line) -> list[Cell]:
+    """Return the cells of a row, from the value on."""
+    cells = [None if column.of is None else column.of(line.figure) for column in FIGURES]
+    return [*cells[:4], line.n, *cells[4:], *line.together, line.known]
 
 
 #: Columns that a page's table has beside estimate and interval.

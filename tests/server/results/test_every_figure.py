@@ -20,7 +20,7 @@ import openpyxl
 import pandas
 import pyreadstat
 import pytest
-from tests.results.golden_surveys import sums_of
+from tests.results.golden_surveys import golden_files, sums_of
 from tests.server.results.reading import read_page, table_rows
 
 from masquerade.results import (
@@ -50,6 +50,7 @@ from masquerade.surveys import (
     DateQuestion,
     Matrix,
     Number,
+    PairVote,
     PromoterScore,
     Question,
     Ranking,
@@ -61,6 +62,10 @@ from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 
+#: Beside its figures a file has ends of intervals held at once, and values of made-up people.
+BESIDE = ("simultaneous_low", "simultaneous_high", "known")
+QUARTILES = {0.25: "(first quartile)", 0.5: "(median)", 0.75: "(third quartile)"}
+TESTS = {"heterogeneity": "(levels alike)", "plausibility": "(honest reports)"}
 #: The seven numbers of a figure: in results.json, and in the columns of a file.
 NUMBERS = {
     "value": "value",
@@ -71,7 +76,7 @@ NUMBERS = {
     "sampling_error": "sampling_error",
     "mechanism_error": "mechanism_error",
 }
-#: Question, option, level, n and the seven numbers.
+#: Question, option, level, n, the seven numbers, and those beside them.
 Row = tuple[Any, ...]
 PEOPLE = 210
 ILL = Choice("ill", "Worked while ill?", ("Yes", "No"))
@@ -175,16 +180,49 @@ def figures(content: Mapping[str, Any]) -> list[Row]:
             found += _figures(question.get(part), question["id"], name, "all", question["n"])
         lone = [(one["label"], one["reported_share"]) for one in question["options"] if not split]
         lone += [(one["item"], one["first_choice"]) for one in question.get("ranks") or ()]
-        found += [(question["id"], *named(one, question["n"])) for one in lone]
+        lone += [(TESTS[key], (question[key] or {}).get("probability")) for key in TESTS]
+        found += [
+            (question["id"], *named(one, question["n"]))
+            for one in lone
+            if one[0] not in TESTS.values() or one[1] is not None
+        ]
+        for one in question.get("quartiles") or ():
+            name, n = QUARTILES[one["share"]], question["n"]
+            found.append(_within(question["id"], name, n, one["value"], one["low"], one["high"]))
+    n = content["responses"]
+    for table in content.get("cross_tables") or ():
+        name = " × ".join(table["questions"])
+        found += _figures(table["cells"], name, "", "all", n)
+    for one in content["labels"]:
+        found.append((one["id"], *named((one["label"], one["probability"]), n)))
     for item in content["ranking"]:
-        numbers = (item["strength"], None, item["low"], item["high"], item["standard_error"])
-        found.append(("", item["item"], "all", content["responses"], *numbers, None, None))
+        numbers = (item["strength"], item["low"], item["high"], item["standard_error"])
+        found.append(_within("", item["item"], n, *numbers))
+    for board in content.get("leaderboards") or ():
+        for item in board["items"]:
+            of = (board["question"], item["item"], board["votes"])
+            numbers = (item["strength"], item["low"], item["high"], item["standard_error"])
+            found.append(_within(*of, *numbers))
+            found.append(_within(*of, item["rating"], None, None))
+            found.append(_within(*of, None, item["rank_low"], item["rank_high"]))
     return found
 
 
 def named(one: tuple[str, float], n: int) -> Row:
     """Return option, level, n and numbers of a share that stands without an interval."""
-    return (one[0], "all", n, one[1], *[None] * 6)
+    return _within("", one[0], n, one[1], None, None)[1:]
+
+
+def _within(
+    question: str,
+    name: str,
+    n: int,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    error: float | None = None,
+) -> Row:
+    return (question, name, "all", n, value, None, low, high, error, *[None] * 5)
 
 
 def _figures(node: Any, question: str, name: str, level: str, n: int) -> Iterator[Row]:
@@ -195,7 +233,9 @@ def _figures(node: Any, question: str, name: str, level: str, n: int) -> Iterato
         name = str(node.get("label", node.get("item", name)))
         level, n = node.get("level", level), node.get("n", n)
         if set(NUMBERS) <= set(node):
-            yield (question, name, level, n, *(node[key] for key in NUMBERS))
+            known = node.get("known_share", node.get("known_mean"))
+            beside = (node.get("simultaneous_low"), node.get("simultaneous_high"), known)
+            yield (question, name, level, n, *(node[key] for key in NUMBERS), *beside)
         for key, one in node.items():
             yield from _figures(one, question, "(mean)" if key == "mean" else name, level, n)
 
@@ -205,7 +245,7 @@ def rows_of(frame: Any, *, texts: bool = True) -> list[Row]:
     names = ("question", "option", "level")
     found = []
     for line in frame.to_dict("records"):
-        cells = [line[one] for one in ("n", *NUMBERS.values())]
+        cells = [line[one] for one in ("n", *NUMBERS.values(), *BESIDE)]
         numbers = [None if pandas.isna(one) else float(one) for one in cells]
         words = ["" if pandas.isna(line[one]) else str(line[one]) for one in names]
         found.append((*(words if texts else [one.removeprefix("'") for one in words]), *numbers))
@@ -293,6 +333,37 @@ def test_a_workbook_a_table_and_a_file_for_spss_hold_every_figure(
     spss = tmp_path / "r.sav"
     spss.write_bytes(result_sav(case.result))
     equal(rows_of(pyreadstat.read_sav(str(spss))[0]), expected)
+
+
+def test_the_tables_of_fifty_surveys_hold_every_figure() -> None:
+    """Of nobody, one or many, with labels, known shares, two parties: no figure is missing."""
+    files = dict(golden_files())
+    names = [name.removesuffix("/result.json") for name in files if name.endswith("/result.json")]
+    assert len(names) == 50
+    beside = 0
+    for name in names:
+        expected = figures(json.loads(files[f"{name}/result.json"]))
+        beside += sum(None not in row[-3:] for row in expected)
+        table = pandas.read_csv(io.BytesIO(files[f"{name}/result.csv"]), dtype=str)
+        equal(rows_of(table, texts=False), expected)
+    assert beside > 20
+
+
+def test_the_table_of_votes_holds_ranks_and_ratings() -> None:
+    """Each item of a leaderboard has its strength, its rating and the ranks that it may have."""
+    votes = PairVote("best", "Which is better?", ("=A", "B", "C", "D"), votes=2, tie="Both alike")
+    asked = (ILL, *votes.parts())
+    terms = TwoParties.of(
+        helper="https://helper.example", operator="-", fingerprint="5a" * 16, rho="2"
+    )
+    level = OfferedLevel("two-parties", ())
+    survey = Survey("Votes", "", "pick", asked, (level,), two_parties=terms)
+    sums = [[300, 100], [300, 200, 100, 50, 50, 100, 200, 300]]
+    result = split_result(survey, sums, token="5a" * 8, count=400, refused=0)
+    expected = figures(json.loads(result_bytes(result)))
+    assert sum(row[0] == "best" for row in expected) == 12
+    table = pandas.read_csv(io.StringIO(result_table(result)), dtype=str)
+    equal(rows_of(table, texts=False), expected)
 
 
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")

@@ -407,11 +407,10 @@ def _sure(
     if not known:
         return None
     _, figure, option = max(known, key=lambda row: row[0])
-    return replace(
-        _certainty(shares, figure, found, result),
-        of=option.label,
-        together=shares.between(option.simultaneous_low, option.simultaneous_high),
-    )
+    sure = replace(_certainty(shares, figure, found, result), of=option.label)
+    if option.of_answered is not None:  # the intervals at once are of all people asked
+        return sure
+    return replace(sure, together=shares.between(option.simultaneous_low, option.simultaneous_high))
 
 
 def _certainty(
