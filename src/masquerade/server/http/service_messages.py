@@ -26,6 +26,9 @@ MESSAGES: tuple[str, ...] = (*_WHOLE, *_GROUPS[-1])
 _PLACE = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"[-+±]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
+_KNOWN = frozenset(MESSAGES)
+#: Places of what somebody typed, which is not translated: an option may be called “none”.
+_AS_TYPED = frozenset({"text", "option"})
 #: Parts of parts of parts of messages.
 _DEPTH = 4
 
@@ -49,12 +52,17 @@ def in_language(words: Mapping[str, str], *, decimal: str = ",", group: str = ".
     separators = str.maketrans({",": group, ".": decimal})
 
     def filled(translation: str, match: re.Match[str], depth: int) -> str:
-        return _PLACE.sub(lambda place: said(match[place[1]], depth + 1), translation)
+        def value(place: re.Match[str]) -> str:
+            found = match[place[1]]
+            return found if place[1] in _AS_TYPED else whole(found, depth + 1)
 
-    def said(text: str, depth: int = 0) -> str:
+        return _PLACE.sub(value, translation)
+
+    def said(text: str, depth: int) -> str:
         if _NUMBER.fullmatch(text):
             return text.translate(separators)
-        if text in words:
+        # What stands in a place may be anybody's word, such as a name that a page has too.
+        if text in words and (not depth or text in _KNOWN):
             return words[text]
         if depth > _DEPTH:
             return text
@@ -63,15 +71,15 @@ def in_language(words: Mapping[str, str], *, decimal: str = ",", group: str = ".
                 return filled(words[message], match, depth)
         return text
 
-    def whole(text: str) -> str:
+    def whole(text: str, depth: int = 0) -> str:
         # Some sentences are put together; and each begins with a capital where it stands alone.
         for one in (_SENTENCE.split(text), [text], [text[:1].upper() + text[1:]]):
-            found = [said(sentence) for sentence in one]
+            found = [said(sentence, depth) for sentence in one]
             if all(map(str.__ne__, found, one)):
                 return " ".join(found)
         return text
 
-    return whole
+    return lambda text: whole(text)
 
 
 @cache

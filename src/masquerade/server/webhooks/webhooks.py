@@ -180,7 +180,7 @@ class Webhooks:
         unknown = sorted(set(events) - set(EVENTS))
         if unknown or not wanted:
             what = f"{unknown[0]!r} is no event" if unknown else "no event was chosen"
-            raise ParameterError(f"{what}; choose from {', '.join(EVENTS)}.")
+            raise ParameterError(f"{what}; choose from these events: {', '.join(EVENTS)}.")
         url = url.strip()
         # To refuse at once what cannot work; it is looked up again for each message.
         resolve(read_address(url, private=self.private), private=self.private)
