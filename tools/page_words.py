@@ -93,7 +93,8 @@ def extracted() -> dict[str, list[str]]:
         note(message, "server/http/service_messages.py")
     for template_ in TEMPLATES_OF_SURVEYS.values():
         note(template_.title, "server/surveys/templates.json")
-        note(template_.purpose, "server/surveys/templates.json")
+        for text in (template_.purpose, *template_.texts.values()):
+            note(text, "server/surveys/templates.json")
     for kind, question in kinds().items():
         question.builder.translated(partial(note, place=f"surveys/kinds/{kind}.py"))
     return found

@@ -250,7 +250,7 @@ def test_what_is_unknown_or_put_together_stays_or_is_said_whole() -> None:
     assert german("") == ""
     said = in_language(page_words("de"))
     assert said("Option none stands twice; drop one.") == (
-        "Die Option none steht zweimal da; lassen Sie eine weg."
+        "Die Option none steht zweimal da; streichen Sie eine."
     )
     why = "the helper refuses: this task has expired."
     assert said(f"the answers could not be added up: {why}") == (

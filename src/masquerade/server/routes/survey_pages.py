@@ -129,7 +129,9 @@ def create(
     people: Annotated[int | None, Form(ge=1, le=MOST_PEOPLE)] = None,
     way: Annotated[str, Form(pattern=f"^({LEVEL_PATTERN})?$")] = "",
 ) -> str:
-    document = Document() if template == BLANK else template_named(template).document()
+    document = Document() if template == BLANK else template_named(template).document(actor.say)
+    unit = {"currency": actor.say(document.plan.currency)}
+    document = document.model_copy(update={"plan": document.plan.model_copy(update=unit)})
     helpers = actor.services.helpers.list(actor.team.id) if way == TWO_PARTIES else []
     return _draft(actor, as_planned(document, people=people, way=way, helpers=helpers))
 
@@ -184,7 +186,8 @@ def _text(content: bytes) -> str:
 def copy(actor: Writer, token: str) -> str:
     document = document_of(actor, token)
     # A survey of one's own templates is as it was kept; a copy says that it is one.
-    title = document.title if document.own_template else f"{document.title} (copy)".strip()
+    copied = actor.say("{text} (copy)").replace("{text}", document.title)
+    title = document.title if document.own_template else copied.strip()
     made = _draft(actor, document.model_copy(update={"title": title, "own_template": False}))
     if not document.own_template:
         actor.services.over_time.link(made, token)

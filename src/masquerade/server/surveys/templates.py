@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from masquerade.errors import NotFound
 from masquerade.server.surveys.document import Document, read_document
+from masquerade.surveys.languages import texts_of, translated
 
 #: The template of the demo.
 PICK: Final = "pick"
@@ -27,9 +29,16 @@ class Template:
     glyph: str  # A drawing of its answers, in a few characters
     fields: Mapping[str, object]  # of a `Document`, those that differ from a blank one
 
-    def document(self) -> Document:
-        """Return a new document with the example in it."""
-        return read_document({"template": self.name, **self.fields})
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts of the example, by their address in a survey."""
+        return texts_of({"questions": [], **self.fields})
+
+    def document(self, say: Callable[[str], str] = str) -> Document:
+        """Return a new document with the example in it, its texts as `say` translates them."""
+        texts = {address: say(text) for address, text in self.texts.items()}
+        example = translated({"questions": [], **copy.deepcopy(dict(self.fields))}, texts)
+        return read_document({"template": self.name, **example})
 
 
 def _read() -> dict[str, Template]:
