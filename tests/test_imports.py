@@ -41,7 +41,7 @@ SERVER = (
     *("keys", "settings", "http", "db"),
     *("audit", "webhooks", "accounts", "surveys", "mail", "parties", "results"),
     "participants",
-    *("operations", "services", "demo", "demo_parties", "routes", "helper_app", "app", "__init__"),
+    *("operations", "services", "demo", "routes", "helper_app", "app", "__init__"),
 )
 """Rooms of the server: routes over services over the database over HTTP over settings. Each imports
 itself and those to its left."""

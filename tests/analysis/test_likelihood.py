@@ -11,9 +11,8 @@ from tests.analysis.golden_crowd import MASKS, golden_crowd, response
 
 from masquerade.analysis import FitOptions, Regression, correlation, regress
 from masquerade.analysis.likelihood import Model, Seen
-from masquerade.analysis.maximum import Objective
+from masquerade.analysis.maximum import Objective, Penalty
 from masquerade.analysis.outcomes import Linear, Logistic, Multinomial, Ordered, Outcome
-from masquerade.analysis.penalty import Penalty
 from masquerade.analysis.profile import Bend
 from masquerade.analysis.second_unknown import SharedChance
 from masquerade.errors import EmptyTable, MissingValue, ParameterError, UnknownLabel

@@ -17,7 +17,7 @@ import pytest
 from masquerade.aggregate.dap import config_of
 from masquerade.aggregate.hpke import HpkeKey, Kem
 from masquerade.aggregate.signature import SigningKey
-from masquerade.client.agreement import Agreement
+from masquerade.client.offer import Agreement
 from masquerade.errors import BrokenPromise
 from masquerade.surveys import Choice, Number
 from masquerade.surveys.offered_levels import OfferedLevel

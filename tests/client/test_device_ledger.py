@@ -18,7 +18,7 @@ from tests.client.lies import problem
 
 from masquerade.accounting import Caps, Cost, Ledger, MemoryStorage
 from masquerade.client import Client, DeviceLedger
-from masquerade.client.ledger_file import LedgerFile
+from masquerade.client.device_ledger import LedgerFile
 from masquerade.errors import (
     AlreadyParticipated,
     BrokenChain,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from masquerade.accounting import Caps, Cost, Ledger
-from masquerade.client.ledger_file import LedgerFile
+from masquerade.client.device_ledger import LedgerFile
 from masquerade.errors import BrokenChain, InsufficientBudget
 from masquerade.mechanisms import DiscreteGaussian, RandomizedResponse
 

@@ -18,8 +18,7 @@ from masquerade.exact import SimulatedCoins
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.mechanisms import RandomizedResponse
 from masquerade.preference import MenuChoices, MenuResponse
-from masquerade.preference.masked_menus import MaskedMenus
-from masquerade.preference.menu_groups import plan_groups
+from masquerade.preference.masked_menus import MaskedMenus, plan_groups
 
 
 def gain_of(groups: Integers, centred: Floats, epsilon: float) -> float:

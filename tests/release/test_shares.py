@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from masquerade.exact.arrays import Floats
 from masquerade.release import summary
 from masquerade.release.knots import Knots
-from masquerade.release.pool import Pool, with_floor
+from masquerade.release.measurement import Pool, with_floor
 from masquerade.release.posterior_shares import NoisyCounts, posterior_shares
 from masquerade.release.simplex import on_simplex, variance_of_sum_zero
 from masquerade.release.summary import fine_shares, means_of, rows_of

@@ -18,7 +18,7 @@ from masquerade.estimation import Estimate, shown_shares
 from masquerade.results import Figure, SurveyResult, sentence
 from masquerade.results.headline import outlook, whole_percents
 from masquerade.surveys import Choice, Number, ShowIf
-from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
+from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL, shown_counts
 
 HOURS = Number("n", "How long?", 0, 40, "hours")
 

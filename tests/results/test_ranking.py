@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 from tests.results.made_up_reports import define, masks, reports_of, rows_of
 
-from masquerade.results.ranking import ranking_result
+from masquerade.results.leaderboard import ranking_result
 from masquerade.surveys import Comparison
 from masquerade.surveys.survey import Survey
 

@@ -30,8 +30,8 @@ from masquerade.results.question_result import CONFIDENCE
 from masquerade.surveys import Choice, Comparison, Rating, ShowIf
 from masquerade.surveys import survey as server_definition
 from masquerade.surveys.codebook import Codebook
+from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL
 from masquerade.surveys.question import NO_ANSWER
-from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
 
 

@@ -169,7 +169,7 @@ def test_the_ledger_shown_is_one_of_the_made_up_people(
 STARTER = """
 import sys, time
 from pathlib import Path
-from masquerade.server.demo_parties import running_helper
+from masquerade.server.demo import running_helper
 with running_helper(Path(sys.argv[1])) as helper:
     print(helper.address, flush=True)
     time.sleep(600)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
+from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL, shown_counts
 
 
 def tables(people: int, levels: int) -> Iterator[tuple[int, ...]]:

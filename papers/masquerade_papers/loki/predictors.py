@@ -6,7 +6,7 @@ import numpy as np
 
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.selection import Pool
-from masquerade.selection.policies import while_it_lasts
+from masquerade.selection.selection import while_it_lasts
 from masquerade_papers.loki.history import History
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.analysis.correlations import Correlation, correlation
     from masquerade.analysis.declared_tables import declared_odds, log_linear
     from masquerade.analysis.design import FitOptions
     from masquerade.analysis.design_shares import DesignShares, shares
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         survey_variable,
     )
     from masquerade.analysis.two_parties import PairTables, answer_scores, declared_pairs
+    from masquerade.analysis.worth import Correlation, correlation
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from masquerade.analysis.correlations import Correlation, correlate
 from masquerade.analysis.design import Design, FitOptions
 from masquerade.analysis.formula import Formula
 from masquerade.analysis.regression import fit_design
 from masquerade.analysis.result import Regression
 from masquerade.analysis.variables import Channel, ClearColumns, Variable, masked_numbers, of_codes
+from masquerade.analysis.worth import Correlation, correlate
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.lazy import suggestion

@@ -12,9 +12,8 @@ from scipy.special import chdtrc
 
 from masquerade.analysis.design import Design, FitOptions
 from masquerade.analysis.likelihood import MOST_CELLS, Model, Seen
-from masquerade.analysis.maximum import MANY, Objective, Optimum, maximise
+from masquerade.analysis.maximum import MANY, Objective, Optimum, Penalty, maximise
 from masquerade.analysis.outcomes import Outcome
-from masquerade.analysis.penalty import Penalty
 from masquerade.analysis.prediction import Fitted
 from masquerade.analysis.profile import Bend, Curve, Reference
 from masquerade.analysis.result import Term

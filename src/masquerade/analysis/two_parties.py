@@ -15,10 +15,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from masquerade.aggregate.noise import SumNoise
-from masquerade.analysis.correlations import Correlation
 from masquerade.analysis.profile import Reference
 from masquerade.analysis.result import Regression, Term
 from masquerade.analysis.terms import told_from_zero
+from masquerade.analysis.worth import Correlation
 from masquerade.errors import InputError, ParameterError
 from masquerade.exact.arrays import Floats
 from masquerade.surveys.two_party_encoding import Encoding

@@ -48,8 +48,7 @@ def demo(
     # Before imports and the survey, so that the wait is explained.
     _say("The demonstration starts; this takes a few seconds.")
     from masquerade.server.app import create_app
-    from masquerade.server.demo import seed_demo
-    from masquerade.server.demo_parties import SecondSurvey
+    from masquerade.server.demo import SecondSurvey, seed_demo
     from masquerade.server.operations.run import address, listen, open_browser
     from masquerade.server.operations.run import serve as run
     from masquerade.server.routes.front import attend

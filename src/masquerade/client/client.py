@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from masquerade.client.connection import Connection, survey_of, token_of
 from masquerade.client.device_ledger import DeviceLedger, entry_json
-from masquerade.client.identity import Identity
-from masquerade.client.moved_account import MovedAccount
+from masquerade.client.identity import Identity, MovedAccount
 from masquerade.client.offer import Offer
 from masquerade.client.participation import Participation
 from masquerade.client.records import Record, Records, first_record, halves_of

@@ -24,9 +24,8 @@ from masquerade.mechanisms.text import text_form
 from masquerade.preference.composition import MENUS_ARE_PUBLIC
 from masquerade.preference.learn import SocialPreference
 from masquerade.preference.masked_choices import MaskedChoicesFit
-from masquerade.preference.masked_menus import MaskedMenus, fit_masked_menus
+from masquerade.preference.masked_menus import MaskedMenus, fit_masked_menus, plan_groups
 from masquerade.preference.mechanism import NEIGHBOURS_OF_MENUS, Release
-from masquerade.preference.menu_groups import plan_groups
 from masquerade.preference.menus import MenuChoices
 from masquerade.preference.personal_epsilon import Epsilon, epsilons_of, read_epsilon
 from masquerade.preference.private_mechanism import (

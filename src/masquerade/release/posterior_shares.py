@@ -14,7 +14,7 @@ import numpy as np
 
 from masquerade.exact.arrays import Flags, Floats, Integers
 from masquerade.release.knots import Knots
-from masquerade.release.pool import Pool
+from masquerade.release.measurement import Pool
 from masquerade.release.simplex import nearest_shares, sum_free_basis
 from masquerade.release.templates import Coordinates, Templates
 

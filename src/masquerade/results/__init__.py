@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     )
     from masquerade.results.headline import Outlook, outlook, sentence
     from masquerade.results.methods import bibliography, methods_text
-    from masquerade.results.office_files import reports_sav, result_sav, result_workbook
-    from masquerade.results.printed_report import chart_png, report_pdf
+    from masquerade.results.office_files import (
+        chart_png,
+        report_pdf,
+        reports_sav,
+        result_sav,
+        result_workbook,
+    )
     from masquerade.results.question_figures import Figure, QuestionResult
     from masquerade.results.report_counts import ReportCounts
     from masquerade.results.report_files import (

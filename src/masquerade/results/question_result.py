@@ -40,7 +40,7 @@ from masquerade.results.question_reports import (
 )
 from masquerade.results.rank_reports import RankReports
 from masquerade.surveys import Question
-from masquerade.surveys.small_counts import shown_counts
+from masquerade.surveys.offered_levels import shown_counts
 
 CONFIDENCE = 0.95
 

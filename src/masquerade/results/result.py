@@ -12,14 +12,13 @@ from masquerade.exact import Micro
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.labels import label_result
-from masquerade.results.leaderboard import leaderboards
+from masquerade.results.leaderboard import leaderboards, ranking_result
 from masquerade.results.question_figures import (
     FEWEST_FOR_HEADLINE,
     WIDEST_HEADLINE,
     QuestionResult,
 )
 from masquerade.results.question_result import CONFIDENCE, masked_question, tested_together
-from masquerade.results.ranking import ranking_result
 from masquerade.results.reports import SurveyReports
 from masquerade.results.typed_result import (
     LevelSummary,
@@ -29,7 +28,7 @@ from masquerade.results.typed_result import (
     SurveyResult,
 )
 from masquerade.surveys.codebook import LABEL_TEMPLATE, Codebook
-from masquerade.surveys.small_counts import FEWEST_AT_LEVEL, shown_counts
+from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL, shown_counts
 
 
 def survey_result(reports: SurveyReports) -> SurveyResult:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         participants_needed,
         precision_of,
     )
-    from masquerade.selection.policies import predicted_error
     from masquerade.selection.pool import Pool, read_pool
     from masquerade.selection.quotas import (
         LevelOffer,
@@ -27,7 +26,13 @@ if TYPE_CHECKING:
         quotas_of_wave,
         worth_by_level,
     )
-    from masquerade.selection.selection import POLICIES, Selection, next_wave, select
+    from masquerade.selection.selection import (
+        POLICIES,
+        Selection,
+        next_wave,
+        predicted_error,
+        select,
+    )
 else:
     __getattr__, __dir__ = lazy_room(__name__)
 

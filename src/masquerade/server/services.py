@@ -34,7 +34,7 @@ from masquerade.server.mail.post import Post
 from masquerade.server.mail.smtp import MailServer
 from masquerade.server.operations.daily_jobs import DailyJobs, HeldPlaces
 from masquerade.server.participants.moved_accounts import MovedAccounts
-from masquerade.server.participants.pair_choice import PairChoice
+from masquerade.server.participants.pair_choice import PairChoice, PairPlans
 from masquerade.server.participants.participations import Participations
 from masquerade.server.participants.profile import Profiles
 from masquerade.server.parties.helper_client import HelperClient
@@ -46,7 +46,6 @@ from masquerade.server.parties.team_helpers import Helpers
 from masquerade.server.results.cache import ResultCache, StoredReports
 from masquerade.server.results.groups import Groups
 from masquerade.server.results.over_time import OverTime
-from masquerade.server.results.pair_plans import PairPlans
 from masquerade.server.results.relations import Relations
 from masquerade.server.results.weighted import WeightedResults
 from masquerade.server.surveys.drafts import Drafts

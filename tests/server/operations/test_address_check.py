@@ -11,8 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from masquerade.server import Settings
-from masquerade.server.operations.address_check import address_findings
-from masquerade.server.operations.doctor import examine
+from masquerade.server.operations.doctor import address_findings, examine
 
 HEALTHY = '{"status": "ok", "version": "0.1.0"}'
 

@@ -21,10 +21,10 @@ from tests.surveys.small_surveys import define
 from masquerade.accounting import Caps
 from masquerade.exact import Micro
 from masquerade.server import Services, Settings
-from masquerade.server.operations import content_checks, database_checks, reference_checks
+from masquerade.server.operations import content_checks, database_checks
+from masquerade.server.operations.content_checks import reference_findings
 from masquerade.server.operations.database_checks import CheckResult
 from masquerade.server.operations.doctor import _why, examine, settings_findings
-from masquerade.server.operations.reference_checks import reference_findings
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresServer
@@ -118,7 +118,7 @@ def test_rows_of_what_is_gone(services: Services, monkeypatch: pytest.MonkeyPatc
     """PostgreSQL's divided tables have no foreign keys; rows without what they name are found."""
     if services.engine.dialect.name != "postgresql":
         pytest.skip("SQLite looks for them itself")
-    monkeypatch.setattr(reference_checks, "PAGE", 3)
+    monkeypatch.setattr(content_checks, "_ROWS_AT_ONCE", 3)
     survey = services.surveys.open_survey(define())
     for _ in range(5):
         Device().send(services, survey)
@@ -130,7 +130,7 @@ def test_rows_of_what_is_gone(services: Services, monkeypatch: pytest.MonkeyPatc
         "(SELECT id FROM participation ORDER BY id OFFSET 3)",
         "UPDATE ledger_entry SET cost = repeat('0', 64) WHERE sequence = 1",
     )
-    monkeypatch.setattr(reference_checks, "token_hex", lambda _: "")  # a sample from the first on
+    monkeypatch.setattr(content_checks, "token_hex", lambda _: "")  # a sample from the first on
     for quick in (False, True):
         looked = examine(Settings(url_of(services)), quick=quick)
         told = [one.detail for one in looked if one.check == "references"]
@@ -138,9 +138,9 @@ def test_rows_of_what_is_gone(services: Services, monkeypatch: pytest.MonkeyPatc
         assert any(one.startswith("5 rows of ledger_entry name a ledger_cost") for one in told)
         assert any(one.startswith("2 rows of participation name a survey") for one in told)
     # A sample costs the same however much there is.
-    monkeypatch.setattr(reference_checks, "SAMPLE", 2)
+    monkeypatch.setattr(content_checks, "SAMPLE", 2)
     with services.engine.connect() as connection:
-        sizes, real = [], reference_checks._pages
+        sizes, real = [], content_checks._pages
         for _ in range(2):
             counts: list[int] = []
 
@@ -150,7 +150,7 @@ def test_rows_of_what_is_gone(services: Services, monkeypatch: pytest.MonkeyPatc
                     yield page
 
             with monkeypatch.context() as patch:
-                patch.setattr(reference_checks, "_pages", counted)
+                patch.setattr(content_checks, "_pages", counted)
                 list(reference_findings(connection, sample=True))
             sizes.append(len(counts))
             assert max(counts) <= 2

@@ -123,7 +123,7 @@ ORIGINS = {
 @pytest.mark.parametrize("url", ORIGINS)
 def test_a_helpers_address_is_an_origin_that_nobody_on_the_way_can_be(url: str) -> None:
     """It is of https, or of this computer; in surveys, on the server and for a participant."""
-    from masquerade.client.agreement import Agreement
+    from masquerade.client.offer import Agreement
 
     approval = dict.fromkeys(("task", "configuration", "terms", "public_key", "signature"), "")
     given = {"helper": url, "operator": "x", "fingerprint": "0" * 32, "minimum": 20}

@@ -21,8 +21,7 @@ from masquerade.server.results import relations
 from masquerade.server.results.relations import Relations, relatable, relation_view
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Number, Question, Rating, SeveralOf
-from masquerade.surveys.offered_levels import OfferedLevel
-from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
+from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL, OfferedLevel
 from masquerade.surveys.survey import Survey
 from masquerade.surveys.two_parties import TwoParties
 

@@ -1,4 +1,18 @@
-"""Partitions of PostgreSQL's tables of participants, so that order on disk is rewritten by parts.
+"""Partitions of PostgreSQL's tables of participants, and their copies in the order of their key.
+
+Each row of PostgreSQL names the transaction that wrote it (``xmin``), and lies where there was room
+at that time; long values lie in a table of their own, under rising numbers. So all rows of a
+partition are written to a new table, in one transaction and by key, with indexes that are built
+anew; and the new table takes the partition's place. Nobody waits for the copy: a trigger writes
+down the keys of rows that change meanwhile, and these are copied once more, most of them before and
+the last ones under the lock under which the tables change places. That takes some hundredths of a
+second at any size; it is tried again and again, each time for a moment only, as long as somebody
+reads. The old table's file is deleted with everything that lay in its free space.
+
+Whoever sees one moment for longer (``REPEATABLE READ``) would find a copy empty that was written
+after that moment. So `lock_for_reading` stands before the first statement of such a transaction,
+and the tables change places between those; of other programs, such as ``pg_dump``, those that
+began before the copy are waited for.
 
 Rows of one survey lie in one partition of the tables of responses and of reaching people, and
 entries of one person in one partition of the ledger. So the end of a survey has the rows of few
@@ -16,7 +30,10 @@ response beside the survey and the cost that it has locked or inserted itself.
 
 from __future__ import annotations
 
+import contextlib
+import time
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -30,6 +47,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from masquerade.server.db.tables import METADATA
@@ -158,3 +176,214 @@ def parts_of(connection: Connection, table: str, survey: str | None) -> list[str
         numbers = range(how.place(survey), how.place(survey) + 1)
     schema = connection.scalar(text("SELECT current_schema()"))
     return [f'"{schema}_parts".{table}_{number:02}' for number in numbers]
+
+
+#: A table that everybody who reads one moment locks; who replaces a partition locks it alone. It is
+#: one that hardly anybody needs, so that a lock of another table stops those alone who need that.
+_GATE: Final = "caps_to_come"
+
+# Requests for a lock queue: who comes after one that waits waits too, so none waits for long.
+_LOCK_MILLISECONDS = 150
+_PAUSE_SECONDS = 0.25
+_PATIENCE_SECONDS = 10.0
+_READERS_SECONDS = 5.0
+# SQLSTATEs lock_not_available and deadlock_detected.
+_BUSY = ("55P03", "40P01")
+_IN_USE = "somebody reads or writes for long"
+
+
+def lock_for_reading(connection: Connection) -> None:
+    """Let no partition change its place until the transaction ends, which sees one moment.
+
+    To be called before anything is read: the moment is that of the first reading.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"LOCK TABLE ONLY {_GATE} IN ACCESS SHARE MODE")
+
+
+def lock_any_for_reading(connection: Connection) -> None:
+    """Do as `lock_for_reading` in a database that may have no tables yet."""
+    with contextlib.suppress(ProgrammingError), connection.begin_nested():
+        lock_for_reading(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCopy:
+    """The rewriting of one partition; `connection` makes each statement a transaction."""
+
+    connection: Connection
+    table: Table
+    part: str  # with its schema
+
+    @property
+    def _copy(self) -> str:
+        return f"{self.part}_copy"
+
+    @property
+    def _changes(self) -> str:
+        return f"{self.part}_changes"
+
+    @property
+    def _keys(self) -> str:
+        return ", ".join(column.name for column in self.table.primary_key.columns)
+
+    def replace(self) -> str:
+        """Replace the partition by a copy; return why it could not be, or an empty text."""
+        if not self._discard():
+            return _IN_USE
+        try:
+            if not self._watch():
+                self._run(f"ALTER TABLE {self.part} RESET (autovacuum_enabled)")
+                return _IN_USE
+            self._write()
+            # Most of what changed, so that little is left to do while others wait.
+            self._transaction(*self._catching_up())
+            return self._await_readers() or self._change_places()
+        finally:
+            self._discard()
+
+    def tells_order(self) -> bool:
+        """Return whether rows differ in their transactions, or do not lie by key."""
+        query = f"""
+        SELECT 1 FROM (
+            SELECT ROW({self._keys}) AS key, lag(ROW({self._keys})) OVER lying AS before,
+            xmin AS one, lag(xmin) OVER lying AS other FROM {self.part}
+            WINDOW lying AS (ORDER BY ctid)
+        ) AS rows WHERE before > key OR one <> other LIMIT 1"""
+        return self.connection.scalar(text(query)) is not None
+
+    def is_empty(self) -> bool:
+        """Return whether the partition has no pages."""
+        return not self.connection.scalar(text(f"SELECT pg_relation_size('{self.part}')"))
+
+    def _watch(self) -> bool:
+        """Have the keys of rows that change from now on written down; return whether they are."""
+        # A vacuum of PostgreSQL's own would hold a lock for as long as it takes.
+        self._run(f"ALTER TABLE {self.part} SET (autovacuum_enabled = off)")
+        keys = [column.name for column in self.table.primary_key.columns]
+        old, new = (", ".join(f"{row}.{key}" for key in keys) for row in ("OLD", "NEW"))
+        return self._shortly(
+            f"CREATE TABLE {self._changes} AS SELECT {self._keys} FROM {self.part} WITH NO DATA",
+            f"""CREATE FUNCTION {self._changes}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF TG_OP <> 'INSERT' THEN INSERT INTO {self._changes} VALUES ({old}); END IF;
+            IF TG_OP <> 'DELETE' THEN INSERT INTO {self._changes} VALUES ({new}); END IF;
+            RETURN NULL; END $$""",
+            # Waits for those who write, so that whoever writes after it is seen.
+            f"""CREATE TRIGGER changes AFTER INSERT OR UPDATE OR DELETE ON {self.part}
+            FOR EACH ROW EXECUTE FUNCTION {self._changes}()""",
+        )
+
+    def _write(self) -> None:
+        """Write the copy by key, with all that the partition's place asks of a table."""
+        fits = f"SELECT pg_get_partition_constraintdef('{self.part}'::regclass)"
+        constraints = f"""SELECT 'ADD ' || pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE conrelid = '{self.part}'::regclass AND contype IN ('p', 'u') ORDER BY contype, conname
+        """
+        indexes = f"""SELECT format('CREATE %s INDEX ON {self._copy} USING %s',
+        CASE WHEN indisunique THEN 'UNIQUE' END, split_part(pg_get_indexdef(indexrelid), ' USING ',
+        2)) FROM pg_index WHERE indrelid = '{self.part}'::regclass AND NOT EXISTS (SELECT FROM
+        pg_constraint WHERE conindid = indexrelid) ORDER BY indexrelid::regclass::text"""
+        self._transaction(
+            f"CREATE TABLE {self._copy} (LIKE {self.part} INCLUDING DEFAULTS INCLUDING STORAGE)",
+            *self._each(f"ALTER TABLE {self._copy} ADD CONSTRAINT fits CHECK (%s)", fits),
+            f"INSERT INTO {self._copy} SELECT * FROM {self.part} ORDER BY {self._keys}",
+            *self._each(f"ALTER TABLE {self._copy} %s", constraints),
+            *self._each("%s", indexes),
+        )
+        self._run(f"ANALYZE {self._copy}")
+
+    def _catching_up(self) -> Sequence[str]:
+        """Return statements that copy the rows once more that have changed."""
+        keys = self._keys
+        return (
+            # By index: of the changes nobody knows how few they are.
+            "SET LOCAL enable_hashjoin = off",
+            "SET LOCAL enable_mergejoin = off",
+            f"""CREATE TEMPORARY TABLE changed ON COMMIT DROP AS
+            WITH done AS (DELETE FROM {self._changes} RETURNING {keys})
+            SELECT DISTINCT {keys} FROM done""",
+            f"DELETE FROM {self._copy} WHERE ({keys}) IN (SELECT {keys} FROM changed)",
+            f"""INSERT INTO {self._copy} SELECT * FROM {self.part}
+            WHERE ({keys}) IN (SELECT {keys} FROM changed) ORDER BY {keys}""",
+        )
+
+    def _change_places(self) -> str:
+        parent = self.table.name
+        place = f"""SELECT pg_get_expr(relpartbound, oid) FROM pg_class
+        WHERE oid = '{self.part}'::regclass"""
+        name = self.part.rpartition(".")[2]
+        done = self._shortly(
+            f"LOCK TABLE ONLY {_GATE} IN ACCESS EXCLUSIVE MODE",
+            f"LOCK TABLE ONLY {parent} IN ACCESS EXCLUSIVE MODE",
+            f"LOCK TABLE {self.part} IN ACCESS EXCLUSIVE MODE",
+            *self._catching_up(),
+            f"ALTER TABLE {parent} DETACH PARTITION {self.part}",
+            *self._each(f"ALTER TABLE {parent} ATTACH PARTITION {self._copy} %s", place),
+            f"ALTER TABLE {self._copy} DROP CONSTRAINT fits",
+            f"DROP TABLE {self.part}, {self._changes}",
+            f"DROP FUNCTION {self._changes}()",
+            f"ALTER TABLE {self._copy} RENAME TO {name}",
+        )
+        return "" if done else _IN_USE
+
+    def _await_readers(self) -> str:
+        """Wait a little for those who see a moment before the copy."""
+        now = self.connection.scalar(text("SELECT pg_current_xact_id()::text"))
+        older = text(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+            "pg_backend_pid() AND backend_type <> 'autovacuum worker' "
+            "AND greatest(age(backend_xmin), age(backend_xid)) >= "
+            "age((mod(CAST(:now AS numeric), 4294967296)::text)::xid) LIMIT 1"
+        )
+        end = time.monotonic() + _READERS_SECONDS
+        while self.connection.scalar(older, {"now": now}) is not None:
+            if time.monotonic() > end:
+                return "earlier versions of rows are still seen by somebody who reads"
+            time.sleep(0.01)
+        return ""
+
+    def _discard(self) -> bool:
+        """Delete what is left of a copy that was not put in its place; return whether it is."""
+        there = f"SELECT coalesce(to_regclass('{self._copy}'), to_regclass('{self._changes}'))"
+        if self.connection.scalar(text(there)) is None:
+            return True
+        return self._shortly(
+            f"DROP TRIGGER IF EXISTS changes ON {self.part}",
+            f"DROP FUNCTION IF EXISTS {self._changes}()",
+            f"DROP TABLE IF EXISTS {self._copy}, {self._changes}",
+            f"ALTER TABLE {self.part} RESET (autovacuum_enabled)",
+        )
+
+    def _each(self, words: str, query: str) -> list[str]:
+        return [words % one for one in self.connection.scalars(text(query))]
+
+    def _shortly(self, *statements: str) -> bool:
+        """Run statements in a transaction that waits for no lock for long; repeat it until it is.
+
+        Returned is whether it was done.
+        """
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                self._transaction(f"SET LOCAL lock_timeout = {_LOCK_MILLISECONDS}", *statements)
+            except OperationalError as error:
+                if getattr(error.orig, "sqlstate", None) not in _BUSY:
+                    raise
+                if time.monotonic() > end:
+                    return False
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                return True
+
+    def _transaction(self, *statements: str) -> None:
+        self._run("BEGIN")
+        try:
+            for statement in statements:
+                self._run(statement)
+            self._run("COMMIT")
+        except BaseException:
+            self._run("ROLLBACK")
+            raise
+
+    def _run(self, statement: str) -> None:
+        self.connection.exec_driver_sql(statement)

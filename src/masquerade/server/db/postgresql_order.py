@@ -3,7 +3,7 @@
 Each row names the transaction that wrote it, and lies where there was room at that time.
 ``VACUUM``, also with ``FULL`` and ``FREEZE``, changes neither the one nor, for the most part, the
 other. So parts of tables are replaced by copies that were written in one transaction, in the order
-of their keys (see `partition_copy`). A part holds the responses to some surveys, or the entries of
+of their keys (see `partitions`). A part holds the responses to some surveys, or the entries of
 some people, whose random names are in a range: that tells nothing of when they came.
 
 Between two rewritings ``xmin`` tells everything; and so do PostgreSQL's own log, archives of it,
@@ -22,8 +22,7 @@ from concurrent.futures import Future
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from masquerade.server.db.partition_copy import PartitionCopy
-from masquerade.server.db.partitions import PARTITIONED, parts_of
+from masquerade.server.db.partitions import PARTITIONED, PartitionCopy, parts_of
 from masquerade.server.db.tables import METADATA
 from masquerade.server.http.logs import fields
 

@@ -24,7 +24,7 @@ from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from masquerade.server.db.partition_copy import lock_for_reading
+from masquerade.server.db.partitions import lock_for_reading
 from masquerade.server.db.postgresql_order import PostgresqlOrder
 from masquerade.server.db.row_sets import always_by_index
 from masquerade.server.db.sqlite_order import SqliteOrder

@@ -32,7 +32,7 @@ from masquerade import __version__
 from masquerade.answers import Progress
 from masquerade.errors import NotEmpty, OperationError, WrongSchema
 from masquerade.server.db.engine import VERSION_TABLE, require_known, revision
-from masquerade.server.db.partition_copy import lock_any_for_reading
+from masquerade.server.db.partitions import lock_any_for_reading
 from masquerade.server.db.seals import require_same_key
 from masquerade.server.keys import ServerKey
 from masquerade.server.operations.archive import ArchiveWriter, Header, kind_of

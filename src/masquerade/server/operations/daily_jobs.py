@@ -28,7 +28,7 @@ from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.selection_runs import finished_wave, runs_of
 from masquerade.server.surveys.survey_records import counts
 from masquerade.server.webhooks.webhooks import WAVE_FINISHED, enqueue
-from masquerade.surveys.small_counts import in_tens
+from masquerade.surveys.offered_levels import in_tens
 
 #: At most so many are freed in one transaction, for which writers wait.
 _AT_ONCE: Final = 500

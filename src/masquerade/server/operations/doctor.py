@@ -1,14 +1,18 @@
-"""Examination of a server and its settings for faults, without any change."""
+"""Examination of a server, its settings and its address for faults, without any change."""
 
 from __future__ import annotations
 
+import http.client
 import ipaddress
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 from sqlalchemy import Connection, Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,13 +21,13 @@ import masquerade.server.app  # noqa: F401
 from masquerade.answers import Progress
 from masquerade.errors import OperationError
 from masquerade.server.db.engine import connect
-from masquerade.server.db.partition_copy import lock_any_for_reading
+from masquerade.server.db.partitions import lock_any_for_reading
 from masquerade.server.db.seals import plain_texts, require_same_key
-from masquerade.server.operations.address_check import address_findings
 from masquerade.server.operations.content_checks import (
     audit_findings,
     ledger_findings,
     party_findings,
+    reference_findings,
     survey_findings,
 )
 from masquerade.server.operations.database_checks import (
@@ -43,7 +47,6 @@ from masquerade.server.operations.database_checks import (
     table_order_findings,
     warning,
 )
-from masquerade.server.operations.reference_checks import reference_findings
 from masquerade.server.settings import Settings, nearest, setting_names, unknown_variables
 
 CHECK = "settings"
@@ -312,3 +315,52 @@ def _key_findings(connection: Connection, settings: Settings) -> Iterator[CheckR
         yield problem("server key", detail)
     elif known:
         yield ok("server key", "it is the one that sealed the database's secrets.")
+
+
+_ADDRESS = "address"
+_SECONDS = 5.0
+_MOST_BYTES = 10_000
+_HEALTH = "/healthz"
+#: What a proxy answers while the server behind it is away.
+_AWAY = (502, 503, 504)
+
+
+def address_findings(url: str | None) -> Iterator[CheckResult]:
+    """Yield what answers at `public_url`, by one request; nothing where there is no such setting.
+
+    A proxy that serves a path of another site and cuts it off is not seen in any request that
+    arrives: pages come, and all that they load is asked of the other site.
+    """
+    if url is None:
+        return
+    try:
+        with urlopen(f"{url}{_HEALTH}", timeout=_SECONDS) as answer:
+            ours = _is_health(answer.read(_MOST_BYTES))
+        said = "with something else"
+    except HTTPError as error:
+        error.close()
+        if error.code in _AWAY:
+            yield warning(_ADDRESS, f"{url} answers with {error.code}: is the server started?")
+            return
+        ours, said = False, f"with {error.code}"
+    except (URLError, OSError, http.client.HTTPException) as error:
+        why = getattr(error, "reason", None) or error
+        yield skipped(_ADDRESS, f"not looked at: {url} cannot be reached from here ({why}).")
+        return
+    if ours:
+        yield ok(_ADDRESS, f"{url} leads to a server of Masquerade.")
+        return
+    yield problem(
+        _ADDRESS,
+        f"{url}{_HEALTH} is answered {said}, and not by this server, whose pages load everything "
+        "from there. Let the proxy pass every path of this host name on, from / downwards: a "
+        "server is not served below a path of another site.",
+    )
+
+
+def _is_health(body: bytes) -> bool:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get("status") == "ok" and "version" in found

@@ -22,7 +22,7 @@ from masquerade.server.results.cache import ResultCache, require_finished
 from masquerade.server.results.figures import Axis, Row
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Question
-from masquerade.surveys.small_counts import FEWEST_AT_LEVEL
+from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:

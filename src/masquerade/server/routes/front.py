@@ -14,8 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from masquerade.server.db.tables import OPEN
-from masquerade.server.demo import QUESTIONS, SHOWN_PEOPLE
-from masquerade.server.demo_parties import SecondSurvey
+from masquerade.server.demo import QUESTIONS, SHOWN_PEOPLE, SecondSurvey
 from masquerade.server.http.pages import LANGUAGE_COOKIE, render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import actor_of

@@ -47,9 +47,8 @@ from masquerade.server.routes.surveys import (
 from masquerade.server.settings import Settings
 from masquerade.server.surveys.document import Document, read_document, read_json_text
 from masquerade.server.surveys.drafts import DRAFT, TEMPLATE, Draft, Review
-from masquerade.server.surveys.forecast import live_margins
+from masquerade.server.surveys.forecast import MOST_PEOPLE, Wish, as_planned, live_margins
 from masquerade.server.surveys.lifecycle import progress_json
-from masquerade.server.surveys.planning import MOST_PEOPLE, Wish, as_planned
 from masquerade.server.surveys.selection_runs import (
     MOST_WAVES,
     SelectionRequest,

@@ -42,7 +42,7 @@ from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.quotas import check_quotas
 from masquerade.server.surveys.rewards import Reward
 from masquerade.server.surveys.survey_records import FrozenSurvey, SurveyRecord, Surveys, counts
-from masquerade.surveys.small_counts import in_tens, shown_counts
+from masquerade.surveys.offered_levels import in_tens, shown_counts
 from masquerade.surveys.survey import Survey
 
 

@@ -25,8 +25,8 @@ from masquerade.server.db.tables import OPEN
 from masquerade.server.db.transactions import Transactions, reads, writes
 from masquerade.server.surveys.survey_records import FrozenSurvey, SurveyRecord, Surveys
 from masquerade.surveys.blind_rsa import EXPONENT, PrivateKey
+from masquerade.surveys.offered_levels import in_tens
 from masquerade.surveys.reach import TicketTerms, code_digest, new_code, read_code
-from masquerade.surveys.small_counts import in_tens
 
 #: How many tickets are made at once, and for one survey.
 MOST_AT_ONCE, MOST_OF_A_SURVEY = 10_000, 100_000

@@ -10,9 +10,8 @@ from tests.server.devices import Device
 from tests.surveys.small_surveys import define
 
 from masquerade.server import Services
-from masquerade.server.db import partition_copy
-from masquerade.server.db.partition_copy import PartitionCopy
-from masquerade.server.db.partitions import PARTITIONED, parts_of
+from masquerade.server.db import partitions
+from masquerade.server.db.partitions import PARTITIONED, PartitionCopy, parts_of
 from masquerade.server.db.postgresql_order import rewrite_tables, tables_tell_order
 from masquerade.server.db.tables import METADATA
 
@@ -35,7 +34,7 @@ def services(
     name = f"copies_{abs(hash(request.node.name))}"
     postgres_server.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
     # A machine under load has its readers for longer.
-    monkeypatch.setattr(partition_copy, "_READERS_SECONDS", 120.0)
+    monkeypatch.setattr(partitions, "_READERS_SECONDS", 120.0)
     services = Services.open(postgres_server.url(name), rewrites=False)
     yield services
     services.close()
@@ -148,7 +147,7 @@ def test_what_could_not_be_cleared_away_is_later(
     Once nobody reads, one clears all away and is whole.
     """
     record, _ = a_crowd(services)
-    monkeypatch.setattr(partition_copy, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(partitions, "_PATIENCE_SECONDS", 0.0)
     with services.engine.connect() as connection:
         [part] = parts_of(connection, "participation", record.token)
         connection.rollback()
@@ -162,10 +161,10 @@ def test_what_could_not_be_cleared_away_is_later(
                 patch.setattr(PartitionCopy, "_change_places", read_on)
                 assert rewrite_tables(services.engine, record.token) == "somebody reads"
             assert len(left_over(services)) == 4
-            assert rewrite_tables(services.engine, record.token) == partition_copy._IN_USE
+            assert rewrite_tables(services.engine, record.token) == partitions._IN_USE
     Device().send(services, record, [1, 1])
     before = rows(services)
-    monkeypatch.setattr(partition_copy, "_PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(partitions, "_PATIENCE_SECONDS", 60.0)
     assert rewrite_tables(services.engine, record.token) == ""
     assert rows(services) == before
     assert left_over(services) == []
@@ -180,7 +179,7 @@ def test_whoever_writes_for_long_is_not_waited_for(
         [part] = parts_of(connection, "participation", record.token)
         connection.rollback()
         with connection.begin(), monkeypatch.context() as patch:
-            patch.setattr(partition_copy, "_PATIENCE_SECONDS", 0.0)
+            patch.setattr(partitions, "_PATIENCE_SECONDS", 0.0)
             connection.execute(text(f"UPDATE {part} SET state = state"))
             assert rewrite_tables(services.engine, record.token)
         # Nothing of the attempt stays, PostgreSQL's own vacuum of the part least of all.
