@@ -30,8 +30,17 @@ GONE = {
     "a token can only be made in a browser": (
         "cli/test_user.py::test_a_token_is_made_for_a_program"
     ),
+    "a survey from Python is raw HTTP": (
+        "client/test_surveyor.py::test_from_a_file_to_a_data_frame"
+    ),
+    "no command makes, opens, closes or exports a survey": (
+        "client/test_surveyor.py::test_the_command_does_the_same"
+    ),
     "days are those of UTC alone, and no setting changes it": (
-        "server/test_services.py::test_the_last_day_ends_with_the_day_of_the_zone"
+        "server/test_services.py::test_days_are_those_of_a_time_zone"
+    ),
+    "a suggested letter names a last day without its time zone": (
+        "server/mail/test_usual_letters.py::test_each_day_is_named_with_its_time_zone"
     ),
     "a public address with a path is taken, and half works": (
         "server/test_settings.py::test_a_server_below_a_path_is_refused"
@@ -73,9 +82,15 @@ GONE = {
     "a generator of clients drops error responses": (
         "server/routes/test_api.py::test_a_generated_client_has_every_response"
     ),
+    "there is no bill of materials (SBOM)": (
+        "test_licences.py::test_a_release_has_its_bill_of_materials"
+    ),
     "there is no security.txt": "server/routes/test_api.py::test_where_faults_are_reported",
     "versions of what is installed are not printed": (
         "cli/test_versions.py::test_all_versions_are_printed"
+    ),
+    "a mechanism or method of one's own has no entry point": (
+        "extending/test_plugins.py::test_commands_use_what_another_package_adds"
     ),
     "files carry no licence": "test_licences.py::test_every_file_has_a_licence",
     "there is no recipe for conda or for an image that was tried": (

@@ -13,7 +13,7 @@ import masquerade
 SOURCE = Path(masquerade.__file__).parent
 
 ROOMS = (
-    ("errors", "lazy"),
+    ("errors", "lazy", "plugins"),
     ("exact",),
     ("plots",),
     ("answers",),

@@ -13,6 +13,7 @@ import typer
 
 from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
+from masquerade.plugins import MECHANISM_GROUP, METHOD_GROUP, plugin_names
 from masquerade.truth.methods import method_names, name_of_method
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def completion(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
 
 def methods() -> list[str]:
     """Return the names of truth methods."""
-    names = (*method_names("categorical"), *method_names("numeric"))
+    names = (*method_names("categorical"), *method_names("numeric"), *plugin_names(METHOD_GROUP))
     return ["auto", *(name for name in names if name != "auto")]
 
 
@@ -137,7 +138,7 @@ def mechanisms() -> list[str]:
     """Return the beginnings of mechanisms' text forms."""
     from masquerade.mechanisms.registry import MECHANISMS
 
-    return [f"{name}:" for name in sorted(MECHANISMS)]
+    return [f"{name}:" for name in sorted([*MECHANISMS, *plugin_names(MECHANISM_GROUP)])]
 
 
 def preference_mechanisms() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -116,7 +117,7 @@ def independence(tables: Sequence[Any]) -> Test:
         raise EmptyTable("there are no reports; a test needs at least one.")
     if any((one != np.round(one)).any() for one in counts):
         raise ParameterError("a test of independence needs whole counts; give those of reports.")
-    statistic = float(sum(_pearson(one) for one in counts))
+    statistic = math.fsum(_pearson(one) for one in counts)
     degrees = sum((one.shape[0] - 1) * (one.shape[1] - 1) for one in counts)
     if not degrees:
         return Test(0.0, 0, 1.0)

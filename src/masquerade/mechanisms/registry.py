@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +13,7 @@ from masquerade.errors import MechanismSyntaxError, ParameterError
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.mechanisms.mechanism import Mechanism, require_mechanism
 from masquerade.mechanisms.text import read_text_form
+from masquerade.plugins import MECHANISM_GROUP, load_plugin, plugin_names
 
 
 def _registered() -> Iterator[type[Mechanism]]:
@@ -46,6 +47,9 @@ def mechanism_of(given: object) -> Mechanism:
 def parse_mechanism(text: str) -> Mechanism:
     """Return the mechanism that `text` describes; the inverse of ``str(mechanism)``.
 
+    A name that no mechanism has here is looked up among those of other packages (entry points
+    ``masquerade.mechanisms``).
+
     Raises
     ------
     MechanismSyntaxError
@@ -58,8 +62,23 @@ def parse_mechanism(text: str) -> Mechanism:
     >>> str(parse_mechanism("two-layer:options=2,low=0,high=0.5379"))
     'two-layer:options=2,low=0,high=0.5379'
     """
-    name, texts = read_text_form(text, PARAMETERS)
-    parameters = PARAMETERS[name]
+    first = text.strip().partition(":")[0] if isinstance(text, str) else ""
+    if first in MECHANISMS:
+        return _read(text, MECHANISMS, PARAMETERS)
+    names = plugin_names(MECHANISM_GROUP)
+    added = {first: load_plugin(MECHANISM_GROUP, first, Mechanism)} if first in names else {}
+    parameters = {name: inspect.signature(kind).parameters for name, kind in added.items()}
+    return _read(text, added, {**PARAMETERS, **{name: {} for name in names}, **parameters})
+
+
+def _read(
+    text: str,
+    kinds: Mapping[str, Callable[..., Mechanism]],
+    known: Mapping[str, Mapping[str, inspect.Parameter]],
+) -> Mechanism:
+    """Return the mechanism of a text; `known`: the names that a refusal lists, with their keys."""
+    name, texts = read_text_form(text, known)
+    parameters = known[name]
     missing = [key for key, p in parameters.items() if p.default is p.empty and key not in texts]
     if missing:
         raise MechanismSyntaxError(
@@ -70,19 +89,18 @@ def parse_mechanism(text: str) -> Mechanism:
     flags = {key for key, p in parameters.items() if isinstance(p.default, bool)}
     # Numbers stay texts: a constructor reads them exactly, with a message of its own.
     values = {key: _flag(key, text) if key in flags else text for key, text in texts.items()}
-    kind: Callable[..., Mechanism] = MECHANISMS[name]
-    return kind(**values)
+    return kinds[name](**values)
 
 
 @lru_cache(maxsize=4096)
 def parse_mask(text: str) -> DeviceMechanism:
     """Return the mask of answers to surveys that a text describes.
 
-    Surveys share few, so each is read once.
+    Surveys share few, so each is read once. Browsers draw those of this package alone.
 
     Raises `ParameterError` where surveys use no such mechanism, and what `parse_mechanism` raises.
     """
-    mechanism = parse_mechanism(text)
+    mechanism = _read(text, MECHANISMS, PARAMETERS)
     if not isinstance(mechanism, DeviceMechanism) or not mechanism.in_surveys:
         raise ParameterError(f"{mechanism} masks no answers to surveys.")
     return mechanism

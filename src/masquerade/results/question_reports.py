@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,7 +163,7 @@ class AnswerReports:
 
     def answering(self) -> float:
         """Return the estimated share of respondents."""
-        return 1 - sum(one.value for one in self.shares()[self.answers :])
+        return 1 - math.fsum(one.value for one in self.shares()[self.answers :])
 
     def mean_figures(self) -> Figures | None:
         """Return the mean of those whose answer has a score."""
@@ -292,7 +293,7 @@ class TickReports:
 
     def answering(self) -> float:
         """Return the estimated share of respondents."""
-        return 1 - sum(one.value for one in self.shares()[self.options :])
+        return 1 - math.fsum(one.value for one in self.shares()[self.options :])
 
     def mean_figures(self) -> Figures | None:
         """Return nothing: ticks have no scores."""

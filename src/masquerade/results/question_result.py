@@ -264,8 +264,10 @@ def _known_mean(question: Question, known: Sequence[float] | None) -> float | No
     if known is None or numbers is None:
         return None
     # "prefer not to say" has no number; the mean is of those who have one.
-    held = sum(known[: len(numbers)])
-    return sum(x * k for x, k in zip(numbers, known, strict=False)) / held if held else None
+    held = math.fsum(known[: len(numbers)])
+    # not sum(): from Python 3.12 on it rounds otherwise
+    total = math.fsum(x * k for x, k in zip(numbers, known, strict=False))
+    return total / held if held else None
 
 
 def _forecast(question: Question, sent: Sent, estimator: str, answering: float) -> float:

@@ -115,7 +115,7 @@ def _number(cell: str, row: int) -> float:
 
 
 def _scaled(name: str, shares: Mapping[str, float]) -> dict[str, float]:
-    total = sum(shares.values())
+    total = math.fsum(shares.values())
     for whole in (1.0, 100.0):
         if abs(total / whole - 1) <= _SUM:
             return {answer: share / total for answer, share in shares.items()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import masquerade.truth
 from masquerade.errors import ParameterError
 from masquerade.lazy import suggestion
+from masquerade.plugins import METHOD_GROUP, load_plugin, plugin_names
 
 if TYPE_CHECKING:
     from masquerade.truth.estimator import Estimator, Kind
@@ -49,6 +50,9 @@ def method_names(kind: str) -> dict[str, str]:
 def name_of_method(text: str) -> str:
     """Return the name of a method as its class has it; no method is imported.
 
+    A name that no method has here is looked up among those of other packages (entry points
+    ``masquerade.methods``).
+
     Raises
     ------
     ParameterError
@@ -62,7 +66,10 @@ def name_of_method(text: str) -> str:
     names = [name for kind in FOLDERS for name in method_names(kind)]
     known = {bare_name(name): name for name in names} | _ALIASES
     if bare_name(text) not in known:
-        listed = [*dict.fromkeys(["auto", *names])]
+        added = plugin_names(METHOD_GROUP)
+        known |= {bare_name(name): name for name in added}
+        listed = [*dict.fromkeys(["auto", *names, *added])]
+    if bare_name(text) not in known:
         raise ParameterError(
             f"method {text!r} is unknown; expected one of {', '.join(listed)}."
             f"{suggestion(text, listed)}"
@@ -129,5 +136,10 @@ def method_named(text: str, *, kind: Kind = "categorical") -> type[Estimator]:
         if kind not in AUTO:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
         text = AUTO[kind]
-    name = name_of_method(text)
-    return _loaded(name, _modules()[name])
+    name, modules = name_of_method(text), _modules()
+    if name in modules:
+        return _loaded(name, modules[name])
+    from masquerade.truth.estimator import Estimator  # loads numpy: help does without
+
+    method: type[Estimator] = load_plugin(METHOD_GROUP, name, Estimator)
+    return method
