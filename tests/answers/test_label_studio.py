@@ -96,11 +96,24 @@ def test_inferred_labels_are_predictions() -> None:
     assert accuracy(back, truths) == accuracy(fit, truths)
 
 
-def test_a_prediction_without_a_claim_is_refused() -> None:
-    """A truth of a task that is not among the claims is named."""
-    claims = {"task": ["a"], "worker": ["1"], "label": ["x"]}
-    with pytest.raises(ParameterError, match="task 'b'"):
-        to_label_studio(claims, {"b": "x"})
+def test_workers_that_differ_by_a_zero_stay_apart(tmp_path: Path) -> None:
+    """Workers "7" and "07" are two people, there and read back."""
+    claims = {"task": ["a", "a"], "worker": ["7", "07"], "label": ["x", "y"]}
+    tasks = to_label_studio(claims)
+    assert [one["completed_by"] for one in tasks[0]["annotations"]] == [7, {"email": "07"}]
+    assert len(set(read_back(tasks, tmp_path / "tasks.json").workers.to_pylist())) == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "given"),
+    [("truths", {7: "x"}), ("data", {"7": {"text": "?"}}), ("scores", {"7": 0.5})],
+)
+def test_tasks_without_a_claim_are_refused(what: str, given: dict[Any, Any]) -> None:
+    """A truth, a text or a score of a task that is not among the claims is named, and not lost."""
+    claims = {"task": [6], "worker": ["1"], "label": ["x"]}
+    with pytest.raises(ParameterError, match=rf"{what} holds task '?7'?, of which") as refused:
+        to_label_studio(claims, **{what: given})
+    assert refused.value.field == what
 
 
 def test_crowd_kits_tables_are_the_same_claims() -> None:

@@ -45,6 +45,11 @@ def to_label_studio(
     model : str
         Version of the model that predictions name.
 
+    Raises
+    ------
+    ParameterError
+        `truths`, `data` or `scores` hold a task of which there is no claim.
+
     Examples
     --------
     >>> claims = {"task": ["t1", "t1"], "worker": ["a@b.example", "7"], "label": ["good", "bad"]}
@@ -67,17 +72,20 @@ def to_label_studio(
         made: dict[str, Any] = {"completed_by": _member(who), "result": []}
         made |= {"was_cancelled": True} if value is None else {"result": result(value)}
         tasks[name]["annotations"].append(made)
-    if truths is None:
-        return list(tasks.values())
-    for name, truth in zip(
-        *(column.to_pylist() for column in Truths.of(truths).to_arrow().columns), strict=True
-    ):
-        if name not in tasks:
-            raise ParameterError(
-                f"truths holds task {name!r}, of which there is no claim; give the truths of the "
-                "same tasks.",
-                field="truths",
-            )
+    known: list[tuple[Any, Any]] = []
+    if truths is not None:
+        columns = (column.to_pylist() for column in Truths.of(truths).to_arrow().columns)
+        known = list(zip(*columns, strict=True))
+    named = {"truths": [name for name, _ in known], "data": data or (), "scores": scores or ()}
+    for what, names in named.items():
+        for name in names:
+            if name not in tasks:
+                raise ParameterError(
+                    f"{what} holds task {name!r}, of which there is no claim; give the {what} of "
+                    "the same tasks.",
+                    field=what,
+                )
+    for name, truth in known:
         prediction: dict[str, Any] = {"model_version": model, "result": result(truth)}
         if scores is not None and name in scores:
             prediction["score"] = float(scores[name])
@@ -88,4 +96,6 @@ def to_label_studio(
 def _member(worker: Any) -> Any:
     """Return a worker as Label Studio names its members: a number, or an e-mail address."""
     text = str(worker)
-    return int(text) if text.isascii() and text.isdigit() else {"email": text}
+    # "07" is not written as a number: it would be member 7
+    is_number = text.isascii() and text.isdigit() and text == str(int(text))
+    return int(text) if is_number else {"email": text}
