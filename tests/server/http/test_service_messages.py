@@ -260,6 +260,15 @@ def test_what_is_unknown_or_put_together_stays_or_is_said_whole() -> None:
     assert in_language({})("Add a question.") == "Add a question."
 
 
+@pytest.mark.parametrize("own", ["none", "all", "1.500", "English", "Give a text."])
+def test_what_somebody_wrote_is_said_as_it_is(own: str) -> None:
+    """A login or a team's name that is a word of the pages, or a number, is not translated."""
+    german = in_language(page_words("de"))
+    for message in (f"the login {own} is taken; choose another.", f"You are in the team {own} already."):
+        assert german(message) != message
+        assert own in german(message)
+
+
 def test_pages_are_refused_in_german_and_programs_in_english(site: Site) -> None:
     """A German page's own requests are answered in German; a program's stay in English."""
     page = site.owner.post("/surveys/new", data={"template": "blank"})

@@ -222,16 +222,18 @@ def accepted(header: str) -> list[str]:
     return [tag for _, _, tag in sorted(found)]
 
 
-def language_of(cookie: str, accepted: str) -> str:
-    """Return the language of a page: of the cookie, else the first that the browser accepts.
+def language_of(cookie: str, header: str) -> str:
+    """Return the language of a page: of the cookie, else the dearest of `Accept-Language`.
+
+    Somebody whose dearest language the pages do not speak reads English, whatever else they accept.
 
     Examples
     --------
-    >>> language_of("", "de-AT,de;q=0.9,en;q=0.8"), language_of("en", "de"), language_of("", "")
+    >>> language_of("", "en;q=0.8, de-AT"), language_of("en", "de"), language_of("", "fr, de;q=0.5")
     ('de', 'en', 'en')
     """
-    for tag in (cookie, accepted.partition(",")[0]):
-        code = tag.strip().lower().partition(";")[0].partition("-")[0]
+    for tag in (cookie, *accepted(header)[:1]):
+        code = tag.strip().lower().partition("-")[0]
         if code in (*LANGUAGES, "en"):
             return code
     return "en"

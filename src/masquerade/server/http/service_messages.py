@@ -27,8 +27,9 @@ _PLACE = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"[-+±]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 _KNOWN = frozenset(MESSAGES)
-#: Places of what somebody typed, which is not translated: an option may be called “none”.
-_AS_TYPED = frozenset({"text", "option"})
+#: Places of what somebody typed, which is not translated: an option may be called “none”, and a
+#: login “1.500”.
+_AS_TYPED = frozenset({"login", "name", "option", "team", "text"})
 #: Parts of parts of parts of messages.
 _DEPTH = 4
 
