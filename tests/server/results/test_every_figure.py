@@ -306,6 +306,16 @@ def test_the_surveys_have_what_is_to_be_compared() -> None:
     assert weighted["ill", "Yes"] == pytest.approx(0.35)
 
 
+def test_every_estimator_of_files_is_documented() -> None:
+    """The page on files explains each name that stands in the column `estimator`."""
+    page = Path(__file__).parents[3] / "docs" / "explanation" / "result-files.md"
+    [row] = re.findall(r"^\| `estimator` \|.*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    tables = [io.StringIO(result_table(one.result)) for one in cases().values()]
+    names = {name for table in tables for name in pandas.read_csv(table, dtype=str)["estimator"]}
+    assert len(names) > 6
+    assert [name for name in sorted(names) if f"`{name}`" not in row] == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workbook_a_table_and_a_file_for_spss_hold_every_figure(
     tmp_path: Path, name: str
