@@ -12,8 +12,8 @@ import pytest
 from tests.results.made_up_reports import define, reports_of, rows_of
 
 from masquerade.estimation.weights import WeightedReports
+from masquerade.exact import SimulatedCoins
 from masquerade.exact.arrays import Floats
-from masquerade.mechanisms import mask_response
 from masquerade.results import SurveyReports, Weighting, survey_result, weighted_result
 from masquerade.results.question_figures import Figure, QuestionResult
 from masquerade.results.question_reports import TickReports
@@ -58,11 +58,12 @@ def answers(n: int = 150) -> Floats:
 
 
 def sent(level: str, codes: Floats) -> SurveyReports:
-    """Return reports of these answers at a level, masked from operating-system entropy."""
+    """Return reports of these answers at a level, masked from a fixed seed."""
     survey = define(*KINDS, levels=(level,))
-    masks = survey.levels[0].mechanisms
-    rows = [mask_response(row, masks) for row in codes.astype(int).tolist()]
-    return reports_of(survey, rows_of(rows, level=level))
+    source, everybody = SimulatedCoins(np.random.default_rng(9)), np.arange(len(codes))
+    masks = zip(codes.astype(np.int64).T, survey.levels[0].mechanisms, strict=True)
+    columns = [mask.mask(column, everybody, source) for column, mask in masks]
+    return reports_of(survey, rows_of(np.stack(columns, axis=1).tolist(), level=level))
 
 
 def figures(one: QuestionResult) -> list[Figure]:
