@@ -102,7 +102,7 @@ class EstimatedFigures:
     """Figures with their intervals, each confidence computed once."""
 
     figures: Figures
-    _known: dict[float, tuple[Estimate, ...]] = field(default_factory=dict)
+    _known: dict[float, tuple[Estimate, ...]] = field(default_factory=dict, init=False)
 
     def estimates(self, confidence: float) -> tuple[Estimate, ...]:
         """Return each figure with its interval."""

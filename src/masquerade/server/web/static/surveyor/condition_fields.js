@@ -192,7 +192,7 @@ export function linkedInWords(questions) {
     const forms = questions.flatMap(partsOf).map((one) => participantForm(one));
     found = linkedOf(forms, forms.map(({ kind, labels }) => `${kind} ${labels?.length}`));
   } catch {
-    return ""; // it cannot be texts before all questions can be read
+    return ""; // it cannot be said before all questions can be read
   }
   const most = Math.max(1, ...found.groups.map(({ length }) => length));
   if (most === 1) return "";
