@@ -264,7 +264,8 @@ def test_what_is_unknown_or_put_together_stays_or_is_said_whole() -> None:
 def test_what_somebody_wrote_is_said_as_it_is(own: str) -> None:
     """A login or a team's name that is a word of the pages, or a number, is not translated."""
     german = in_language(page_words("de"))
-    for message in (f"the login {own} is taken; choose another.", f"You are in the team {own} already."):
+    for message in ("the login {} is taken; choose another.", "You are in the team {} already."):
+        message = message.format(own)
         assert german(message) != message
         assert own in german(message)
 
