@@ -108,7 +108,7 @@ def test_workers_that_differ_by_a_zero_stay_apart(tmp_path: Path) -> None:
     ("what", "given"),
     [("truths", {7: "x"}), ("data", {"7": {"text": "?"}}), ("scores", {"7": 0.5})],
 )
-def test_tasks_without_a_claim_are_refused(what: str, given: dict[Any, Any]) -> None:
+def test_tasks_without_a_claim_are_refused(what: str, given: Any) -> None:
     """A truth, a text or a score of a task that is not among the claims is named, and not lost."""
     claims = {"task": [6], "worker": ["1"], "label": ["x"]}
     with pytest.raises(ParameterError, match=rf"{what} holds task '?7'?, of which") as refused:
