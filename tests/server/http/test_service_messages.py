@@ -115,7 +115,6 @@ SERVER = Path(masquerade.__file__).parent / "server"
 ELSEWHERE = (
     # Whoever runs a server reads them in a terminal, or in its log.
     *("db/", "operations/", "settings.py", "keys.py", "helper_app.py", "demo.py"),
-    "demo_parties.py",
     # A participant's device says them in its own words, by the type of the problem.
     *("participants/", "parties/split_reports.py", "routes/dependencies.py"),
     "routes/participations.py",
