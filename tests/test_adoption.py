@@ -121,6 +121,9 @@ GONE = {
     "labelled input is read by its place": (
         "analysis/test_labelled_input.py::test_a_regression_reads_labels"
     ),
+    "files of crowd-kit and Label Studio were never tried with these programs": (
+        "answers/test_peer_round_trips.py::test_label_studios_converter_exports_our_tasks"
+    ),
     "claims do not go back to Label Studio": (
         "answers/test_label_studio.py::test_annotations_of_label_studio_are_the_same_claims"
     ),

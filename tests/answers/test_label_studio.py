@@ -128,7 +128,8 @@ def test_crowd_kits_tables_are_the_same_claims() -> None:
     assert sorted(rows_of(Claims.from_frame(table))) == sorted(rows_of(claims))
     known = truths.to_arrow().to_pydict()
     series = pandas.Series(known["truth"], index=pandas.Index(known["task"], name="task"))
-    again = Truths.of(series.rename("agg_label").sample(frac=1, random_state=1))
-    assert sorted(zip(*again.to_arrow().to_pydict().values(), strict=True)) == sorted(
-        zip(*known.values(), strict=True)
-    )
+    series = series.rename("agg_label").sample(frac=1, random_state=1)
+    for again in (Truths.of(series), Truths.of(series.reset_index())):
+        assert sorted(zip(*again.to_arrow().to_pydict().values(), strict=True)) == sorted(
+            zip(*known.values(), strict=True)
+        )

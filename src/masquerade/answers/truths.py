@@ -23,8 +23,8 @@ from masquerade.answers.result import Result
 from masquerade.errors import DuplicateClaim, EmptyTable, MissingValue, ParameterError, SchemaError
 from masquerade.exact.arrays import Codes, Floats
 
-#: What the inferred truths of a method are called in its own tables.
-_INFERRED = ("label", "value")
+#: What the inferred truths of a method are called in its own tables, and in its series for pandas.
+_INFERRED = ("label", "value", "agg_label", "agg_value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,10 @@ class Truths(Result):
 
     @classmethod
     def from_frame(cls, frame: Frame) -> Truths:
-        """Check a table with columns ``task`` and ``truth``, or ``label`` or ``value`` for it.
+        """Check a table with columns ``task`` and ``truth``.
+
+        For ``truth`` stands ``label`` or ``value``, or ``agg_label`` or ``agg_value``, as methods
+        call what they infer.
 
         Raises
         ------

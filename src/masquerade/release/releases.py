@@ -85,7 +85,7 @@ def synthesize(
     Examples
     --------
     >>> claims = {"task": ["a"] * 30, "worker": [f"u{n}" for n in range(30)], "value": [5.0] * 30}
-    >>> made = synthesize(claims, epsilon=8, domain=(0, 10), step=1)
+    >>> made = synthesize(claims, epsilon=40, domain=(0, 10), step=1)
     >>> made.rows["value"].to_pylist() == [5.0] * 30
     True
     """
