@@ -145,6 +145,24 @@ def test_the_changelog_puts_privacy_first() -> None:
         assert re.findall(r"^### (.+)$", release, flags=re.MULTILINE)[0] == "Privacy"
 
 
+WORD = re.compile(r"--[a-z][a-z-]+|[A-Za-z_]\w{4,}")
+
+
+def test_the_newest_release_adds_nothing_that_is_gone() -> None:
+    """Each name in code that the changelog adds stands in a source, a page or a test."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    release = re.split(r"^## ", text, flags=re.MULTILINE)[1]
+    [added] = [one for one in re.split(r"^### ", release, flags=re.MULTILINE) if one[:5] == "Added"]
+    files = [ROOT / "Makefile", ROOT / "pyproject.toml"]
+    for folder in ("src", "papers", "tools", "benchmarks", "docs", "tests", "conda"):
+        kinds = (".py", ".js", ".mjs", ".html", ".md", ".json", ".toml", ".yaml", ".inc")
+        files += [one for one in (ROOT / folder).rglob("*") if one.suffix in kinds]
+    there = {word for one in files for word in WORD.findall(one.read_text(encoding="utf-8"))}
+    named = {word for code in re.findall(r"`([^`\n]+)`", added) for word in WORD.findall(code)}
+    assert len(named) > 200
+    assert sorted(named - there) == []
+
+
 def named_tests(text: str) -> list[tuple[str, str]]:
     """Return the files and functions of tests that a text names; a function may be empty."""
     return re.findall(r"`(tests/[\w/.-]+)(?:::(\w+))?`", text)
