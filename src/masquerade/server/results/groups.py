@@ -160,8 +160,8 @@ def groups_view(survey: Survey, by: str, found: Sequence[Mapping[str, Any]]) -> 
     family = sum(len(one["differences"]) for one in found)
     words = (
         f"People by their answer to {quoted(asked[by].short_text)}. Of {family} differences that "
-        "were looked at together, * marks those whose interval “held at once” leaves out 0: in 95 of "
-        "100 such comparisons all these intervals are right."
+        "were looked at together, * marks those whose interval “held at once” leaves out 0: in 95 "
+        "of 100 such comparisons all these intervals are right."
     )
     return GroupsView(asked[by].short_text, words, tables)
 
