@@ -93,7 +93,9 @@ def extracted() -> dict[str, list[str]]:
         note(message, "server/http/service_messages.py")
     for template_ in TEMPLATES_OF_SURVEYS.values():
         note(template_.title, "server/surveys/templates.json")
-        for text in (template_.purpose, *template_.texts.values()):
+        for text in (template_.glyph, template_.purpose, *template_.texts.values()):
+            if not any(map(str.isalpha, text)):
+                continue
             note(text, "server/surveys/templates.json")
     for kind, question in kinds().items():
         question.builder.translated(partial(note, place=f"surveys/kinds/{kind}.py"))

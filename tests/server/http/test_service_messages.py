@@ -222,11 +222,11 @@ def test_what_is_left_out_of_german_is_still_said() -> None:
 
 
 def test_no_message_is_of_the_past() -> None:
-    """Of the fixed words of every message, fifteen letters in a row stand in a module."""
+    """Of the fixed words of every message, ten letters in a row stand in a module."""
     texts = source_texts()
     for message in MESSAGES:
         longest = max(PLACE.split(message), key=len).strip().lower()
-        size = min(15, len(longest))
+        size = min(10, len(longest))
         parts = (longest[at : at + size] for at in range(len(longest) - size + 1))
         assert any(part in texts for part in parts), message
 
@@ -267,6 +267,35 @@ def test_what_somebody_wrote_is_said_as_it_is(own: str) -> None:
         message = message.format(own)
         assert german(message) != message
         assert own in german(message)
+
+
+def test_sentences_of_results_are_said_in_german_with_their_names_as_they_are() -> None:
+    """Headlines, differences and relations are German; options keep their name, numbers a comma."""
+    german = in_language(page_words("de"))
+    for said, expected in (
+        (
+            "95 % sure of the order; 62 %, between 50 and 73 %",
+            "zu 95 % sicher, was die Reihenfolge betrifft; 62 %, zwischen 50 und 73 %",
+        ),
+        ("no is ahead", "no liegt vorn"),
+        (
+            "mean rating, between 2.73 and 3.61; median 1 to 5",
+            "mittlere Bewertung, zwischen 2,73 und 3,61; Median 1 bis 5",
+        ),
+        ("13.6 to 21.7 hours", "13,6 bis 21,7 hours"),
+        ("−52.7 to −14.4", "−52,7 bis −14,4"),
+        (
+            "“low” is more frequent among “none” than among “all”, by 3 to 12 points. *",
+            "„low“ ist unter „none“ häufiger als unter „all“, um 3 bis 12 Punkte. *",
+        ),
+        (
+            "People who answered Yes to “Ill?” gave higher answers to “Well?”: odds 2.3, between "
+            "1.2 and 3.1 times.",
+            "Menschen, die „Ill?“ mit Yes beantworteten: höhere Antworten auf „Well?“, Chancen 2,3 "
+            "Mal, zwischen 1,2 und 3,1 Mal.",
+        ),
+    ):
+        assert german(said) == expected
 
 
 def test_pages_are_refused_in_german_and_programs_in_english(site: Site) -> None:

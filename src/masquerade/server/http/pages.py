@@ -77,16 +77,25 @@ def _in_language(language: str) -> Jinja2Templates:
 
 
 def render(
-    request: Request, name: str, context: dict[str, Any] | None = None, *, status: int = 200
+    request: Request,
+    name: str,
+    context: dict[str, Any] | None = None,
+    *,
+    status: int = 200,
+    language: str = "",
 ) -> Response:
-    """Return a page; it knows its reader, the token of its forms and the zone of its days."""
+    """Return a page; it knows its reader, the token of its forms and the zone of its days.
+
+    `language`: of a page for everybody, which is not asked for by a cookie.
+    """
     actor = getattr(request.state, "actor", None)
     settings = getattr(request.app.state, "settings", None)
     zone = settings.time_zone if settings else "UTC"
     known = {"actor": actor, "csrf": actor.csrf if actor else "", "time_zone": zone}
-    language = _language(request) if name.startswith(_PERSONAL) else None
-    templates = _templates if language in (None, "en") else _in_language(str(language))
-    known |= {"language": language}
+    personal = _language(request) if name.startswith(_PERSONAL) else None
+    language = personal or language
+    templates = _in_language(language) if language in LANGUAGES else _templates
+    known |= {"language": personal}
     return templates.TemplateResponse(request, name, known | (context or {}), status_code=status)
 
 

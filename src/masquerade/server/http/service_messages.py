@@ -21,15 +21,26 @@ _GROUPS = [
     tuple(group.splitlines()[1:]) for group in _FILE.read_text(encoding="utf-8").split("\n\n")
 ]
 _WHOLE = tuple(line for group in _GROUPS[:-1] for line in group)
-#: Each message with its places, of which ``{count}`` is a number.
+#: Each message with its places. ``{count}`` is a number; so are ``{from}``, ``{to}`` and
+#: ``{number}``, which may have a sign and a unit.
 MESSAGES: tuple[str, ...] = (*_WHOLE, *_GROUPS[-1])
 _PLACE = re.compile(r"\{(\w+)\}")
-_NUMBER = re.compile(r"[-+±]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_NUMBER = re.compile(r"[-−+±]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: %)?")
+_FIGURE = r"[-−+±]?[\d,.]+(?: %)?"
+_NUMERIC = {
+    "count": r"[\d,.]+?",
+    "from": _FIGURE,
+    "number": _FIGURE,
+    "to": r"[-−+±]?[\d,.]+(?: \S.*)?",
+}
+_DIGITS = re.compile(r"^[-−+±]?[\d,.]+")
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 _KNOWN = frozenset(MESSAGES)
 #: Places of what somebody typed, which is not translated: an option may be called “none”, and a
 #: login “1.500”.
-_AS_TYPED = frozenset({"login", "name", "option", "team", "text"})
+_AS_TYPED = frozenset(
+    {"group", "login", "name", "option", "options", "other", "outcome", "question", "team", "text"}
+)
 #: Parts of parts of parts of messages.
 _DEPTH = 4
 
@@ -55,6 +66,8 @@ def in_language(words: Mapping[str, str], *, decimal: str = ",", group: str = ".
     def filled(translation: str, match: re.Match[str], depth: int) -> str:
         def value(place: re.Match[str]) -> str:
             found = match[place[1]]
+            if place[1] in _NUMERIC:
+                return _DIGITS.sub(lambda digits: digits[0].translate(separators), found)
             return found if place[1] in _AS_TYPED else whole(found, depth + 1)
 
         return _PLACE.sub(value, translation)
@@ -103,8 +116,8 @@ def _pattern(message: str) -> re.Pattern[str]:
     for name, fixed in zip(parts[1::2], parts[2::2], strict=True):
         if name in seen:
             place = f"(?P={name})"
-        elif name == "count":
-            place = r"(?P<count>[\d,.]+?)"
+        elif name in _NUMERIC:
+            place = f"(?P<{name}>{_NUMERIC[name]})"
         else:
             # The last of these reaches to the end of the text, so it stands in no group.
             found += ")" if open_group else ""

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from masquerade import __version__
 from masquerade.errors import NotFound
 from masquerade.server.db.tables import PUBLISHED
-from masquerade.server.http.page_words import accepted
+from masquerade.server.http.page_words import accepted, language_of
 from masquerade.server.http.pages import render
 from masquerade.server.results.view import result_view
 from masquerade.server.routes.authorization import base_address
@@ -50,7 +50,8 @@ def page(services: InServices, request: Request, token: str, language: SpokenIn 
         "files": file_kinds(),
         "names": LANGUAGE_NAMES,
     }
-    return _kept(request, render(request, "result/publication.html", context))
+    words = _words_of(request, record)
+    return _kept(request, render(request, "result/publication.html", context, language=words))
 
 
 @routes.get("/embed")
@@ -61,7 +62,8 @@ def embed(services: InServices, request: Request, token: str, language: SpokenIn
         "view": result_view(record.shown, services.results.result(record)),
         "public_link": public_link(request, token),
     }
-    answer = _kept(request, render(request, "result/embed.html", context))
+    words = _words_of(request, record)
+    answer = _kept(request, render(request, "result/embed.html", context, language=words))
     answer.headers["Content-Security-Policy"] = EMBED_POLICY
     # Sites that isolate their pages show only what allows it by this header.
     answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
@@ -117,6 +119,12 @@ def _spoken(request: Request, record: SurveyRecord, language: str) -> SurveyReco
     if spoken is not None and not language:
         language = spoken.best_of(accepted(request.headers.get("accept-language", "")))
     return record.in_language(language or None)
+
+
+def _words_of(request: Request, record: SurveyRecord) -> str:
+    """Return the language of the page's own words: of the survey's texts, else of the browser."""
+    # Of the header alone, by which caches tell pages apart.
+    return language_of(record.language or "", request.headers.get("accept-language", ""))
 
 
 def _kept(request: Request, page: Response) -> Response:
