@@ -30,7 +30,7 @@ from masquerade.errors import (
 from masquerade.exact import Micro
 from masquerade.server import Services
 from masquerade.server.db.participation_rows import ParticipationRows
-from masquerade.server.db.row_sets import Changes
+from masquerade.server.db.row_sets import Changes, by_index
 from masquerade.server.db.tables import OPENED, RESERVED, SEALED, SUBMITTED
 from masquerade.server.db.writer import Job
 from masquerade.server.participants.step_batch import Step
@@ -390,3 +390,31 @@ def test_a_batch_takes_few_statements(services: Services) -> None:
         event.remove(services.engine, "before_cursor_execute", note)
         counts.append(len(statements))
     assert counts[0] == counts[1] <= 12
+
+
+@pytest.mark.postgres
+def test_rows_are_found_by_their_keys_before_postgresql_has_counted_any(services: Services) -> None:
+    """In a table without statistics no statement of a run reads all rows of a survey or table."""
+    engine = services.engine
+    if engine.dialect.name != "postgresql":
+        pytest.skip("SQLite is told its indexes")
+    survey = services.surveys.open_survey(define())
+    people = [Person(services, survey) for _ in range(3)]
+    sent: list[tuple[str, Any]] = []
+
+    def note(_c: Any, _d: Any, words: str, given: Any, *_: Any) -> None:
+        if words.startswith(("SELECT t.", "WITH", "UPDATE")):
+            sent.append((words, given))
+
+    event.listen(engine, "before_cursor_execute", note)
+    for kind in ("reserve", "open", "seal", "respond"):
+        end(services, [(person, person.step(kind)) for person in people])
+    event.remove(engine, "before_cursor_execute", note)
+    assert len({words for words, _ in sent}) >= 9
+    with engine.connect() as connection:
+        by_index(connection)
+        for words, given in sent:
+            plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {words}", given).scalars())
+            assert "Seq Scan" not in plan, plan
+            assert "survey_state" not in plan, plan  # the index of all responses to a survey
+            assert "Materialize" not in plan, plan

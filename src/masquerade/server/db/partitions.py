@@ -149,6 +149,14 @@ def _divide_table(connection: Connection, table: Table, how: Partitioning, schem
     connection.execute(text(f"CREATE TABLE whole AS TABLE {name}"))
     connection.execute(text(f"DROP TABLE {name} CASCADE"))
     connection.execute(CreateTable(table))
+    constraints = connection.execute(
+        text(
+            "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = "
+            f"'{name}'::regclass AND contype IN ('p', 'u') ORDER BY contype DESC, conname"
+        )
+    ).all()
+    for constraint, _ in constraints:
+        connection.execute(text(f'ALTER TABLE {name} DROP CONSTRAINT "{constraint}"'))
     for number in range(how.count):
         connection.execute(
             text(
@@ -163,6 +171,10 @@ def _divide_table(connection: Connection, table: Table, how: Partitioning, schem
     )
     for index in sorted(table.indexes, key=lambda one: str(one.name)):
         connection.execute(CreateIndex(index))
+    # After the other indexes, and the primary key last: of two that seem to find a row equally
+    # well, as in a table without statistics, PostgreSQL takes the later one.
+    for constraint, words in constraints:
+        connection.execute(text(f'ALTER TABLE {name} ADD CONSTRAINT "{constraint}" {words}'))
     connection.execute(text("DROP TABLE whole"))
 
 
@@ -277,8 +289,8 @@ class PartitionCopy:
         """Write the copy by key, with all that the partition's place asks of a table."""
         fits = f"SELECT pg_get_partition_constraintdef('{self.part}'::regclass)"
         constraints = f"""SELECT 'ADD ' || pg_get_constraintdef(oid) FROM pg_constraint
-        WHERE conrelid = '{self.part}'::regclass AND contype IN ('p', 'u') ORDER BY contype, conname
-        """
+        WHERE conrelid = '{self.part}'::regclass AND contype IN ('p', 'u')
+        ORDER BY contype DESC, conname"""
         indexes = f"""SELECT format('CREATE %s INDEX ON {self._copy} USING %s',
         CASE WHEN indisunique THEN 'UNIQUE' END, split_part(pg_get_indexdef(indexrelid), ' USING ',
         2)) FROM pg_index WHERE indrelid = '{self.part}'::regclass AND NOT EXISTS (SELECT FROM
@@ -287,8 +299,9 @@ class PartitionCopy:
             f"CREATE TABLE {self._copy} (LIKE {self.part} INCLUDING DEFAULTS INCLUDING STORAGE)",
             *self._each(f"ALTER TABLE {self._copy} ADD CONSTRAINT fits CHECK (%s)", fits),
             f"INSERT INTO {self._copy} SELECT * FROM {self.part} ORDER BY {self._keys}",
-            *self._each(f"ALTER TABLE {self._copy} %s", constraints),
+            # In the order of `divide_tables`: which index is the later one decides at times.
             *self._each("%s", indexes),
+            *self._each(f"ALTER TABLE {self._copy} %s", constraints),
         )
         self._run(f"ANALYZE {self._copy}")
 

@@ -3,7 +3,8 @@
 A set of rows goes to the database as one JSON text, so that a statement is the same for one row
 and for sixty-four. These are plain statements of the driver: beside them the toolkit's own work
 would be most of a participant's run. The order of a join is fixed and the index is named, as the
-database cannot know how few rows a set has and would read the whole table.
+database cannot know how few rows a set has and would read the whole table. PostgreSQL is also told
+the first and last name of a set, so that it prepares the partitions between them alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sqlalchemy import JSON, Connection, Table
 from sqlalchemy.dialects import postgresql
 
 from masquerade.errors import BrokenChain
+from masquerade.server.db.partitions import PARTITIONED
 
 _POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 # Lets PostgreSQL find the rows of sets by index: it takes a set for large and a new table for
@@ -27,6 +29,8 @@ _BY_INDEX: Final = {
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "enable_material": "off",
+    "jit": "off",
     "plan_cache_mode": "force_generic_plan",
 }
 _ALWAYS: Final = "finds_by_index"
@@ -168,7 +172,7 @@ class RowSet:
         """Return the rows with one of some values of a key, or tuples of values of several.
 
         `condition`: of further columns, in the words of an index. `index`: to be used by SQLite.
-        `lock`: words that lock rows of PostgreSQL, in the order of the keys.
+        `lock`: words that lock rows of PostgreSQL, in the order of the values.
         """
         if not values:
             return ()
@@ -177,10 +181,11 @@ class RowSet:
         given: tuple[Any, ...]
         if sqlite:
             given = (json.dumps(values, separators=(",", ":")),)
-        elif len(keys) == 1:
-            given = (list(values),)
         else:
-            given = tuple(map(list, zip(*values, strict=True)))
+            lists = [values] if len(keys) == 1 else zip(*values, strict=True)
+            given = tuple(map(list, lists))
+            place = _partition_key(self._table, keys)
+            given += () if place is None else (min(given[place]), max(given[place]))
         return connection.exec_driver_sql(words, given).fetchall()
 
     def insert(self, changes: Changes, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -214,6 +219,12 @@ class RowSet:
         return json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
 
 
+def _partition_key(table: Table, keys: tuple[str, ...]) -> int | None:
+    """Return which of the keys divides a table into partitions; None where none does."""
+    how = PARTITIONED.get(table.name)
+    return None if how is None or how.count == 1 or how.key not in keys else keys.index(how.key)
+
+
 @lru_cache(maxsize=256)
 def _reading(
     sqlite: bool,
@@ -234,14 +245,16 @@ def _reading(
             f"SELECT {columns} FROM json_each(?) AS r CROSS JOIN {table.name} AS t{named} "
             f"ON {on}{more}"
         )
-    order = ", ".join(f"t.{key}" for key in keys)
-    end = f" ORDER BY {order} {lock} OF t" if lock else ""
-    # Never `= ANY(...)`, which looks for every value in every partition.
+    # Never `= ANY(...)`, which looks for every value in every partition; and a query for each
+    # value, as a join can be turned around, to read all rows that fit the condition and compare.
     lists = ", ".join(["%s::text[]"] * len(keys))
-    on = " AND ".join(f"t.{key} = r.{key}" for key in keys)
+    on = " AND ".join(f"t.{key} = r.{key}" for key in keys) + more
+    place = _partition_key(table, keys)
+    if place is not None:
+        on += f" AND t.{keys[place]} >= %s AND t.{keys[place]} <= %s"
     return (
-        f"SELECT {columns} FROM unnest({lists}) AS r({', '.join(keys)}) "
-        f"JOIN {table.name} AS t ON {on}{more}{end}"
+        f"SELECT t.* FROM unnest({lists}) AS r({', '.join(keys)}) CROSS JOIN LATERAL "
+        f"(SELECT {columns} FROM {table.name} AS t WHERE {on} {lock or 'OFFSET 0'}) AS t"
     )
 
 
