@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from tests.patience import PATIENCE_SECONDS
 from tests.server.devices import everything
 from tests.server.mail.mail_box import MailBox, listening
 from tests.server.surveys.test_tickets import Holder, document, rows_of
@@ -199,7 +200,7 @@ def test_the_file_of_the_database_keeps_no_address(
     send_all(services)
     names = [row[0] for row in everything(services)["recipient"]]
     services.surveys.close(survey)
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     file = Path(database_url.removeprefix("sqlite:///"))
     kept = file.read_bytes() + b"".join(
         one.read_bytes() for one in file.parent.glob(f"{file.name}-wal")

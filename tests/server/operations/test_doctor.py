@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import Engine, event, make_url, text
 from sqlalchemy.exc import OperationalError
+from tests.patience import PATIENCE_SECONDS
 from tests.server.db.test_migrations import database_of_before
 from tests.server.devices import Device
 from tests.surveys.small_surveys import define
@@ -44,7 +45,7 @@ def furnished(services: Services) -> Services:
     survey = services.surveys.open_survey(define())
     for _ in range(2):
         Device().send(services, survey)
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     return services
 
 
@@ -341,7 +342,7 @@ def test_rows_in_the_order_of_arrival(sqlite_services: Services) -> None:
     with services.engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     only(order(120), "order", "rows lie in the order of arrival")
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     only(order(120), "order", "as after a rewriting", status="ok")
     services.close()
 
@@ -366,7 +367,7 @@ def test_what_postgresql_keeps_of_the_order_of_arrival(
     for _ in range(2):
         Device().send(services, survey)
     only(wrong(services), "order", "never", "xmin")
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     assert wrong(services) == []
     change(
         services,
@@ -375,7 +376,7 @@ def test_what_postgresql_keeps_of_the_order_of_arrival(
     )
     Device().send(services, survey)
     only(wrong(services), "order", "on 2026-03-01")
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     database = services.engine.url.database
     change(services, f"ALTER DATABASE {database} SET log_statement = 'all'")
     only(wrong(services), "order", "log_statement is all", status="warning")

@@ -56,7 +56,7 @@ def test_a_rewritten_file_is_the_same_whatever_the_order_of_arrival(
         with closing(sqlite3.connect(file)) as reader:
             reader.execute("PRAGMA wal_checkpoint(PASSIVE)")
         before.append(file.read_bytes())
-        assert services.transactions.rewrite()
+        assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
         services.close()
         after.append(file.read_bytes())
         assert not file.with_name(f"{file.name}-wal").exists()
@@ -77,8 +77,8 @@ def test_how_often_a_file_was_rewritten_changes_its_counters_alone(
         for place, person in enumerate(order):
             crowd.come(services, survey, person)
             if number and place % 3 == 0:
-                assert services.transactions.rewrite()
-        assert services.transactions.rewrite()
+                assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
+        assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
         services.close()
         contents.append(file.read_bytes())
     found = differing(*contents)
@@ -108,7 +108,7 @@ def linked(
         participations = [tuple(row) for row in rows]
     truth = {i.pseudonym(key): i.person for i in map(services.identity, secrets_)}
     if rewritten:
-        assert services.transactions.rewrite()
+        assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     services.close()
     names = {name: row[0] for row in participations for name in row}
     came = arrival(file, names | {person: person for person in truth.values()})
@@ -175,7 +175,7 @@ def test_a_commit_is_followed_by_a_rewriting_by_itself(crowd: Crowd, tmp_path: P
     asked = crowd.open(f"sqlite:///{copy}")
     for person in reversed(range(12)):
         crowd.come(asked, survey, person)
-    assert asked.transactions.rewrite()
+    assert asked.transactions.rewrite(patience=PATIENCE_SECONDS)
     asked.close()
     found = differing(content, copy.read_bytes())
     assert all(any(place in counter for counter in COUNTERS) for place in found)
@@ -198,7 +198,7 @@ def test_a_file_is_rewritten_at_each_event(crowd: Crowd, tmp_path: Path, event: 
     if event == "start":
         assert not in_key_order(file)
         services = Services.open(f"sqlite:///{file}", today=lambda: crowd.day)
-        assert services.transactions.rewrite()
+        assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
         services.close()
     assert in_key_order(file)
 
@@ -250,7 +250,7 @@ def test_killed_while_rewriting(crowd: Crowd, tmp_path: Path) -> None:
         process.stdin.close()
         assert process.wait(PATIENCE_SECONDS) == 0
     services = Services.open(f"sqlite:///{file}", today=lambda: crowd.day)
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     assert everything(services) == rows
     services.close()
     assert in_key_order(file)

@@ -139,7 +139,7 @@ def test_rewritten_tables_of_postgresql_tell_no_order(
     for table, key in keys.items():
         assert len(set(column(table, "xmin::text", key))) > 40
         assert column(table, "ctid", key) != column(table, "ctid", "ctid")
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     for table, key in keys.items():
         apart = f"tableoid, {key}"
         written = set(
@@ -187,7 +187,7 @@ def test_long_values_of_postgresql_tell_no_order(
         return [found[str(list(r.reports)).replace(" ", "")[:30]] for r in before]
 
     assert numbers() != sorted(numbers())
-    assert services.transactions.rewrite()
+    assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
     assert numbers() == sorted(numbers())
     assert services.reports.of_survey(survey.token) == before
     services.close()

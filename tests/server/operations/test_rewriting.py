@@ -186,7 +186,7 @@ def test_no_rows_lie_in_temporary_files(sqlite_services: Services) -> None:
         return found
 
     assert places() == {2}  # memory
-    assert sqlite_services.transactions.rewrite()
+    assert sqlite_services.transactions.rewrite(patience=PATIENCE_SECONDS)
     assert places() == {2}
 
 

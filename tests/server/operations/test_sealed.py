@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE_SECONDS
 from tests.server.devices import Device, everything
 from tests.surveys.small_surveys import define
 from typer.testing import CliRunner
@@ -80,7 +81,7 @@ def test_nothing_can_be_read_in_a_sealed_file_or_its_log(sealed: Services, tmp_p
         # a fifth with a probability below 1e-10; text in SQLite's pages is off by far more.
         mean = len(content) / 256
         assert max(abs(count - mean) for count in counts.values()) < 0.4 * mean
-        assert sealed.transactions.rewrite()
+        assert sealed.transactions.rewrite(patience=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("key", [None, OTHER])
@@ -108,7 +109,7 @@ def test_a_sealed_database_is_rewritten_too(sealed: Services, tmp_path: Path) ->
     """The log is emptied, and nobody's rows are lost."""
     answered(sealed)
     rows = everything(sealed)
-    assert sealed.transactions.rewrite()
+    assert sealed.transactions.rewrite(patience=PATIENCE_SECONDS)
     assert (tmp_path / "data" / "a.sqlite3-wal").stat().st_size == 0
     assert everything(sealed) == rows
 

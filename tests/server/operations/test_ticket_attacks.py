@@ -128,7 +128,7 @@ def test_a_stolen_file_is_the_same_whoever_had_which_ticket(
         file = Path(shutil.copy(base, tmp_path / f"{number}.sqlite3"))
         services = crowd.open(f"sqlite:///{file}")
         come(crowd, services, survey, made, rng.permutation(PEOPLE).tolist())
-        assert services.transactions.rewrite()
+        assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
         services.close()
         contents.add(file.read_bytes())
     assert len(contents) == 1
@@ -149,7 +149,7 @@ def test_an_attack_on_the_layout_of_stolen_files_is_at_chance(
         services = crowd.open(f"sqlite:///{file}")
         holders = rng.permutation(PEOPLE).tolist()
         come(crowd, services, survey, made, holders)
-        assert services.transactions.rewrite()
+        assert services.transactions.rewrite(patience=PATIENCE_SECONDS)
         spent = services.transactions.read(lambda c: c.scalars(select(SPENT_TICKET.c.digest)).all())
         there = services.transactions.read(lambda c: c.scalars(select(TICKET.c.digest)).all())
         services.close()

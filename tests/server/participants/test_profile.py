@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
+from tests.patience import PATIENCE_SECONDS
 from tests.server.devices import Device, all_at_once, everything
 from tests.server.participants.participation_runs import SALT, STATES, Run
 from tests.surveys.small_surveys import define
@@ -48,7 +49,9 @@ def test_reservations_lapse(database_url: str) -> None:
     survey = services.surveys.open_survey(define(levels=("medium",)))
     runs = {state: Run(services, survey, Device()).bring_to(state) for state in STATES}
     today.day = "2026-03-16"
-    assert services.transactions.rewrite()  # a sweep does it too, and PostgreSQL keeps its day
+    assert services.transactions.rewrite(
+        patience=PATIENCE_SECONDS
+    )  # a sweep does it too, and PostgreSQL keeps its day
     assert services.daily_jobs.run().released == 0  # the first of a day counts as it begins
     before = everything(services)
     assert services.daily_jobs.run().released == 0
