@@ -145,6 +145,18 @@ def test_the_changelog_puts_privacy_first() -> None:
         assert re.findall(r"^### (.+)$", release, flags=re.MULTILINE)[0] == "Privacy"
 
 
+def test_each_field_of_a_question_is_documented() -> None:
+    """The page on questionnaire files names every field of every kind, in the row of the kind."""
+    page = DOCS["how-to/surveys-from-a-program.md"]
+    for name, kind in kinds().items():
+        [row] = re.findall(rf"^\| `{name}` \|.*$", page, flags=re.MULTILINE)
+        like = "rating" if "the same as a rating" in row else name
+        [more] = re.findall(rf"^\| `{like}` \|.*$", page, flags=re.MULTILINE)
+        # `of` is of the rows of a matrix, which a file does not have one by one.
+        own = set(inspect.signature(kind).parameters) - {"id", "text", "of"}
+        assert [one for one in sorted(own) if f"`{one}`" not in row + more] == [], name
+
+
 WORD = re.compile(r"--[a-z][a-z-]+|[A-Za-z_]\w{4,}")
 
 
