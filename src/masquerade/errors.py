@@ -47,6 +47,7 @@
         ├── QuotaFull               409 budget-exhausted       enough people have begun it
         ├── WrongState              409 wrong-state            survey or participation is elsewhere
         ├── UnderWay                202 under-way              it is being worked out; ask again
+        ├── ServerBusy              503 busy                   too much waits; ask again later
         ├── AlreadyParticipated     409 already-participated   begun or answered before
         ├── InvalidReport           422 invalid-report         not a report of its mechanism
         ├── LevelNotAllowed         422 level-not-allowed      not a level of this survey
@@ -456,6 +457,24 @@ class UnderWay(SurveyError):
         self.seconds = seconds
         self.done = done
         self.of = of
+
+
+class ServerBusy(SurveyError):
+    """So much work waits that the server takes no more now.
+
+    Attributes
+    ----------
+    seconds : int
+        After which to ask again.
+    """
+
+    slug = "busy"
+    status = 503
+    members: ClassVar[Mapping[str, type]] = {"seconds": int}
+
+    def __init__(self, message: str, *, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class AlreadyParticipated(SurveyError):

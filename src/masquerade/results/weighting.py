@@ -94,6 +94,34 @@ class Weighting:
             raise ParameterError("the table gives no share and no weight.")
         return cls({name: _scaled(name, one) for name, one in margins.items()}, weights, population)
 
+    def check(self, questions: Sequence[Question], people: int) -> None:
+        """Raise unless so many people who answered these questions can be weighed.
+
+        Raises
+        ------
+        ParameterError
+            A question or answer is unknown, or has no number; there are more people than in all.
+        EmptyTable
+            There are no people.
+        """
+        if not people:
+            raise EmptyTable("there are no reports; weights need some.")
+        if self.population is not None and self.population < people:
+            raise ParameterError(
+                f"{people} people answered, of a population of {self.population}; give the number "
+                "of all people."
+            )
+        asked = {one.id: one for one in questions}
+        given = [*self.weights, *self.margins]
+        for name in given:
+            if name not in asked:
+                raise ParameterError(
+                    f"{name!r} is no question of the survey.{suggestion(name, list(asked))}"
+                )
+            if given.count(name) > 1:
+                raise ParameterError(f"{name!r} has shares and weights; give one of them.")
+            _of_answers(asked[name], {**self.margins, **self.weights}[name])
+
     def to_json(self) -> dict[str, object]:
         """Return the weighting as a JSON object."""
         return {
@@ -152,13 +180,7 @@ def weighted_result(reports: SurveyReports, weighting: Weighting) -> SurveyResul
     >>> round(found.question("night").option("Yes").share.value, 3)
     0.2
     """
-    if not len(reports):
-        raise EmptyTable("there are no reports; weights need some.")
-    if weighting.population is not None and weighting.population < len(reports):
-        raise ParameterError(
-            f"{len(reports)} people answered, of a population of {weighting.population}; give the "
-            "number of all people."
-        )
+    weighting.check(reports.codebook.questions, len(reports))
     plain = survey_result(reports)
     found = _weighted_questions(reports, weighting, plain)
     if not found:
@@ -240,14 +262,6 @@ class WeightedPeople:
         rows = {name: reports.counted(name) for name in levels}
         people = {name: (sent, count.astype(np.float64)) for name, (sent, count) in rows.items()}
         places = {one.id: place for place, one in enumerate(reports.codebook.questions)}
-        given = [*weighting.weights, *weighting.margins]
-        for name in given:
-            if name not in places:
-                raise ParameterError(
-                    f"{name!r} is no question of the survey.{suggestion(name, list(places))}"
-                )
-            if given.count(name) > 1:
-                raise ParameterError(f"{name!r} has shares and weights; give one of them.")
         model = cls(reports, weighting, levels, people, {})
         numbers = {
             places[name]: _of_answers(reports.codebook.questions[places[name]], one)

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from masquerade import __version__
-from masquerade.errors import MasqueradeError, Unauthenticated, UnderWay
+from masquerade.errors import MasqueradeError, ServerBusy, Unauthenticated, UnderWay
 from masquerade.server.accounts.openid import Provider
 from masquerade.server.db.seals import Seals
 from masquerade.server.db.transactions import Transactions
@@ -383,10 +383,10 @@ def _answer_errors(app: FastAPI) -> None:
             return masquerade_problem(error, say)
         if isinstance(error, Unauthenticated):
             return RedirectResponse(sign_in_address(request), 303)
-        status = error.status
-        page = render(request, "error.html", {"status": status, "detail": error}, status=status)
-        if isinstance(error, UnderWay):
-            page.headers["Refresh"] = str(error.seconds)
+        status, told = error.status, {"detail": error, **error.details}
+        page = render(request, "error.html", {"status": status, **told}, status=status)
+        if isinstance(error, UnderWay | ServerBusy):
+            page.headers["Refresh"] = page.headers["Retry-After"] = str(error.seconds)
         return page
 
     @app.exception_handler(RequestValidationError)

@@ -231,7 +231,7 @@ class Services:
             long_work=work,
             results=results,
             relations=Relations(results, flights, aggregation),
-            groups=Groups(results, flights, work, aggregation),
+            groups=Groups(results, aggregation),
             weighted=WeightedResults(results, flights),
             over_time=OverTime(results, flights, lifecycle),
             helpers=helpers,

@@ -111,6 +111,25 @@ def test_a_process_that_died_holds_nobody_up_for_long(
     assert not leftovers(sqlite_services)
 
 
+def test_who_says_that_it_goes_on_is_not_taken_for_dead(sqlite_services: Services) -> None:
+    """SQLite: a computation of an hour that is renewed is made once."""
+    times = [NOON]
+    engine, transactions = sqlite_services.engine, sqlite_services.transactions
+    alive = SingleFlight(engine, transactions, clock=lambda: times[0])
+
+    def pause(_seconds: float) -> None:
+        times[0] += GIVEN_UP_SECONDS - 1
+        if times[0] < NOON + 3600:
+            alive.renew("x")
+
+    other = SingleFlight(engine, transactions, clock=lambda: times[0], pause=pause)
+    with alive._row("x"):
+        assert other.get_or_create("x", lambda: "after it died") == "after it died"
+    assert times[0] > NOON + 3600
+    alive.renew("x")  # of nothing that is under way
+    assert not leftovers(sqlite_services)
+
+
 def leftovers(services: Services) -> list[str]:
     """Return the rows of computations that are under way."""
     query = select(SETTING.c.key).where(SETTING.c.key.startswith("computing:"))

@@ -221,6 +221,24 @@ def test_what_is_left_out_of_german_is_still_said() -> None:
     assert [one for one in APART if not any(each.startswith(one) for each in said)] == []
 
 
+def test_progress_is_said_in_german() -> None:
+    """Each stage of long work is, with numbers as they are written there."""
+    german = in_language(page_words("de"))
+    said = "this is being worked out, counting: 400,000 of 1,000,000; ask again in a moment."
+    assert german(said) == (
+        "Das wird gerade berechnet, beim Zählen: 400.000 von 1.000.000; fragen Sie gleich noch "
+        "einmal."
+    )
+    stages = ("counting the survey before", "estimating", "comparing", "crossing", "fitting")
+    for stage in (*stages, "weighting", "waiting for its turn"):
+        found = german(f"this is being worked out, {stage}; ask again in a moment.")
+        assert stage not in found
+        assert found.startswith("Das wird")
+    for whose in ("", " of your team"):
+        busy = f"too many large results{whose} wait to be worked out; ask again in 30 seconds."
+        assert german(busy).startswith("Zu viele große Ergebnisse")
+
+
 def test_no_message_is_of_the_past() -> None:
     """Of the fixed words of every message, ten letters in a row stand in a module."""
     texts = source_texts()

@@ -6,13 +6,14 @@ import hashlib
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
-from masquerade.errors import UnderWay
+from masquerade.errors import ServerBusy, UnderWay
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.tables import SETTING
 from masquerade.server.db.transactions import Transactions
@@ -23,6 +24,11 @@ Report = Callable[[str, int, int], None]
 #: How often other processes are told of the progress, and whoever waits may ask.
 _EVERY_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 2
+#: Computations that wait, of one team and of all, and when one that is too many may be asked for.
+MOST_OF_A_TEAM, MOST_WAITING = 20, 200
+_COME_BACK_SECONDS = 30
+#: Errors that are kept until somebody asks again.
+_MOST_FAILED = 100
 
 
 class _StoppedError(Exception):
@@ -33,12 +39,61 @@ class _StoppedError(Exception):
 class _Task:
     """A computation of this process; `progress` is None while another process has its turn."""
 
-    future: Future[str]
+    key: str
+    compute: Callable[[Report], str]
+    future: Future[str] = field(default_factory=Future)
     progress: tuple[str, int, int] | None = field(default=None)
+
+    def tell(self, what: str, done: int, of: int) -> None:
+        """Note the progress; within one piece of work it never goes back, nor beyond the end."""
+        if self.progress is not None and self.progress[0] == what:
+            done, of = max(done, self.progress[1]), max(of, self.progress[2])
+        self.progress = what, min(done, of) if of else done, of
+
+
+class _Turns:
+    """Computations that wait, team by team: the team that was served longest ago comes next."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[_Task]] = {}
+        self._served: dict[str, int] = {}
+        self._turn = 0
+
+    def add(self, team: str, task: _Task) -> None:
+        """Let a computation wait; raise `ServerBusy` where too many do."""
+        seconds = _COME_BACK_SECONDS
+        if len(self._waiting.get(team, ())) >= MOST_OF_A_TEAM:
+            raise ServerBusy(
+                "too many large results of your team wait to be worked out; ask again in "
+                f"{seconds} seconds.",
+                seconds=seconds,
+            )
+        if sum(map(len, self._waiting.values())) >= MOST_WAITING:
+            raise ServerBusy(
+                f"too many large results wait to be worked out; ask again in {seconds} seconds.",
+                seconds=seconds,
+            )
+        self._waiting.setdefault(team, deque()).append(task)
+
+    def next(self) -> _Task | None:
+        """Take out the computation whose turn it is."""
+        if not self._waiting:
+            return None
+        # `min` takes the first of equals: of teams that were never served, who came first.
+        team = min(self._waiting, key=lambda one: self._served.get(one, 0))
+        task = self._waiting[team].popleft()
+        if not self._waiting[team]:
+            del self._waiting[team]
+        self._turn += 1
+        self._served[team] = self._turn
+        return task
 
 
 class LongWork:
     """Kept texts that take long to compute: one at a time in this process, and one in all.
+
+    Teams take turns, so that a team waits for one computation of each other team at most, however
+    many of them wait.
 
     Parameters
     ----------
@@ -52,15 +107,18 @@ class LongWork:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._tasks: dict[str, _Task] = {}
+        self._turns = _Turns()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="long-work")
 
-    def require(self, key: str, compute: Callable[[Report], str]) -> str:
-        """Return the kept text for `key`, or begin its computation.
+    def require(self, key: str, compute: Callable[[Report], str], *, team: str) -> str:
+        """Return the kept text for `key`, or let its computation wait for the team's turn.
 
         Raises
         ------
         UnderWay
-            It is being computed, here or by another process.
+            It waits or is being computed, here or by another process.
+        ServerBusy
+            Too many wait, of this team or of all; nothing was begun.
         MasqueradeError
             It could not be computed; who asks again after that begins anew.
         """
@@ -70,8 +128,10 @@ class LongWork:
         with self._lock:
             task = self._tasks.get(key)
             if task is None:
-                task = self._tasks[key] = _Task(Future())
-                self._pool.submit(self._run, key, compute, task)
+                task = _Task(key, compute)
+                self._turns.add(team, task)
+                self._tasks[key] = task
+                self._pool.submit(self._run_next)
             elif task.future.done():
                 del self._tasks[key]
                 return task.future.result()
@@ -93,28 +153,44 @@ class LongWork:
         if self._stopping.wait(seconds):
             raise _StoppedError
 
-    def _run(self, key: str, compute: Callable[[Report], str], task: _Task) -> None:
+    def _run_next(self) -> None:
+        with self._lock:
+            task = self._turns.next()
+        if task is not None:
+            self._run(task)
+
+    def _run(self, task: _Task) -> None:
         told = time.monotonic()
 
         def report(what: str, done: int, of: int) -> None:
             nonlocal told
             if self._stopping.is_set():
                 raise _StoppedError
-            task.progress = what, done, of
+            task.tell(what, done, of)
             if time.monotonic() - told >= _EVERY_SECONDS:
                 told = time.monotonic()
-                self._transactions.write(lambda c: _store(c, key, (what, done, of)))
+                progress = task.progress
+                self._transactions.write(lambda c: _store(c, task.key, progress))
+                self._flights.renew(task.key)
 
         try:
-            found = self._flights.get_or_create(key, lambda: compute(report))
+            found = self._flights.get_or_create(task.key, lambda: task.compute(report))
         except BaseException as error:
             task.future.set_exception(error)
+            self._keep_few_failures()
         else:
             with self._lock:
-                self._tasks.pop(key, None)
+                self._tasks.pop(task.key, None)
             task.future.set_result(found)
         finally:
-            self._transactions.write(lambda c: _forget(c, key))
+            self._transactions.write(lambda c: _forget(c, task.key))
+
+    def _keep_few_failures(self) -> None:
+        """Forget the oldest errors that nobody asked for."""
+        with self._lock:
+            failed = [key for key, task in self._tasks.items() if task.future.done()]
+            for key in failed[:-_MOST_FAILED]:
+                del self._tasks[key]
 
     def _stored(self, key: str) -> tuple[str, int, int] | None:
         """Return the progress that another process stored."""
@@ -131,7 +207,7 @@ def _name(key: str) -> str:
     return f"progress:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def _store(connection: Connection, key: str, progress: tuple[str, int, int]) -> None:
+def _store(connection: Connection, key: str, progress: tuple[str, int, int] | None) -> None:
     _forget(connection, key)
     connection.execute(insert(SETTING), {"key": _name(key), "value": json.dumps(progress)})
 

@@ -47,6 +47,7 @@ class SingleFlight:
         self._pause = pause
         self._lock = threading.Lock()
         self._flights: dict[str, Future[str]] = {}
+        self._tokens: dict[str, str] = {}
 
     def get_or_create(self, key: str, compute: Callable[[], str]) -> str:
         """Return the kept text for `key`, computing and storing it on first use.
@@ -88,6 +89,16 @@ class SingleFlight:
             computed = compute()
             return self._transactions.write(lambda c: _keep(c, key, computed))
 
+    def renew(self, key: str) -> None:
+        """Say that the computation of this process goes on, so that nobody takes it over."""
+        token = self._tokens.get(key)
+        if token is None:  # a lock of PostgreSQL needs no sign of life
+            return
+        now = f"{self._clock():.0f} {token}"
+        mine = (SETTING.c.key == _row_name(key)) & SETTING.c.value.endswith(f" {token}")
+        query = update(SETTING).where(mine).values(value=now)
+        self._transactions.write(lambda c: c.execute(query) and None)
+
     def kept(self, key: str) -> str | None:
         """Return the kept text for `key`, or None."""
         query = select(SETTING.c.value).where(SETTING.c.key == key)
@@ -124,17 +135,18 @@ class SingleFlight:
 
     @contextlib.contextmanager
     def _row(self, key: str) -> Iterator[None]:
-        # A hash, as the table's keys are short.
-        name = f"computing:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+        name = _row_name(key)
         token = secrets.token_hex(8)
         while not self._transactions.write(lambda c: self._taken(c, name, token)):
             if self.kept(key) is not None:
                 yield
                 return
             self._pause(_GLANCE_SECONDS)
+        self._tokens[key] = token
         try:
             yield
         finally:
+            self._tokens.pop(key, None)
             mine = (SETTING.c.key == name) & SETTING.c.value.endswith(f" {token}")
             self._transactions.write(lambda c: c.execute(delete(SETTING).where(mine)) and None)
 
@@ -151,6 +163,11 @@ class SingleFlight:
             return False
         connection.execute(update(SETTING).where(row).values(value=f"{now:.0f} {token}"))
         return True
+
+
+def _row_name(key: str) -> str:
+    # A hash, as the table's keys are short.
+    return f"computing:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def _keep(connection: Connection, key: str, computed: str) -> str:

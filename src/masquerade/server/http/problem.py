@@ -9,7 +9,7 @@ from fastapi import Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from masquerade.errors import InvalidDocument, MasqueradeError, TooManyAttempts, UnderWay
+from masquerade.errors import InvalidDocument, MasqueradeError
 from masquerade.server.http.bodies import padded
 
 #: How many places of a wrong request are told; whoever puts them right is told of further ones.
@@ -119,6 +119,6 @@ def masquerade_problem(error: MasqueradeError, say: Callable[[object], str] = st
         places = [(pointer, say(what)) for pointer, what in error.issues]
         return wrong_places(error.slug, say(str(error)), places)
     answer = problem(error.status, error.slug, say(error.advice), **error.details)
-    if isinstance(error, TooManyAttempts | UnderWay):
-        answer.headers["retry-after"] = str(error.seconds)
+    if "seconds" in error.members:
+        answer.headers["retry-after"] = str(error.details["seconds"])
     return answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, Text, func, select
 from sqlalchemy import cast as as_type
 
 from masquerade.errors import NotFound, ParameterError, WrongState
+from masquerade.lazy import suggestion
 from masquerade.server.db.long_work import LongWork, Report
 from masquerade.server.db.plain_rows import plain_rows
 from masquerade.server.db.single_flight import SingleFlight
@@ -25,7 +27,6 @@ from masquerade.surveys.survey import Survey
 if TYPE_CHECKING:
     from masquerade.results import (
         Codebook,
-        CrossTable,
         ReportCounts,
         SurveyReports,
         SurveyResult,
@@ -45,6 +46,7 @@ LARGE = 50_000
 
 #: Under which results are kept; pages read no other form, so earlier ones are computed anew.
 _FORM = "result-4"
+_CROSSED, _BOOK = "crossed-1", "workbook-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class ResultCache:
             return result_bytes(self.result(record)).decode()
         require_finished(record)
         key = f"{_FORM}:{record.token}"
-        return self._flights.get_or_create(key, lambda: self._compute(record, _unreported))
+        return self._flights.get_or_create(key, lambda: self._compute(record, unreported))
 
     def require(self, record: SurveyRecord) -> None:
         """Begin to compute a large result that is not there, and raise `UnderWay`.
@@ -172,10 +174,21 @@ class ResultCache:
         Whoever answers requests asks for this first: nobody waits longer than for the figures of a
         small survey.
         """
-        if record.survey.two_parties is None and record.responses >= LARGE:
+        if is_large(record):
             require_finished(record)
             key = f"{_FORM}:{record.token}"
-            self._work.require(key, lambda report: self._compute(record, report))
+            self._work.require(key, lambda report: self._compute(record, report), team=record.team)
+
+    def derived(
+        self, record: SurveyRecord, key: str, compute: Callable[[Report], str], *, long: bool
+    ) -> str:
+        """Return the kept text of something else that is computed from a survey's reports.
+
+        Where it takes `long`, its computation begins in the background, and `UnderWay` is raised.
+        """
+        if long:
+            return self._work.require(key, compute, team=record.team)
+        return self._flights.get_or_create(key, lambda: compute(unreported))
 
     def result(self, record: SurveyRecord) -> SurveyResult:
         """Return the result of a survey in the record's language; see `result_text`."""
@@ -196,14 +209,26 @@ class ResultCache:
     def workbook(self, record: SurveyRecord, *, crossed: bool) -> bytes:
         """Return a survey's result as a workbook (.xlsx).
 
-        `crossed`: also the tables of two questions, which are not for everybody.
+        `crossed`: also the tables of two questions, which are not for everybody. Where there are
+        many people, their workbook is computed in the background: see `derived`.
         """
+        if not crossed or not is_large(record):
+            return self._workbook(record, crossed, unreported)
+
+        def compute(report: Report) -> str:
+            # a kept text, as everything that takes long
+            return b64encode(self._workbook(record, crossed, report)).decode()
+
+        return b64decode(self.derived(record, f"{_BOOK}:{record.token}", compute, long=True))
+
+    def _workbook(self, record: SurveyRecord, crossed: bool, report: Report) -> bytes:
         from masquerade.results import cross_table, result_workbook
 
         tables = []
         if crossed and record.survey.two_parties is None and record.responses:
-            reports = self.reports(record)
-            for first, second in _crossable(record.survey):
+            reports, pairs = self.reports(record, report), _crossable(record.survey)
+            for done, (first, second) in enumerate(pairs):
+                report("crossing", done, len(pairs))
                 # masks that hang together have no table of two questions
                 with contextlib.suppress(ParameterError):
                     tables.append(cross_table(reports, first, second))
@@ -269,17 +294,33 @@ class ResultCache:
 
         return notebook(self.codebook(record), reports=f"reports-{record.token}.parquet")
 
-    def cross_table(self, record: SurveyRecord, first: str, second: str) -> CrossTable:
-        """Return how the answers to two questions of a survey go together."""
+    def cross_table(self, record: SurveyRecord, first: str, second: str) -> str:
+        """Return as JSON text how the answers to two questions of a survey go together."""
         from masquerade.results import cross_table
 
-        return cross_table(self.reports(record), first, second)
+        require_finished(record)
+        _require_reports(record)
+        ids = [one.id for one in record.survey.questions]
+        for name in (first, second):  # before anything is counted
+            if name not in ids:
+                raise ParameterError(
+                    f"{name!r} is no question of this survey.{suggestion(name, ids)}"
+                )
+
+        def compute(report: Report) -> str:
+            found = cross_table(self.reports(record, report), first, second)
+            return json.dumps(found.to_json(), ensure_ascii=False)
+
+        if not is_large(record):
+            return compute(unreported)
+        key = f"{_CROSSED}:{record.token}:{ids.index(first)}-{ids.index(second)}"
+        return self.derived(record, key, compute, long=True)
 
     def reports(self, record: SurveyRecord, report: Report | None = None) -> SurveyReports:
         """Return all reports of a survey, with its codebook; `report` is told the progress."""
         require_finished(record)
         _require_reports(record)
-        tell = report or _unreported
+        tell = report or unreported
 
         def counted(done: int) -> None:
             tell("counting", done, record.responses)
@@ -312,7 +353,12 @@ class ResultCache:
             last = rows[-1][0]
 
 
-def _unreported(_what: str, _done: int, _of: int) -> None:
+def is_large(record: SurveyRecord) -> bool:
+    """Return whether all reports of a survey are too many to be counted within a request."""
+    return record.survey.two_parties is None and record.responses >= LARGE
+
+
+def unreported(_what: str, _done: int, _of: int) -> None:
     """Tell nobody of the progress."""
 
 

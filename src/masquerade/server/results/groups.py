@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from masquerade.server.db.long_work import LongWork, Report
-from masquerade.server.db.single_flight import SingleFlight
+from masquerade.server.db.long_work import Report
 from masquerade.server.parties.leader_aggregation import LeaderAggregation
-from masquerade.server.results.cache import ResultCache, require_finished
+from masquerade.server.results.cache import ResultCache, is_large, require_finished, unreported
 from masquerade.server.results.figures import Axis, Figures, Row
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Question
@@ -71,20 +70,14 @@ class GroupsView:
 class Groups:
     """Comparisons by group, computed once and kept."""
 
-    def __init__(
-        self,
-        results: ResultCache,
-        flights: SingleFlight,
-        work: LongWork,
-        aggregation: LeaderAggregation,
-    ) -> None:
+    def __init__(self, results: ResultCache, aggregation: LeaderAggregation) -> None:
         self._results = results
-        self._flights = flights
-        self._work = work
         self._aggregation = aggregation
 
     def text(self, record: SurveyRecord, by: str) -> str:
         """Return the comparison by a question's answers as JSON text, always the same.
+
+        Where it has many differences, or is of many people, it is computed in the background.
 
         Raises
         ------
@@ -92,30 +85,25 @@ class Groups:
             The question is unknown, or has fewer than two groups that are large enough.
         WrongState
             The survey is not closed.
+        UnderWay
+            It is being computed.
         """
         require_finished(record)
-        return self._flights.get_or_create(_key(record, by), lambda: self._compute(record, by))
-
-    def require(self, record: SurveyRecord, by: str) -> None:
-        """Begin to compute a comparison of many differences that is not there; raise `UnderWay`.
-
-        Whoever answers requests asks for this first.
-        """
-        require_finished(record)
-        if _work(record.survey, by) > MOST_AT_ONCE:
-            key = _key(record, by)
-            self._work.require(key, lambda report: self._compute(record, by, report))
+        long = _work(record.survey, by) > MOST_AT_ONCE or is_large(record)
+        return self._results.derived(
+            *(record, _key(record, by), lambda report: self._compute(record, by, report)),
+            long=long,
+        )
 
     def view(self, record: SurveyRecord, by: str) -> GroupsView:
         """Return the comparison by a question's answers as its page shows it."""
         return groups_view(record.survey, by, json.loads(self.text(record, by)))
 
-    def _compute(self, record: SurveyRecord, by: str, report: Report | None = None) -> str:
+    def _compute(self, record: SurveyRecord, by: str, report: Report = unreported) -> str:
         from masquerade.results import group_comparisons, split_group_comparisons
 
         def tell(done: int, of: int) -> None:
-            if report is not None:
-                report("comparing", done, of)
+            report("comparing", done, of)
 
         if record.survey.two_parties is None:
             reports = self._results.reports(record, report)

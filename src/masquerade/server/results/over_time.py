@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from masquerade.errors import MasqueradeError, NotFound
+from masquerade.errors import MasqueradeError, NotFound, UnderWay
+from masquerade.server.db.long_work import Report
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.db.tables import FINISHED
-from masquerade.server.results.cache import ResultCache
+from masquerade.server.results.cache import ResultCache, is_large
 from masquerade.server.results.figures import Axis, Row
 from masquerade.server.results.view import QuestionView, result_view
 from masquerade.server.surveys.lifecycle import Lifecycle
@@ -82,14 +83,21 @@ class OverTime:
         return found[::-1]
 
     def view(self, record: SurveyRecord) -> OverTimeView:
-        """Return the page of a survey and those it repeats."""
+        """Return the page of a survey and those it repeats.
+
+        Raises `UnderWay` while a result of many people, or the changes of two, are computed.
+        """
         surveys = self.chain(record)
+        for one in surveys:
+            self._results.require(one)
         views = [result_view(one.survey, self._results.result(one)) for one in surveys]
         changes: list[Difference] = []
         refused = ""
         if len(surveys) > 1:
             try:
                 changes = self._changes(surveys[-1], surveys[-2])
+            except UnderWay:
+                raise
             except MasqueradeError as error:
                 refused = str(error)
         asked = views[-1].questions if views else []
@@ -106,17 +114,27 @@ class OverTime:
         """Return all differences of two surveys, computed once."""
         from masquerade.results import Difference, all_differences
 
-        def compute() -> str:
-            found = all_differences(self._source(last), self._source(before))
+        def compute(report: Report) -> str:
+            sources = [
+                self._source(one, report, what)
+                for one, what in ((last, "counting"), (before, "counting the survey before"))
+            ]
+            report("comparing", 0, 0)
+            found = all_differences(*sources)
             return json.dumps([asdict(one) for one in found], ensure_ascii=False)
 
         key = f"{_CHANGES}:{last.token}:{before.token}"
-        rows: list[dict[str, Any]] = json.loads(self._flights.get_or_create(key, compute))
+        long = is_large(last) or is_large(before)
+        rows: list[dict[str, Any]] = json.loads(
+            self._results.derived(last, key, compute, long=long)
+        )
         return [Difference(**row) for row in rows]
 
-    def _source(self, record: SurveyRecord) -> SurveyReports | SurveyResult:
+    def _source(
+        self, record: SurveyRecord, report: Report, what: str
+    ) -> SurveyReports | SurveyResult:
         if record.survey.two_parties is None:
-            return self._results.reports(record)
+            return self._results.reports(record, lambda _, done, of: report(what, done, of))
         return self._results.result(record)
 
 

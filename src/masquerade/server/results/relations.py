@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from masquerade.errors import ParameterError, WrongState
 from masquerade.lazy import suggestion
+from masquerade.server.db.long_work import Report
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.parties.leader_aggregation import LeaderAggregation
-from masquerade.server.results.cache import ResultCache, require_finished
+from masquerade.server.results.cache import ResultCache, is_large, require_finished
 from masquerade.server.results.figures import Axis, Row
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Question
@@ -82,6 +83,8 @@ class Relations:
             A question is unknown or not one that this takes, or there are too many.
         WrongState
             The survey is not closed, another relation is being computed, or too many are kept.
+        UnderWay
+            It is of many people, and is being computed.
         InputError
             The answers do not allow it; the message says why.
         """
@@ -89,7 +92,10 @@ class Relations:
         chosen = _checked(record.survey, outcome, predictors)
         name = hashlib.sha256(json.dumps([outcome, *chosen]).encode()).hexdigest()[:32]
         key = f"{_FORM}:{record.token}:{name}"
-        return self._flights.get_or_create(key, lambda: self._compute(record, outcome, chosen))
+        return self._results.derived(
+            *(record, key, lambda report: self._compute(record, outcome, chosen, report)),
+            long=is_large(record),
+        )
 
     def found(
         self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
@@ -97,7 +103,9 @@ class Relations:
         """Return a relation as a JSON object; see `text`."""
         return cast("Mapping[str, Any]", json.loads(self.text(record, outcome, predictors)))
 
-    def _compute(self, record: SurveyRecord, outcome: str, predictors: Sequence[str]) -> str:
+    def _compute(
+        self, record: SurveyRecord, outcome: str, predictors: Sequence[str], report: Report
+    ) -> str:
         kept = self._flights.count(f"{_FORM}:{record.token}:")
         if kept >= MOST_KEPT:
             raise WrongState(
@@ -108,7 +116,7 @@ class Relations:
             raise WrongState("another relation is being computed here; try again in a minute.")
         try:
             if record.survey.two_parties is None:
-                found = self._of_masks(record, outcome, predictors)
+                found = self._of_masks(record, outcome, predictors, report)
             else:
                 found = self._of_sums(record, outcome, predictors)
         finally:
@@ -116,11 +124,12 @@ class Relations:
         return json.dumps(_stored(*found), ensure_ascii=False)
 
     def _of_masks(
-        self, record: SurveyRecord, outcome: str, predictors: Sequence[str]
+        self, record: SurveyRecord, outcome: str, predictors: Sequence[str], report: Report
     ) -> tuple[Regression, Correlation | None]:
         from masquerade.analysis import survey_correlation, survey_relation
 
-        reports = self._results.reports(record)
+        reports = self._results.reports(record, report)
+        report("fitting", 0, 0)
         _require_little(reports, outcome, predictors)
         fitted = survey_relation(reports, outcome, predictors)
         together = None

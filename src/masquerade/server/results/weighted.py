@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from masquerade.errors import NotFound, WrongState
+from masquerade.server.db.long_work import Report
 from masquerade.server.db.single_flight import SingleFlight
-from masquerade.server.results.cache import ResultCache, require_finished
+from masquerade.server.results.cache import ResultCache, is_large, require_finished
 from masquerade.server.surveys.survey_records import SurveyRecord
 
 if TYPE_CHECKING:
-    from masquerade.results import SurveyResult
+    from masquerade.results import SurveyResult, Weighting
 
 #: Weightings of one survey that are kept, so that nobody fills the database with them.
 MOST_KEPT = 100
 #: Under which weighted results are kept; see `masquerade.server.results.cache`.
 _FORM = "weighted-1"
+#: Under which weightings themselves are kept: a result of many people is computed after them.
+_WEIGHTING = "weighting-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,9 @@ class WeightedResults:
         self._flights = flights
 
     def create(self, record: SurveyRecord, table: str, population: int | None) -> str:
-        """Compute the result by a weighting, given as a table (CSV), and return its key.
+        """Keep a weighting, given as a table (CSV), and return its key.
+
+        The result of few people is computed at once, so that its refusal is said here.
 
         Raises
         ------
@@ -48,10 +53,10 @@ class WeightedResults:
         WrongState
             The survey is not closed, is between two parties, or too many weightings are kept.
         """
-        from masquerade.results import Weighting, weighted_result
+        from masquerade.results import Weighting
 
         require_finished(record)
-        if self._flights.count(f"{_FORM}:{record.token}:") >= MOST_KEPT:
+        if self._flights.count(f"{_WEIGHTING}:{record.token}:") >= MOST_KEPT:
             raise WrongState(
                 f"{MOST_KEPT} weightings of this survey are kept; take the reports, and weigh them "
                 "by masquerade results --weights."
@@ -59,23 +64,47 @@ class WeightedResults:
         weighting = Weighting.read(table, population=population)
         told = json.dumps(weighting.to_json(), ensure_ascii=False, sort_keys=True)
         key = hashlib.sha256(told.encode()).hexdigest()[:16]
-
-        def compute() -> str:
-            found = weighted_result(self._results.reports(record), weighting)
-            content = {"weighting": weighting.to_json(), "result": found.to_json()}
-            return json.dumps(content, ensure_ascii=False)
-
-        self._flights.get_or_create(f"{_FORM}:{record.token}:{key}", compute)
+        if is_large(record):
+            weighting.check(record.survey.questions, record.responses)
+        else:
+            self._found(record, key, weighting)
+        self._flights.get_or_create(f"{_WEIGHTING}:{record.token}:{key}", lambda: told)
         return key
 
     def text(self, record: SurveyRecord, key: str) -> str:
-        """Return a weighted result and its weighting as JSON; `NotFound` where none is kept."""
+        """Return a weighted result and its weighting as JSON.
+
+        Raises
+        ------
+        NotFound
+            No such weighting was given.
+        UnderWay
+            It is of many people, and is being computed.
+        """
+        from masquerade.results import Weighting
+
         require_finished(record)
-
-        def missing() -> str:
+        key = key[:16]
+        kept = self._flights.kept(f"{_FORM}:{record.token}:{key}")
+        if kept is not None:
+            return kept
+        told = self._flights.kept(f"{_WEIGHTING}:{record.token}:{key}")
+        if told is None:
             raise NotFound("there is no result with these weights; give the table again.")
+        return self._found(record, key, Weighting(**json.loads(told)))
 
-        return self._flights.get_or_create(f"{_FORM}:{record.token}:{key[:16]}", missing)
+    def _found(self, record: SurveyRecord, key: str, weighting: Weighting) -> str:
+        from masquerade.results import weighted_result
+
+        def compute(report: Report) -> str:
+            reports = self._results.reports(record, report)
+            report("weighting", 0, 0)
+            found = weighted_result(reports, weighting)
+            content = {"weighting": weighting.to_json(), "result": found.to_json()}
+            return json.dumps(content, ensure_ascii=False)
+
+        name = f"{_FORM}:{record.token}:{key}"
+        return self._results.derived(record, name, compute, long=is_large(record))
 
     def view(self, record: SurveyRecord, key: str) -> WeightedView:
         """Return a weighted result as its page shows it."""

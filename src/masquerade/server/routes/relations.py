@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from masquerade.errors import MasqueradeError, ParameterError
+from masquerade.errors import MasqueradeError, ParameterError, UnderWay
 from masquerade.server.results.cache import require_finished
 from masquerade.server.results.relations import MOST_PREDICTORS, relatable, relation_view
 from masquerade.server.routes.authorization import Actor, require
@@ -32,6 +32,8 @@ def relations_page(
             if not chosen:
                 raise ParameterError("no predictor was chosen; choose at least one.")
             view = relation_view(actor.services.relations.found(record, outcome, chosen))
+        except UnderWay:  # a page that shows how far it is, and looks again
+            raise
         except MasqueradeError as error:  # the page says why, above the form that was sent
             refused = error
     context = {

@@ -325,7 +325,6 @@ def _ended_page(
                 weighted = actor.services.weighted.view(record, weights)
                 view = result_view(record.survey, weighted.result)
             else:
-                actor.services.groups.require(record, by)
                 groups = actor.services.groups.view(record, by)
         except UnderWay as why:
             working, view = why, None
