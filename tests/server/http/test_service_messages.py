@@ -137,7 +137,7 @@ APART = (
     *("it calls itself", "its 7 is no address", "no answer came", "it answers 7, and"),
     # Values that begin or end a message; what they can be is listed as messages of their own.
     *(" ", ":", "7 is 7, expected 1 to 7 visible", "of the subject 7.", "of the text 7."),
-    *("the two parties are adding up the answers (7 of 7 so far). 7", "7 is no question that"),
+    *("the two parties are adding up the answers (7 of 7 so far). 7", "7 is no question"),
 )
 
 
