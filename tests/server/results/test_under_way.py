@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import Connection, delete, or_
 from tests.patience import PATIENCE_SECONDS
 from tests.server.filled import fill
 from tests.server.refusals import problem_of
@@ -107,9 +107,12 @@ VIEWS = (
 
 def forget(services: Services, *forms: str) -> None:
     """Delete what is kept under keys that begin with these words."""
-    for form in forms:
-        rows = delete(SETTING).where(SETTING.c.key.startswith(f"{form}:"))
-        services.transactions.write(lambda c, rows=rows: c.execute(rows) and None)
+    rows = delete(SETTING).where(or_(*(SETTING.c.key.startswith(f"{one}:") for one in forms)))
+
+    def deleted(connection: Connection) -> None:
+        connection.execute(rows)
+
+    services.transactions.write(deleted)
 
 
 @pytest.mark.both_databases
