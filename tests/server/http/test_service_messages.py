@@ -226,8 +226,7 @@ def test_progress_is_said_in_german() -> None:
     german = in_language(page_words("de"))
     said = "this is being worked out, counting: 400,000 of 1,000,000; ask again in a moment."
     assert german(said) == (
-        "Das wird gerade berechnet, beim Zählen: 400.000 von 1.000.000; fragen Sie gleich noch "
-        "einmal."
+        "Das wird berechnet, beim Zählen: 400.000 von 1.000.000; fragen Sie gleich noch einmal."
     )
     stages = ("counting the survey before", "estimating", "comparing", "crossing", "fitting")
     for stage in (*stages, "weighting", "waiting for its turn"):
