@@ -196,7 +196,7 @@ def test_errors_that_nobody_asks_for_are_forgotten(
 
 def test_the_end_of_a_server_ends_its_computations(sqlite_services: Services) -> None:
     """At its next step; what waits behind it does not begin."""
-    began = threading.Event()
+    began, behind = threading.Event(), threading.Event()
 
     def compute(report: Report) -> str:
         began.set()
@@ -205,11 +205,16 @@ def test_the_end_of_a_server_ends_its_computations(sqlite_services: Services) ->
             time.sleep(0.05)
         raise AssertionError("it goes on")
 
+    def next_one(_report: Report) -> str:
+        behind.set()
+        return "text"
+
     work = sqlite_services.long_work
-    for key, each in (("x", compute), ("y", never)):
+    for key, each in (("x", compute), ("y", next_one)):
         with pytest.raises(UnderWay):
             work.require(key, each, team="a")
     assert began.wait(PATIENCE_SECONDS)
     work.close()
+    assert not behind.is_set()
     query = select(SETTING.c.key).where(SETTING.c.key.startswith("computing:"))
     assert sqlite_services.transactions.read(lambda c: c.scalars(query).all()) == []
