@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from masquerade.aggregate import (
-    FIELD_64,
-    Circuit,
+from tests.aggregate.standard_circuits import (
     PolyEval,
-    Prio3,
     prio3_count,
     prio3_histogram,
     prio3_multihot_count_vec,
@@ -19,6 +16,8 @@ from masquerade.aggregate import (
     prio3_sum_vec,
     prio3_sum_vec_with_multiproof,
 )
+
+from masquerade.aggregate import FIELD_64, Circuit, Prio3
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "aggregate"
 NAMES = sorted(path.stem for path in FOLDER.glob("Prio3*.json"))

@@ -10,6 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.aggregate.standard_circuits import (
+    prio3_count,
+    prio3_histogram,
+    prio3_multihot_count_vec,
+    prio3_sum,
+    prio3_sum_vec,
+    prio3_sum_vec_with_multiproof,
+)
 
 from masquerade.aggregate import (
     FIELD_128,
@@ -22,12 +30,6 @@ from masquerade.aggregate import (
     SurveyCircuit,
     Vector,
     Whole,
-    prio3_count,
-    prio3_histogram,
-    prio3_multihot_count_vec,
-    prio3_sum,
-    prio3_sum_vec,
-    prio3_sum_vec_with_multiproof,
     prio3_survey,
 )
 from masquerade.errors import InsecureRandomness, InvalidReport, ParameterError

@@ -8,21 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from tests.aggregate.standard_circuits import MultihotCountVec, PolyEval, SumVec, prio3_count
 
-from masquerade.aggregate import (
-    Block,
-    MultihotCountVec,
-    One,
-    ParallelSum,
-    PolyEval,
-    Prio3,
-    Some,
-    SumVec,
-    SurveyCircuit,
-    Vector,
-    Whole,
-    prio3_count,
-)
+from masquerade.aggregate import Block, One, ParallelSum, Prio3, Some, SurveyCircuit, Vector, Whole
 from masquerade.aggregate.bit_circuits import best_chunk
 from masquerade.aggregate.circuit import bit_weights, bits_of
 from masquerade.aggregate.field import FIELD_64, FIELD_128, Field

@@ -6,8 +6,9 @@ import json
 
 import pytest
 from tests.aggregate.official import FOLDER, NAMES, instance, read, replay
+from tests.aggregate.standard_circuits import MultihotCountVec
 
-from masquerade.aggregate import FIELD_128, MultihotCountVec, One, Prio3, Some, SurveyCircuit
+from masquerade.aggregate import FIELD_128, One, Prio3, Some, SurveyCircuit
 from masquerade.aggregate.xof import derive_seed, expand
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec, best_chunk
-    from masquerade.aggregate.circuit import Circuit, Count, Gadget, Mul, ParallelSum, PolyEval, Sum
+    from masquerade.aggregate.bit_circuits import best_chunk
+    from masquerade.aggregate.circuit import Circuit, Gadget, Mul, ParallelSum
     from masquerade.aggregate.dap import BatchTally, verification_key
     from masquerade.aggregate.field import FIELD_64, FIELD_128, Field
     from masquerade.aggregate.noise import SumNoise
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
         SimulatedSplitReport,
         SplitReport,
         VerifyState,
-        prio3_count,
-        prio3_histogram,
-        prio3_multihot_count_vec,
-        prio3_sum,
-        prio3_sum_vec,
-        prio3_sum_vec_with_multiproof,
     )
     from masquerade.aggregate.survey_circuit import (
         Block,
@@ -49,34 +43,22 @@ __all__ = [
     "BatchTally",
     "Block",
     "Circuit",
-    "Count",
     "Field",
     "Gadget",
     "GivenSeeds",
-    "Histogram",
     "Mul",
-    "MultihotCountVec",
     "One",
     "ParallelSum",
-    "PolyEval",
     "Prio3",
     "SimulatedSplitReport",
     "Some",
     "SplitReport",
-    "Sum",
     "SumNoise",
-    "SumVec",
     "SurveyCircuit",
     "Vector",
     "VerifyState",
     "Whole",
     "best_chunk",
-    "prio3_count",
-    "prio3_histogram",
-    "prio3_multihot_count_vec",
-    "prio3_sum",
-    "prio3_sum_vec",
-    "prio3_sum_vec_with_multiproof",
     "prio3_survey",
     "verification_key",
 ]

@@ -18,10 +18,7 @@ from masquerade.aggregate.circuit import (
     ParallelSum,
     Result,
     Wires,
-    bit_weights,
-    bits_of,
     gadget_length,
-    require_whole,
     wire_length,
 )
 from masquerade.aggregate.field import Elements, Field
@@ -136,106 +133,6 @@ class BitCircuit(Circuit[Measurement, Result]):
                 for place, column in enumerate(self._columns(numbers)):
                     columns[place] += column
         return columns
-
-
-class SumVec(BitCircuit[Sequence[int], list[int]]):
-    """Whole numbers from 0 to `largest`; the result is the sum of each (section 7.4.3).
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import FIELD_128
-    >>> SumVec(FIELD_128, length=2, largest=3, chunk=2).encode([1, 2])
-    [1, 0, 0, 1]
-    """
-
-    def __init__(self, field: Field, *, length: int, largest: int, chunk: int) -> None:
-        self.length, self.largest = length, largest
-        self.weights = bit_weights(largest)
-        super().__init__(
-            field, bits=length * len(self.weights), output_length=length, chunk=chunk, checks=0
-        )
-
-    def encode(self, measurement: Sequence[int]) -> Elements:
-        """Return the bits of the numbers."""
-        require_length(measurement, self.length)
-        return [bit for value in measurement for bit in bits_of(value, self.largest)]
-
-    def checks(self, encoded: Sequence[int], squares: Sequence[int], shares: int) -> Elements:
-        """Return no check: any bits stand for numbers in the range."""
-        return []
-
-    def truncate(self, encoded: Sequence[int]) -> Elements:
-        """Return the numbers that the bits stand for."""
-        bits = len(self.weights)
-        return [
-            sum(map(mul, encoded[start : start + bits], self.weights)) % self.field.modulus
-            for start in range(0, len(encoded), bits)
-        ]
-
-    def decode(self, output: Sequence[int], count: int) -> list[int]:
-        """Return the sums."""
-        return list(output)
-
-
-class Histogram(BitCircuit[int, list[int]]):
-    """One of `length` buckets; the result is the count of each (section 7.4.4).
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import FIELD_128
-    >>> Histogram(FIELD_128, length=4, chunk=2).encode(2)
-    [0, 0, 1, 0]
-    """
-
-    def __init__(self, field: Field, *, length: int, chunk: int) -> None:
-        super().__init__(field, bits=length, output_length=length, chunk=chunk, checks=1)
-
-    def encode(self, measurement: int) -> Elements:
-        """Return a 1 in the bucket and 0 elsewhere."""
-        require_whole(measurement, self.measurement_length - 1)
-        return [int(place == measurement) for place in range(self.measurement_length)]
-
-    def checks(self, encoded: Sequence[int], squares: Sequence[int], shares: int) -> Elements:
-        """Return how far the bits are from adding up to 1."""
-        return [(sum(encoded) - self._one(shares)) % self.field.modulus]
-
-    def decode(self, output: Sequence[int], count: int) -> list[int]:
-        """Return the counts."""
-        return list(output)
-
-
-class MultihotCountVec(BitCircuit[Sequence[bool], list[int]]):
-    """Any of `length` options, at most `most` of them; the result counts each (section 7.4.5).
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import FIELD_128
-    >>> MultihotCountVec(FIELD_128, length=3, most=2, chunk=2).encode([True, False, True])[:3]
-    [1, 0, 1]
-    """
-
-    def __init__(self, field: Field, *, length: int, most: int, chunk: int) -> None:
-        if not 1 <= most <= length:
-            raise ParameterError(f"most is {most}, expected 1 to {length}.")
-        self.most, self.weights = most, bit_weights(most)
-        super().__init__(
-            field, bits=length + len(self.weights), output_length=length, chunk=chunk, checks=1
-        )
-
-    def encode(self, measurement: Sequence[bool]) -> Elements:
-        """Return a bit for each option, then how many they are in bits."""
-        require_length(measurement, self.output_length)
-        options = [require_whole(int(one), 1) for one in measurement]
-        return options + bits_of(sum(options), self.most)
-
-    def checks(self, encoded: Sequence[int], squares: Sequence[int], shares: int) -> Elements:
-        """Return how far the options are from being as many as is said."""
-        said = sum(map(mul, encoded[self.output_length :], self.weights))
-        return [(sum(encoded[: self.output_length]) - said) % self.field.modulus]
-
-    def decode(self, output: Sequence[int], count: int) -> list[int]:
-        """Return the counts."""
-        return list(output)
 
 
 def best_chunk(bits: int, squared: Sequence[int] = ()) -> int:

@@ -60,39 +60,6 @@ class Mul(Gadget):
         return inputs[0] * inputs[1] % field.modulus
 
 
-class PolyEval(Gadget):
-    """A polynomial of one input (appendix A.2).
-
-    Parameters
-    ----------
-    coefficients : sequence of int
-        From the constant up; the last is not 0.
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import FIELD_64
-    >>> PolyEval([1, 0, 2]).evaluate(FIELD_64, [3])
-    19
-    """
-
-    arity = 1
-
-    def __init__(self, coefficients: Sequence[int]) -> None:
-        if len(coefficients) < 2 or coefficients[-1] == 0:
-            raise ParameterError(
-                f"coefficients are {list(coefficients)}, expected at least two, the last not 0."
-            )
-        self.coefficients = tuple(coefficients)
-        self.degree = len(coefficients) - 1
-
-    def evaluate(self, field: Field, inputs: Sequence[int]) -> int:
-        """Return the output for these inputs."""
-        value = 0
-        for coefficient in reversed(self.coefficients):
-            value = (value * inputs[0] + coefficient) % field.modulus
-        return value
-
-
 class ParallelSum(Gadget):
     """The sum of one gadget's outputs for several groups of inputs (appendix A.3).
 
@@ -241,86 +208,6 @@ def wire_length(calls: int) -> int:
 def gadget_length(degree: int, calls: int) -> int:
     """Return how many values fix the polynomial of a gadget's output."""
     return degree * (wire_length(calls) - 1) + 1
-
-
-class Count(Circuit[int, int]):
-    """One bit, yes or no; the result is the count of yes (section 7.4.1).
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import FIELD_64
-    >>> Count(FIELD_64).encode(1)
-    [1]
-    """
-
-    def __init__(self, field: Field) -> None:
-        self.field = field
-        self.gadgets, self.calls = (Mul(),), (1,)
-        self.measurement_length = self.output_length = self.evaluation_length = 1
-        self.joint_rand_length = 0
-
-    def encode(self, measurement: int) -> Elements:
-        """Return the vector of 0 or 1."""
-        return [require_whole(measurement, 1)]
-
-    def wires(self, encoded: Sequence[int], joint: Sequence[int], shares: int) -> list[Wires]:
-        """Return the measurement twice: its square is to be itself."""
-        return [[[encoded[0]], [encoded[0]]]]
-
-    def outputs(
-        self, encoded: Sequence[int], called: Sequence[Sequence[int]], shares: int
-    ) -> Elements:
-        """Return how far the square is from the measurement."""
-        return [(called[0][0] - encoded[0]) % self.field.modulus]
-
-    def truncate(self, encoded: Sequence[int]) -> Elements:
-        """Return the measurement."""
-        return list(encoded)
-
-    def decode(self, output: Sequence[int], count: int) -> int:
-        """Return the count."""
-        return output[0]
-
-
-class Sum(Circuit[int, int]):
-    """A whole number from 0 to `largest`; the result is the sum (section 7.4.2).
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import FIELD_64
-    >>> Sum(FIELD_64, 7).encode(5)
-    [1, 0, 1]
-    """
-
-    def __init__(self, field: Field, largest: int) -> None:
-        self.field, self.largest = field, largest
-        self.weights = bit_weights(largest)
-        bits = len(self.weights)
-        self.gadgets, self.calls = (PolyEval((0, -1, 1)),), (bits,)
-        self.measurement_length = self.evaluation_length = bits
-        self.output_length, self.joint_rand_length = 1, 0
-
-    def encode(self, measurement: int) -> Elements:
-        """Return the bits of a number."""
-        return bits_of(measurement, self.largest)
-
-    def wires(self, encoded: Sequence[int], joint: Sequence[int], shares: int) -> list[Wires]:
-        """Return the bits, each for one call of x**2 - x."""
-        return [[list(encoded)]]
-
-    def outputs(
-        self, encoded: Sequence[int], called: Sequence[Sequence[int]], shares: int
-    ) -> Elements:
-        """Return x**2 - x of each bit."""
-        return list(called[0])
-
-    def truncate(self, encoded: Sequence[int]) -> Elements:
-        """Return the number that the bits stand for."""
-        return [sum(map(mul, encoded, self.weights)) % self.field.modulus]
-
-    def decode(self, output: Sequence[int], count: int) -> int:
-        """Return the sum."""
-        return output[0]
 
 
 def bit_weights(largest: int) -> tuple[int, ...]:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec
-from masquerade.aggregate.circuit import Circuit, Count, Measurement, Result, Sum
-from masquerade.aggregate.field import FIELD_64, FIELD_128, Elements
+from masquerade.aggregate.circuit import Circuit, Measurement, Result
+from masquerade.aggregate.field import Elements
 from masquerade.aggregate.proof import decide, prove, query
 from masquerade.aggregate.xof import (
     SEED_SIZE,
@@ -416,79 +415,6 @@ class Prio3(Generic[Measurement, Result]):
     def _joint_randomness(self, context: bytes, seed: bytes) -> Elements:
         length = self.circuit.joint_rand_length * self.proofs
         return self._expand(seed, _JOINT_RANDOMNESS, context, bytes([self.proofs]), length)
-
-
-def prio3_count(*, shares: int = 2) -> Prio3[int, int]:
-    """Return Prio3Count (section 7.4.1).
-
-    Examples
-    --------
-    >>> vdaf = prio3_count()
-    >>> len(vdaf.shard(1, context=b"a survey").input_shares)
-    2
-    """
-    return Prio3(1, Count(FIELD_64), shares=shares)
-
-
-def prio3_sum(largest: int, *, shares: int = 2) -> Prio3[int, int]:
-    """Return Prio3Sum of numbers from 0 to `largest` (section 7.4.2).
-
-    Examples
-    --------
-    >>> len(prio3_sum(255).shard(100, context=b"a survey").input_shares)
-    2
-    """
-    return Prio3(2, Sum(FIELD_64, largest), shares=shares)
-
-
-def prio3_sum_vec(
-    *, length: int, largest: int, chunk: int, shares: int = 2
-) -> Prio3[Sequence[int], list[int]]:
-    """Return Prio3SumVec (section 7.4.3).
-
-    Examples
-    --------
-    >>> vdaf = prio3_sum_vec(length=2, largest=3, chunk=2)
-    >>> len(vdaf.shard([1, 2], context=b"a survey").input_shares)
-    2
-    """
-    circuit = SumVec(FIELD_128, length=length, largest=largest, chunk=chunk)
-    return Prio3(3, circuit, shares=shares)
-
-
-def prio3_sum_vec_with_multiproof(
-    *, length: int, largest: int, chunk: int, shares: int = 2
-) -> Prio3[Sequence[int], list[int]]:
-    """Return SumVec over the smaller field with three proofs (section 9.7)."""
-    circuit = SumVec(FIELD_64, length=length, largest=largest, chunk=chunk)
-    return Prio3(0xFFFFFFFF, circuit, proofs=3, shares=shares)
-
-
-def prio3_histogram(*, length: int, chunk: int, shares: int = 2) -> Prio3[int, list[int]]:
-    """Return Prio3Histogram (section 7.4.4).
-
-    Examples
-    --------
-    >>> vdaf = prio3_histogram(length=4, chunk=2)
-    >>> len(vdaf.shard(2, context=b"a survey").input_shares)
-    2
-    """
-    return Prio3(4, Histogram(FIELD_128, length=length, chunk=chunk), shares=shares)
-
-
-def prio3_multihot_count_vec(
-    *, length: int, most: int, chunk: int, shares: int = 2
-) -> Prio3[Sequence[bool], list[int]]:
-    """Return Prio3MultihotCountVec (section 7.4.5).
-
-    Examples
-    --------
-    >>> vdaf = prio3_multihot_count_vec(length=3, most=2, chunk=2)
-    >>> len(vdaf.shard([True, False, True], context=b"a survey").input_shares)
-    2
-    """
-    circuit = MultihotCountVec(FIELD_128, length=length, most=most, chunk=chunk)
-    return Prio3(5, circuit, shares=shares)
 
 
 def _part(values: Sequence[int], length: int, place: int) -> Sequence[Any]:

@@ -2,26 +2,17 @@
 
 Prio3 does not bind the parameters of its circuit, so that parties who take different ones would add
 up different things: they stand in the configuration from which the task has its identifier. DAP
-draft 18, appendix "VDAF Configuration Encodings", and a form of our own for `SurveyCircuit`.
+draft 18 has forms of the standard's circuits (appendix "VDAF Configuration Encodings"); that of
+`SurveyCircuit` is our own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from masquerade.aggregate.bit_circuits import Histogram, MultihotCountVec, SumVec
-from masquerade.aggregate.circuit import Count, Sum
 from masquerade.aggregate.dap_messages import Number, Reader
 from masquerade.aggregate.item_blocks import Matching, Order
-from masquerade.aggregate.prio3 import (
-    Prio3,
-    prio3_count,
-    prio3_histogram,
-    prio3_multihot_count_vec,
-    prio3_sum,
-    prio3_sum_vec,
-)
+from masquerade.aggregate.prio3 import Prio3
 from masquerade.aggregate.survey_circuit import (
     SURVEY,
     Block,
@@ -58,65 +49,20 @@ def configuration_of(vdaf: Prio3[Any, Any]) -> tuple[int, bytes]:
     '(One(options=5),)'
     """
     circuit, kind = vdaf.circuit, vdaf.algorithm
-    if vdaf.shares == 2 and vdaf.proofs == 1:
-        match circuit:
-            case SurveyCircuit() if kind == SURVEY:
-                blocks = b"".join(map(_block_bytes, circuit.blocks))
-                return kind, _U32.write(circuit.chunk) + blocks
-            case Count():
-                return kind, b""
-            case Sum():
-                return kind, _U64.write(circuit.largest)
-            case SumVec():
-                sizes = _U32.write(circuit.length), _U64.write(circuit.largest)
-                return kind, b"".join(sizes) + _U32.write(circuit.chunk)
-            case Histogram():
-                return kind, _U32.write(circuit.measurement_length) + _U32.write(circuit.chunk)
-            case MultihotCountVec():
-                sizes = _U32.write(circuit.output_length), _U32.write(circuit.chunk)
-                return kind, b"".join(sizes) + _U64.write(circuit.most)
-    raise ParameterError(
-        f"algorithm {kind:#x} with {vdaf.shares} parties and {vdaf.proofs} proofs has no form in "
-        "a task; expected one of Prio3 or a survey, of two parties with one proof."
-    )
+    one_proof_of_two = vdaf.shares == 2 and vdaf.proofs == 1
+    if not (one_proof_of_two and kind == SURVEY and isinstance(circuit, SurveyCircuit)):
+        raise ParameterError(
+            f"algorithm {kind:#x} with {vdaf.shares} parties and {vdaf.proofs} proofs has no form "
+            "in a task; expected a survey, of two parties with one proof."
+        )
+    return kind, _U32.write(circuit.chunk) + b"".join(map(_block_bytes, circuit.blocks))
 
 
 def prio3_of(algorithm: int, parameters: bytes) -> Prio3[Any, Any]:
     """Return the algorithm that an identifier and bytes stand for."""
+    if algorithm != SURVEY:
+        raise ParameterError(f"algorithm {algorithm:#x} is not known; expected {SURVEY:#x}.")
     reader = Reader(parameters)
-    makers: dict[int, Callable[[Reader], Prio3[Any, Any]]] = {
-        SURVEY: _survey,
-        1: lambda _: prio3_count(),
-        2: lambda r: prio3_sum(r.number(8)),
-        3: lambda r: prio3_sum_vec(length=r.number(4), largest=r.number(8), chunk=r.number(4)),
-        4: lambda r: prio3_histogram(length=r.number(4), chunk=r.number(4)),
-        # named arguments are evaluated as written: length, chunk, weight is the draft's order
-        5: lambda r: prio3_multihot_count_vec(
-            length=r.number(4), chunk=r.number(4), most=r.number(8)
-        ),
-    }
-    if algorithm not in makers:
-        raise ParameterError(
-            f"algorithm {algorithm:#x} is not known; expected one of {list(map(hex, makers))}."
-        )
-    vdaf = makers[algorithm](reader)
-    if reader.left:
-        raise InvalidReport(f"a circuit has {reader.left} bytes too many; expected none.")
-    return vdaf
-
-
-def _block_bytes(block: Block) -> bytes:
-    for code, (kind, numbers) in _BLOCKS.items():
-        if type(block) is kind:
-            names: tuple[str, ...] = kind.__slots__
-            values = [int(getattr(block, name) or 0) for name in names]
-            return _U8.write(code) + b"".join(
-                number.write(value) for number, value in zip(numbers, values, strict=True)
-            )
-    raise ParameterError(f"a block {block!r} has no form in a task; expected one of this library.")
-
-
-def _survey(reader: Reader) -> Prio3[Any, Any]:
     chunk = reader.number(4)
     blocks: list[Block] = []
     while reader.left:
@@ -132,3 +78,14 @@ def _survey(reader: Reader) -> Prio3[Any, Any]:
         else:
             blocks.append(kind(*values))
     return prio3_survey(blocks, chunk=chunk)
+
+
+def _block_bytes(block: Block) -> bytes:
+    for code, (kind, numbers) in _BLOCKS.items():
+        if type(block) is kind:
+            names: tuple[str, ...] = kind.__slots__
+            values = [int(getattr(block, name) or 0) for name in names]
+            return _U8.write(code) + b"".join(
+                number.write(value) for number, value in zip(numbers, values, strict=True)
+            )
+    raise ParameterError(f"a block {block!r} has no form in a task; expected one of this library.")
