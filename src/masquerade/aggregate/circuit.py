@@ -116,12 +116,6 @@ class Circuit(ABC, Generic[Measurement, Result]):
         Random elements that the outputs depend on, known to all after the measurement is fixed.
     evaluation_length : int
         Number of outputs.
-
-    Examples
-    --------
-    >>> from masquerade.aggregate import FIELD_64, Count
-    >>> isinstance(Count(FIELD_64), Circuit)
-    True
     """
 
     field: Field

@@ -117,15 +117,16 @@ class Prio3(Generic[Measurement, Result]):
 
     Examples
     --------
-    >>> vdaf, key, context = prio3_histogram(length=3, chunk=2), bytes(32), b"a survey"
-    >>> report = vdaf.shard(1, context=context)
+    >>> from masquerade.aggregate import One, prio3_survey
+    >>> vdaf, key, context = prio3_survey([One(3)]), bytes(32), b"a survey"
+    >>> report = vdaf.shard([1], context=context)
     >>> states, shares = zip(*(
     ...     vdaf.verify_init(key, context, party, report.nonce, report.public_share, share)
     ...     for party, share in enumerate(report.input_shares)))
     >>> message = vdaf.verifier_message(context, shares)
     >>> sums = [vdaf.aggregate([vdaf.verify_next(state, message)]) for state in states]
     >>> vdaf.unshard(sums, count=1)
-    [0, 1, 0]
+    [[0, 1, 0]]
     """
 
     algorithm: int

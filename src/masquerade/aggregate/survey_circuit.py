@@ -1,6 +1,6 @@
 """The circuit of a whole survey: one vector of bits, one proof, for all answers of a person.
 
-Blocks stand one after another. Every element is checked to be 0 or 1 as in `SumVec`; each kind of
+Blocks stand one after another. Every element is checked to be 0 or 1 as in SumVec; each kind of
 block adds its own linear check, and all checks are reduced by one random combination (VDAF draft
 20, section 7.3.1.1). A survey of one `One` or `Some` has the bytes of Prio3Histogram or
 Prio3MultihotCountVec but for the algorithm's identifier.

@@ -106,10 +106,10 @@ class GivenSeeds:
 
     Examples
     --------
-    >>> from masquerade.aggregate import prio3_count
-    >>> vdaf = prio3_count()
+    >>> from masquerade.aggregate import One, prio3_survey
+    >>> vdaf = prio3_survey([One(2)])
     >>> seeds = GivenSeeds(bytes(16), (bytes(32),) * vdaf.seeds_needed)
-    >>> len(vdaf.simulate(1, context=b"a study", seeds=seeds).input_shares)
+    >>> len(vdaf.simulate([1], context=b"a study", seeds=seeds).input_shares)
     2
     """
 
