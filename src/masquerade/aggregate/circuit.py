@@ -116,6 +116,12 @@ class Circuit(ABC, Generic[Measurement, Result]):
         Random elements that the outputs depend on, known to all after the measurement is fixed.
     evaluation_length : int
         Number of outputs.
+
+    Examples
+    --------
+    >>> from masquerade.aggregate import One, prio3_survey
+    >>> isinstance(prio3_survey([One(3)]).circuit, Circuit)
+    True
     """
 
     field: Field
