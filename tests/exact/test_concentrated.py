@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, MICRO, NO_LOSS, Micro
-from masquerade.exact.concentrated import rho_of_pure, rho_of_response
-from masquerade.exact.pairs import ResponsePair
+from masquerade.exact.pairs import ResponsePair, rho_of_pure, rho_of_response
 
 
 def densely(symbols: int, epsilon: float) -> float:

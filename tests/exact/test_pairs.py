@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from masquerade.exact import INFINITE_LOSS, MICRO, Micro
-from masquerade.exact.concentrated import rho_of_pure
 from masquerade.exact.pairs import (
     KnownPair,
     LaplacePair,
@@ -18,6 +17,7 @@ from masquerade.exact.pairs import (
     Pair,
     ResponsePair,
     RhoPair,
+    rho_of_pure,
     rho_together,
 )
 

@@ -20,14 +20,15 @@ from masquerade.preference.private_leaderboard import PrivateLeaderboard
 from masquerade.preference.score_sums import (
     STEPS,
     BattleUnit,
+    MaskedVote,
     Sums,
     exact_scores,
+    exp_below,
     fit_sums,
     masked_sums,
     pair_counts,
 )
 from masquerade.preference.tie_models import DAVIDSON
-from masquerade.preference.vote_mask import MaskedVote, exp_below
 
 #: The battles of the specification of arenas, 6, as a private mechanism takes them.
 TINY = {

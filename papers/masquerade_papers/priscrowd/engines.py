@@ -13,9 +13,9 @@ from masquerade.exact import Guarantee, Micro
 from masquerade.exact.coins import Coins, WordSource
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
 from masquerade.mechanisms.text import text_fields
-from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import GroupedClaims
 from masquerade.release.guarantee import no_guarantee
+from masquerade.release.knots import Domain, Ends
 from masquerade_papers.priscrowd.density import DensityModel
 from masquerade_papers.priscrowd.release import Release
 from masquerade_papers.priscrowd.unit import PARTICIPATION, UNITS, Unit, release_guarantee

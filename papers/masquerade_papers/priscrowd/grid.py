@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from masquerade.exact.arrays import Floats, Integers, on_simplex
-from masquerade.release.domain import Domain
 from masquerade.release.grouped_claims import GroupedClaims
+from masquerade.release.knots import Domain
 from masquerade_papers.priscrowd.mixtures import Mixtures
 
 LEAST_BINS, MOST_BINS = 8, 80

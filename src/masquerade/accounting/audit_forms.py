@@ -48,9 +48,9 @@ class Form(ABC):
     #: How many whole numbers can stand for an answer.
     codes: int
 
-    @abstractmethod
     def allows(self, code: int) -> bool:
         """Return whether a whole number is an answer."""
+        return 0 <= code < self.codes
 
     @abstractmethod
     def loss(self, answers: int, *, claimed: Micro, delta: Fraction) -> TableLoss | None:
@@ -66,6 +66,25 @@ class Form(ABC):
     def named(self, code: int) -> str:
         """Return an answer in words."""
         return str(code)
+
+
+def _by_ratio(
+    method: str,
+    ratio: Fraction | float,
+    orders: Sequence[float],
+    worst: Witness,
+    *,
+    times: int,
+    each: int = 1,
+) -> TableLoss:
+    """Return the loss of `times` answers of `each` draws, of which every one has this ratio."""
+    return TableLoss(
+        method,
+        Micro.of_ratio(ratio, times=each),
+        Micro.of_ratio(ratio, times=each * times),
+        worst if ratio > 1 else None,
+        orders=tuple(each * times * one for one in orders),
+    )
 
 
 def read_form(form: Mapping[str, Any]) -> Form | None:
@@ -109,10 +128,6 @@ class Response(Form):
         self.points = int(form["points"]) if self.levels else 0
         self.codes = self.points + self.null if self.levels else self.symbols
 
-    def allows(self, code: int) -> bool:
-        """Return whether a whole number is an answer."""
-        return 0 <= code < self.codes
-
     def loss(self, answers: int, *, claimed: Micro, delta: Fraction) -> TableLoss | None:
         """Return the loss of `answers` answers masked together, exactly; see `Form.loss`."""
         form = self.first, self.last, self.total, self.symbols
@@ -123,13 +138,7 @@ class Response(Form):
         orders = divergences([(kept, moved, 1), (moved, kept, 1), (moved, moved, self.symbols - 2)])
         ends = (0, 1) if not self.levels else (0, self.points - 1)
         worst = each_time(0, *(ends if kept > moved else ends[::-1]), answers)
-        return TableLoss(
-            "table of fractions",
-            Micro.of_ratio(ratio),
-            Micro.of_ratio(ratio, times=answers),
-            worst if ratio > 1 else None,
-            orders=tuple(answers * one for one in orders),
-        )
+        return _by_ratio("table of fractions", ratio, orders, worst, times=answers)
 
     def row(self, code: int) -> Row | None:
         """Return the probabilities of one report; see `Form.row`."""
@@ -183,12 +192,13 @@ class Bits(Form):
         # the answers farthest apart: the first bits against the next ones
         ends = (0, all_bits) if changes <= self.most else (all_bits >> changes // 2, all_bits)
         worst = each_time(f"{changes} bits", self.named(ends[0]), self.named(ends[1]), answers)
-        return TableLoss(
+        return _by_ratio(
             "fractions of each bit, and all pairs of sizes of sets",
-            Micro.of_ratio(ratio, times=changes),
-            Micro.of_ratio(ratio, times=changes * answers),
-            worst if ratio > 1 else None,
-            orders=tuple(changes * answers * one for one in orders),
+            ratio,
+            orders,
+            worst,
+            times=answers,
+            each=changes,
         )
 
     def row(self, code: int) -> Row | None:
@@ -216,10 +226,6 @@ class LaplaceNoise(Form):
         self.scale = Fraction(int(top), int(bottom))
         self.codes = self.points + self.null
         self.reach = int(_REACH * self.scale) + 1
-
-    def allows(self, code: int) -> bool:
-        """Return whether a whole number is an answer."""
-        return 0 <= code < self.codes
 
     def loss(self, answers: int, *, claimed: Micro, delta: Fraction) -> TableLoss:
         """Return the loss by exponents, in fractions.
@@ -279,10 +285,6 @@ class GaussianNoise(Form):
         self.variance = Fraction(int(top), int(bottom))
         self.reach = int(_SIGMAS * math.sqrt(self.variance)) + 2
 
-    def allows(self, code: int) -> bool:
-        """Return whether a whole number is an answer."""
-        return 0 <= code < self.codes
-
     def loss(self, answers: int, *, claimed: Micro, delta: Fraction) -> TableLoss | None:
         """Return the least epsilon at `delta`, delta at the claimed epsilon, and all divergences.
 
@@ -337,10 +339,6 @@ class SubsetForm(Form):
         self.codes, self.size = int(form["choices"]), int(form["size"])
         self.inside, self.total = int(form["inside"]), int(form["total"])
 
-    def allows(self, code: int) -> bool:
-        """Return whether a whole number is an answer."""
-        return 0 <= code < self.codes
-
     def loss(self, answers: int, *, claimed: Micro, delta: Fraction) -> TableLoss:
         """Return the loss: of two answers a set holds one, the other, or both or neither.
 
@@ -353,12 +351,8 @@ class SubsetForm(Form):
         ratio = ratio_of(kept, moved)
         orders = divergences([(kept, moved, 1), (moved, kept, 1), (1, 1, rest)])
         worst = each_time("with the first alone", 0, 1, answers)
-        return TableLoss(
-            "fractions of sets with one of two answers",
-            Micro.of_ratio(ratio),
-            Micro.of_ratio(ratio, times=answers),
-            worst if ratio > 1 else None,
-            orders=tuple(answers * one for one in orders),
+        return _by_ratio(
+            "fractions of sets with one of two answers", ratio, orders, worst, times=answers
         )
 
     def row(self, code: int) -> Row | None:
@@ -387,10 +381,6 @@ class OrderForm(Form):
         self.rankings = math.perm(self.items, self.ranked)
         self.codes = self.rankings + self.null
 
-    def allows(self, code: int) -> bool:
-        """Return whether a whole number is an answer."""
-        return 0 <= code < self.codes
-
     def loss(self, answers: int, *, claimed: Micro, delta: Fraction) -> TableLoss:
         """Return the loss of randomized response on the orders.
 
@@ -401,13 +391,7 @@ class OrderForm(Form):
         ratio = ratio_of(kept, moved)
         orders = divergences([(kept, moved, 1), (moved, kept, 1), (moved, moved, self.symbols - 2)])
         worst = each_time("of one set", 0, self.rankings - 1, answers)
-        return TableLoss(
-            "fractions of the orders of a set",
-            Micro.of_ratio(ratio),
-            Micro.of_ratio(ratio, times=answers),
-            worst if ratio > 1 else None,
-            orders=tuple(answers * one for one in orders),
-        )
+        return _by_ratio("fractions of the orders of a set", ratio, orders, worst, times=answers)
 
     def row(self, code: int) -> Row | None:
         """Return the probabilities of one report of an answer; None where they are too many."""

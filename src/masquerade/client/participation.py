@@ -30,9 +30,14 @@ from typing import Any
 
 from masquerade.client.connection import Connection
 from masquerade.client.device_ledger import Bill, DeviceLedger
-from masquerade.client.drawing import masked_content, split_content
 from masquerade.client.offer import Offer, read_survey
-from masquerade.client.questions import MaskedQuestion, codes_of, masked_questions
+from masquerade.client.questions import (
+    MaskedQuestion,
+    codes_of,
+    masked_content,
+    masked_questions,
+    split_content,
+)
 from masquerade.client.records import (
     CONTENT,
     ELSEWHERE,

@@ -13,8 +13,7 @@ from scipy.special import ndtr, ndtri
 from masquerade.errors import ParameterError
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
 from masquerade.preference.private_leaderboard import BattleTrust, PrivateLeaderboard
-from masquerade.preference.score_sums import BattleUnit
-from masquerade.preference.vote_mask import MaskedVote
+from masquerade.preference.score_sums import BattleUnit, MaskedVote
 
 #: Share of the information at indifference that votes on items of different strengths keep.
 KEPT = 0.85

@@ -20,11 +20,10 @@ from masquerade.errors import ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.exact.coins import Coins, require_coins
-from masquerade.preference.charging import charge_voters
 from masquerade.preference.mechanism import NEIGHBOURS, PreferenceMechanism, Release
 from masquerade.preference.mechanisms.automatic import Automatic
 from masquerade.preference.menus import MenuChoices
-from masquerade.preference.private_mechanism import PrivateMechanism
+from masquerade.preference.private_mechanism import PrivateMechanism, charge_voters
 from masquerade.preference.rankings import ItemStrengths
 from masquerade.preference.registry import preference_mechanism
 

@@ -29,12 +29,12 @@ from masquerade.preference.personal_epsilon import read_epsilon
 from masquerade.preference.private_mechanism import EPSILON_IS_PUBLIC, require_public_menus
 from masquerade.preference.score_sums import (
     BattleUnit,
+    MaskedVote,
     balanced,
     fit_sums,
     masked_sums,
     pair_counts,
 )
-from masquerade.preference.vote_mask import MaskedVote
 
 BattleTrust = Literal["aggregator", "local"]
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
+from masquerade.accounting import Cost, Ledger, charge_all
 from masquerade.answers import Comparisons, Frame
 from masquerade.answers.comparison_columns import Feature
-from masquerade.errors import InvalidRecord, ParameterError
-from masquerade.exact import Guarantee
+from masquerade.errors import InvalidRecord, NoGuarantee, ParameterError
+from masquerade.exact import INFINITE_LOSS, MICRO, Guarantee
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import Coins, SimulatedCoins, WordSource, require_coins
+from masquerade.exact.loss import pure_loss, rho_loss
 from masquerade.exact.number import text_of
 from masquerade.mechanisms.text import text_form
 from masquerade.preference.composition import (
@@ -30,10 +33,16 @@ from masquerade.preference.composition import (
     Unit,
 )
 from masquerade.preference.item_menus import largest_menu, require_pairs_of_items
-from masquerade.preference.mechanism import NEIGHBOURS, NEIGHBOURS_OF_MENUS, Release
+from masquerade.preference.mechanism import (
+    NEIGHBOURS,
+    NEIGHBOURS_OF_MENUS,
+    PreferenceMechanism,
+    Release,
+)
 from masquerade.preference.personal_epsilon import Epsilon, epsilons_of, read_epsilon
 from masquerade.preference.thurstone import require_features
 from masquerade.preference.trust import Device, mask_rows
+from masquerade.preference.vector_noise import rho_of_gaussian
 from masquerade.preference.voter_device import VoterDevice, VoterReport
 
 EPSILON_IS_PUBLIC = (
@@ -418,3 +427,61 @@ def text_of_value(value: Any) -> str:
     if isinstance(value, tuple):
         return "given" if value and isinstance(value[0], tuple) else f"{len(value)} values"
     return text_of(value) if isinstance(value, Fraction) else str(value)
+
+
+@contextmanager
+def charge_voters(
+    ledger: Ledger, mechanism: PreferenceMechanism, comparisons: Comparisons, name: str
+) -> Iterator[None]:
+    """Charge every voter with a record, all or nobody; see `charge_all`.
+
+    Each pays for all of their records, at their own epsilon: what the guarantee calls voter level.
+    Who has no record pays nothing where numbers of records are public. Gaussian noise has no
+    epsilon that adds up and is charged as zero-concentrated loss.
+
+    `name`: of the result, as it stands in each voter's account.
+
+    Raises `NoGuarantee` (the mechanism promises nothing that could be counted; nobody was charged)
+    or `InsufficientBudget` (a voter has too little left; what had been reserved was given back).
+    """
+    if not isinstance(mechanism, PrivateMechanism):
+        raise NoGuarantee(
+            f"{mechanism} protects nobody, so there is nothing that a ledger could count; leave "
+            "the ledger out, or choose a mechanism with an epsilon."
+        )
+    costs = voter_costs(mechanism, comparisons, name)
+    with charge_all(ledger, costs, result="preference", name=name):
+        yield
+
+
+def voter_costs(
+    mechanism: PrivateMechanism, comparisons: Comparisons, name: str
+) -> list[tuple[str, Cost]]:
+    """Return each paying voter with the cost."""
+    epsilons = epsilons_of(mechanism.epsilons(), comparisons.n_voters)
+    counts = comparisons.records_per_voter().tolist()
+    # Voters with equal epsilons and numbers of records pay alike; each price is computed once.
+    prices = {
+        (epsilon, count): _cost(
+            mechanism, name, epsilon, features=comparisons.n_features, records=count
+        )
+        for epsilon, count in dict.fromkeys(zip(epsilons, counts, strict=True))
+    }
+    columns = zip(comparisons.voters.to_pylist(), epsilons, counts, strict=True)
+    costs = ((str(voter), prices[epsilon, count]) for voter, epsilon, count in columns)
+    return [(voter, cost) for voter, cost in costs if cost is not None]
+
+
+def _cost(
+    mechanism: PrivateMechanism, name: str, epsilon: Fraction, *, features: int, records: int
+) -> Cost | None:
+    units = mechanism.units_of_a_voter(records)
+    if units == 0:
+        return None
+    parts = mechanism.compose()
+    if parts.noise.delta:  # Gaussian: its epsilons do not add up, its zero-concentrated losses do
+        rho = rho_of_gaussian(epsilon, parts.noise.delta, units=units)
+        loss = rho_loss(Fraction(int(rho.micro), MICRO))
+        return Cost(name, (), event=INFINITE_LOSS, loss=loss)
+    event, user = (parts.loss(epsilon, features=features, units=each) for each in (1, units))
+    return Cost(name, (), event=event, loss=pure_loss(user))

@@ -21,7 +21,7 @@ from masquerade.answers.result import Result
 from masquerade.errors import DisconnectedItems, InvalidRecord, ParameterError
 from masquerade.exact.arrays import Floats, Integers
 from masquerade.exact.number import in_range
-from masquerade.preference.luce_fit import Menus, choice_scores, fit_luce
+from masquerade.preference.item_menus import Menus, choice_scores, fit_luce
 from masquerade.preference.pair_ranking import strength_table
 from masquerade.preference.strength_fit import FEWEST_VOTERS, larger_covariance
 

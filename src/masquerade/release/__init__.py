@@ -12,9 +12,9 @@ from masquerade.lazy import lazy_room
 
 if TYPE_CHECKING:
     from masquerade.release.comparison import Errors, errors_of
-    from masquerade.release.domain import Domain
     from masquerade.release.grouped_claims import GroupedClaims
     from masquerade.release.guarantee import Neighbours, guarantee_json, guarantee_sentence
+    from masquerade.release.knots import Domain
     from masquerade.release.parameters import Aim, ReleaseParameters
     from masquerade.release.published import Release
     from masquerade.release.releases import release, simulate_release, summaries, synthesize

@@ -11,8 +11,8 @@ from masquerade.errors import ParameterError
 from masquerade.exact import Guarantee, Micro
 from masquerade.exact.loss import Loss, pure_loss
 from masquerade.exact.number import NumberLike, finite, in_range, one_of, whole
-from masquerade.release.domain import Domain, Ends
 from masquerade.release.guarantee import Neighbours
+from masquerade.release.knots import Domain, Ends
 
 #: What a release is for: whole distributions, or means and rankings.
 Aim = Literal["claims", "means"]

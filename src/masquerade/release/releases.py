@@ -19,9 +19,9 @@ from masquerade.exact import Coins, Guarantee
 from masquerade.exact.arrays import Integers
 from masquerade.exact.coins import SimulatedCoins, WordSource, require_coins
 from masquerade.exact.number import NumberLike, finite
-from masquerade.release.domain import Domain, Ends
 from masquerade.release.grouped_claims import Duplicates, GroupedClaims, Missing
 from masquerade.release.guarantee import no_guarantee
+from masquerade.release.knots import Domain, Ends
 from masquerade.release.measurement import UNITS, coded, measured
 from masquerade.release.parameters import Aim, ReleaseParameters
 from masquerade.release.published import Release, released

@@ -9,7 +9,7 @@ import numpy as np
 from masquerade.errors import EmptyTable, ParameterError
 from masquerade.mechanisms import Lattice
 from masquerade.release import Domain
-from masquerade.release.domain import Ends
+from masquerade.release.knots import Ends
 from masquerade.results.question_reports import levels_of
 from masquerade.results.reports import SurveyReports
 from masquerade.surveys import Question

@@ -71,7 +71,7 @@ class TextBlock(Block):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsentBlock(Block):
+class ConsentBlock(TextBlock):
     """A text that a person has to agree to before the survey goes on; the answer is never sent.
 
     Examples
@@ -80,19 +80,7 @@ class ConsentBlock(Block):
     'I am 18 or older.'
     """
 
-    text: str
     block: ClassVar[str] = "consent"
-
-    def __post_init__(self) -> None:
-        _check_text(self.text, "text", MOST_TEXT)
-
-    def texts(self) -> dict[str, str]:
-        """Return the text."""
-        return {"text": self.text}
-
-    def in_words(self) -> str:
-        """Return the text without marks."""
-        return plain(self.text)
 
 
 @dataclass(frozen=True, slots=True)
