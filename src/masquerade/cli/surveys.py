@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from masquerade.cli.options import AsJson, choice
-from masquerade.cli.terminal import say, show, show_rows
+from masquerade.cli.terminal import progress_bar, say, show, show_rows
 from masquerade.errors import ParameterError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -225,10 +225,11 @@ def results(
     Example: masquerade surveys results 5a5a5a5a5a5a5a5a --language de
     """
     with _surveyor(server, token_file) as surveyor:
-        if json:
-            show(surveyor.result(survey, language=language), as_json=True, title="Results")
-            return
-        table = surveyor.table(survey, language=language)
+        found = surveyor.result(survey, language=language) if json else None
+        table = None if json else surveyor.table(survey, language=language)
+    if found is not None or table is None:
+        show(found or {}, as_json=True, title="Results")
+        return
     from rich.console import Console
 
     # Reports and tests are no figures of people; the file of results and --json have them.
@@ -321,7 +322,10 @@ def _surveyor(server: str | None, token_file: Path | None) -> Iterator[Surveyor]
             "no token is given; set MASQUERADE_TOKEN, or name a file with --token-file. The "
             "server's operator makes one with masquerade token create."
         )
-    with Surveyor(server, token) as surveyor:
+    with (
+        progress_bar("the server works it out:", at_once=False) as tell,
+        Surveyor(server, token, progress=tell) as surveyor,
+    ):
         yield surveyor
 
 

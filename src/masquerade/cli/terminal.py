@@ -95,10 +95,11 @@ def show(result: Mapping[str, Any], *, as_json: bool, title: str) -> None:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Progress | None]:
+def progress_bar(what: str, *, at_once: bool = True) -> Iterator[Progress | None]:
     """Show on standard error how far long work is; nothing where that is no terminal.
 
-    `what`: a verb for work whose total is known, and what is counted where it is not.
+    `what`: a verb for work whose total is known, and what is counted where it is not. Unless
+    `at_once`, nothing is shown before the work says that it is long.
     """
     if not sys.stderr.isatty():
         yield None
@@ -107,14 +108,29 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+    # Standard output stays as it is: by default all that is printed would go to standard error.
+    bar = Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    task = bar.add_task(what, total=None)
+    if at_once:
+        bar.start()
+    try:
 
         def tell(done: int, total: int) -> None:
-            text = f"{what} {done:,} of {total:,}" if total else f"{done:,} {what}"
+            text = (
+                f"{what} {done:,} of {total:,}" if total else f"{done:,} {what}" if done else what
+            )
             bar.update(task, completed=done, total=total or None, description=text)
+            bar.start()
 
         yield tell
+    finally:
+        bar.stop()
 
 
 def _finite(value: Any) -> Any:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from time import sleep
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from masquerade.errors import (
@@ -19,6 +19,7 @@ from masquerade.errors import (
     ServerUnavailable,
     SurveyError,
     Unauthenticated,
+    UnderWay,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +30,17 @@ _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
 _LONGEST_ANSWER, _LONGEST_FILE = 16 * 2**20, 2**31
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The patience of a program with what a server works out in the background.
+
+    `progress` is told the steps done and of all, each time the server says that it is not there.
+    """
+
+    seconds: float = 3600.0
+    progress: Callable[[int, int], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +168,12 @@ class Connection:
         *,
         key: str | None = None,
         match: str | None = None,
+        waiting: Waiting | None = None,
     ) -> bytes:
         """Return the content of an answer to a surveyor's program.
 
-        `match`: the ETag of what is changed.
+        `match`: the ETag of what is changed. `UnderWay` comes out where a large result is not there
+        after the seconds of `waiting`.
         """
         given = {
             "Authorization": f"Bearer {token}",
@@ -171,12 +185,32 @@ class Connection:
         headers = {name: value for name, value in given.items() if value is not None}
         content = None if body is None else _json(body)
         answer = self._sent(method, path, headers, content, most=_LONGEST_FILE)
+        patience = waiting or Waiting()
+        given_up = monotonic() + patience.seconds
         while answer.status == 202 and answer.retry_after:  # a large result is worked out
-            sleep(max(1.0, _seconds(answer.retry_after)))
+            pause = max(1.0, _seconds(answer.retry_after))
+            self._go_on(answer, patience, late=monotonic() + pause > given_up)
+            sleep(pause)
             answer = self._sent(method, path, headers, content, most=_LONGEST_FILE)
         if not 200 <= answer.status < 300:
             self._read(answer)  # raises what the server says
         return answer.content
+
+    def _go_on(self, answer: _Answer, waiting: Waiting, *, late: bool) -> None:
+        """Tell how far the server is; raise what it says where it is late."""
+        try:
+            self._read(_Answer(400, "", answer.content))
+        except UnderWay as error:
+            if waiting.progress is not None:
+                waiting.progress(error.done, error.of)
+            if late:
+                raise UnderWay(
+                    f"after {waiting.seconds:g} seconds {self.url} says: {error} It goes on there; "
+                    "do the same again later.",
+                    seconds=error.seconds,
+                    done=error.done,
+                    of=error.of,
+                ) from None
 
     def _ask(
         self,

@@ -6,14 +6,14 @@ import hashlib
 import json
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from masquerade.client.connection import Connection, token_of
+from masquerade.client.connection import Connection, Waiting, token_of
 from masquerade.errors import ParameterError, UnreadableFile
-from masquerade.exact.number import one_of
+from masquerade.exact.number import in_range, one_of
 
 if TYPE_CHECKING:
     import httpx
@@ -54,6 +54,10 @@ class Surveyor:
         Keep it out of programs: read it from a file or from the environment.
     attempts : int
         How often a request is sent at most.
+    patience : float
+        Seconds that a result of many people is waited for, which the server works out once.
+    progress : callable, optional
+        Told while it is waited for: steps done, and of how many, 0 where that is not known.
     transport : httpx.BaseTransport, optional
         For tests and odd networks.
 
@@ -65,7 +69,8 @@ class Surveyor:
     Notes
     -----
     Methods raise what the server refuses: `Unauthenticated`, `Forbidden`, `NotFound`, `WrongState`,
-    `ParameterError` with the fields that are wrong, and `ServerUnavailable`.
+    `ParameterError` with the fields that are wrong, `UnderWay` where a result of many people is not
+    there in time, and `ServerUnavailable`.
 
     Examples
     --------
@@ -80,6 +85,8 @@ class Surveyor:
         token: str,
         *,
         attempts: int = 5,
+        patience: float = 3600.0,
+        progress: Callable[[int, int], object] | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         token = token.strip()
@@ -90,6 +97,8 @@ class Surveyor:
             )
         self._connection = Connection(url, lambda: "", attempts=attempts, transport=transport)
         self._token = token
+        in_range(patience, "patience", low=0)
+        self._waiting = Waiting(patience, progress)
 
     @property
     def url(self) -> str:
@@ -255,7 +264,7 @@ class Surveyor:
             language = language or "en"
             one_of(language, "language", ("en", "de"))
         path = f"{_at(token)}/{name}{_spoken(language)}"
-        return self._connection.as_program(self._token, "GET", path)
+        return self._connection.as_program(self._token, "GET", path, waiting=self._waiting)
 
     def _version(self, token: str) -> int | None:
         version = self.survey(token).get("version")
@@ -271,7 +280,9 @@ class Surveyor:
         version: int | None = None,
     ) -> Mapping[str, Any]:
         match = None if version is None else f'"v{version}"'
-        content = self._connection.as_program(self._token, method, path, body, key=key, match=match)
+        content = self._connection.as_program(
+            self._token, method, path, body, key=key, match=match, waiting=self._waiting
+        )
         found: Mapping[str, Any] = json.loads(content) if content else {}
         return found
 
