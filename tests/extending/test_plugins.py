@@ -168,6 +168,10 @@ def test_commands_use_what_another_package_adds(packages: Path, tmp_path: Path) 
         return answer
 
     assert command("truth", "claims.csv", "--method", "first-leader")["method"] == "first-leader"
-    assert command("privacy", "half-truth:options=3", "--answers", "2")["epsilon_user"] == 2.772589
+    priced = command("privacy", "half-truth:options=3", "--answers", "2")
+    assert (priced["epsilon_user"], priced["status"]) == (2.772589, "assumed")
+    assert "half_truth states" in str(priced["assumptions"])
+    mask = ("randomize", "claims.csv", "--mechanism", "half-truth:options=2", "--options", "yes,no")
+    assert '"assumed"' in json.dumps(command(*mask, "--out", "reports.csv")["guarantee"])
     report = command("audit", "half-truth:options=3")
     assert (report["verdict"], report["exact_epsilon"]) == ("not refuted", 1.386295)

@@ -32,10 +32,10 @@ def privacy(
     """
     from masquerade.accounting import explain
     from masquerade.accounting.words import board_in_words, odds_in_words
-    from masquerade.mechanisms import parse_mechanism
+    from masquerade.mechanisms.registry import parse_mechanism, printed_guarantee
 
     mechanism = parse_mechanism(spec)
-    guarantee = mechanism.guarantee(answers=answers)
+    guarantee = printed_guarantee(mechanism, mechanism.guarantee(answers=answers))
     result = {"mechanism": str(mechanism), **guarantee.to_json()}
     ask_back(guarantee)
     # Sentences tell what is proven; what is assumed stands in the table, with its assumptions.

@@ -101,7 +101,7 @@ def randomize(
 
     from masquerade.answers import Claims
     from masquerade.answers.frames import write_table
-    from masquerade.mechanisms import parse_mechanism
+    from masquerade.mechanisms.registry import parse_mechanism, printed_guarantee
 
     chosen = parse_mechanism(mechanism)
     ask_back(chosen.guarantee(answers=1))
@@ -123,10 +123,11 @@ def randomize(
     write_table(masked.take(pc.sort_indices(masked, sort_keys=keys)), out)
     # Hiding which tasks were answered adds answers; question sampling reports some of them only.
     answers = max(table.most_claims_of_a_worker(), reports.most_claims_of_a_worker())
+    promise = printed_guarantee(chosen, chosen.guarantee_with(shown, answers=answers))
     result = {
         "reports": len(reports),
         "mechanism": str(chosen),
-        "guarantee": chosen.guarantee_with(shown, answers=answers).to_json(),
+        "guarantee": promise.to_json(),
         "out": str(out),
     }
     show(result, as_json=json, title="Reports")

@@ -48,8 +48,8 @@ class Guarantee:
         ``"collector"`` and ``"secure-sum"`` from everyone who sees the result alone;
         ``"everyone"`` protects from nobody.
     status : str
-        ``"proven"``; ``"assumed"`` where it holds if people keep to a design that nobody checks;
-        or ``"none"``.
+        ``"proven"``; ``"assumed"`` where it holds if people keep to a design that nobody checks, or
+        if what another package states is true; or ``"none"``.
     rho_event, rho_user : Micro, optional
         Zero-concentrated loss of one changed answer and of all, where the mechanism is accounted
         for in rho; such amounts add over answers, and no delta goes with them.
