@@ -49,7 +49,9 @@ class ChannelCounts:
         mean = scores @ held
         people = np.maximum((scores**2) @ held - mean**2, 0.0)
         zero = np.zeros(len(worth))
-        return Worths(np.broadcast_to(self.count, worth.shape), worth, None, zero, zero, people)
+        count = np.broadcast_to(self.count, worth.shape)
+        clear = np.array_equal(self.table, np.eye(self.symbols))
+        return Worths(count, worth, None, zero, zero, people, clear=clear)
 
     def shares(self) -> Worths:
         """Return the worths for the share of each answer."""

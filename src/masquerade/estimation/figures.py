@@ -211,7 +211,9 @@ class Crowd:
         square = self.weights**2
         each = (up.spread / up.total + down.spread / down.total) / 2
         size = np.maximum(count, 1.0)
-        sampling = np.minimum(all_groups.people / size, each)
+        # In clear all is people's, and so is the half person; nobody's reports are masked.
+        clear = (np.asarray(all_groups.clear) | (count == 0)).all(axis=-1, keepdims=True)
+        sampling = np.where(clear, each, np.minimum(all_groups.people / size, each))
         curve: Curve
         if len(groups) == 1:
             curve = SumCurve(

@@ -29,11 +29,14 @@ class Ranks:
         Of each report the unbiased rank of each item, 0 of who did not answer; then who answered.
     every : float array, shape (n_items + 1, n_possible)
         The same of every report that is possible.
+    clear : bool
+        Whether reports are the answers: the orders of all items, not masked.
     """
 
     count: Floats
     basis: Floats
     every: Floats
+    clear: bool = False
 
     @classmethod
     def of(cls, reports: ArrayLike, people: ArrayLike, mechanism: MaskedOrder) -> Ranks:
@@ -41,7 +44,10 @@ class Ranks:
         last = mechanism.possible_reports()[1]
         every = _basis(np.arange(last + 1), mechanism)
         sent = np.asarray(reports, dtype=np.int64)
-        return cls(np.asarray(people, dtype=np.float64), every[:, sent], every)
+        # Of some items alone, which ones are drawn makes mean ranks err, and so do ties.
+        drawn = mechanism.size < mechanism.items or mechanism.ranked < mechanism.items - 1
+        clear = mechanism.response.signal == 1 and not drawn
+        return cls(np.asarray(people, dtype=np.float64), every[:, sent], every, clear)
 
     @property
     def n(self) -> float:
@@ -76,7 +82,7 @@ class Ranks:
         given = scores[:, m]
         ends = np.stack([np.minimum(least + given, 0.0), np.maximum(most + given, 0.0)], axis=-1)
         count = np.broadcast_to(self.count, worth.shape)
-        return Worths(count, worth, far, zero, zero, people, ends=ends)
+        return Worths(count, worth, far, zero, zero, people, ends=ends, clear=self.clear)
 
     def shares(self) -> Worths:
         """Return the worths for the rank of each item, and for the number of answers."""
@@ -152,7 +158,8 @@ class RankSums:
         far = np.stack([np.minimum(least, 0.0), np.maximum(most, 0.0)], axis=-1)
         added = (self.variance * (away**2).sum(-1) + given**2 * noise) / n**2
         both = np.full(worth.shape, n / 2)
-        return Worths(both, worth, far, added, np.zeros(len(worth)), people)
+        clear = self.variance == 0 and noise == 0
+        return Worths(both, worth, far, added, np.zeros(len(worth)), people, clear=clear)
 
     @property
     def _each(self) -> Floats:

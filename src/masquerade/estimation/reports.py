@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from masquerade.errors import ParameterError
 from masquerade.estimation.bounded_reports import BoundedReport
 from masquerade.estimation.sides import HALF
-from masquerade.exact.arrays import Floats, on_simplex
+from masquerade.exact.arrays import Flags, Floats, on_simplex
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian, SubsetSelection
 
 _NOTHING_LEFT = 1e-7  # of a variance: the figure is known
@@ -36,6 +36,8 @@ class Worths:
         How many people are added at the far end.
     ends : float array, shape (n_figures, 2), optional
         Least and largest possible values of each figure, where scores and `far` do not say them.
+    clear : bool, or bool array, shape (n_figures,)
+        Whether reports are the answers, so that all of the variance is of people.
     """
 
     count: Floats
@@ -46,6 +48,21 @@ class Worths:
     people: Floats
     half: Floats | float = HALF
     ends: Floats | None = None
+    clear: Flags | bool = False
+
+    @classmethod
+    def joined(cls, parts: Sequence[Worths]) -> Worths:
+        """Return several batches of figures as one, of worths that say their ends themselves."""
+        return cls(
+            np.concatenate([part.count for part in parts]),
+            np.concatenate([part.worth for part in parts]),
+            None,
+            np.concatenate([part.noise for part in parts]),
+            np.concatenate([part.shift for part in parts]),
+            np.concatenate([part.people for part in parts]),
+            np.concatenate([np.broadcast_to(part.half, part.shift.shape) for part in parts]),
+            clear=np.concatenate([np.broadcast_to(part.clear, part.shift.shape) for part in parts]),
+        )
 
     def of_population(self, left: Floats | float) -> Worths:
         """Return the worths where only a part of the variance is unknown.
@@ -165,6 +182,11 @@ class Counts:
         return len(self.count)
 
     @property
+    def clear(self) -> bool:
+        """Whether reports are the answers."""
+        return self.signal == 1 and self.other == 0
+
+    @property
     def held(self) -> Floats:
         """Nearest possible shares of answers."""
         if not self.n or not self.signal:
@@ -192,7 +214,7 @@ class Counts:
 
     def _finite(self, count: Floats, worth: Floats, people: Floats) -> Worths:
         zero = np.zeros(len(count))
-        worths = Worths(count, worth, None, zero, zero, people)
+        worths = Worths(count, worth, None, zero, zero, people, clear=self.clear)
         if self.unasked >= 1:
             return worths
         # Who did not answer is all that is unknown of the people; the masks stay as they are.
@@ -200,8 +222,7 @@ class Counts:
         mean = (count * worth).sum(axis=-1, keepdims=True) / n
         total = (count * (worth - mean) ** 2).sum(axis=-1) / n
         part = np.minimum(people / np.where(total > 0, total, 1.0), 1.0)
-        clear = self.signal == 1 and self.other == 0
-        return worths.of_population(1 - (1.0 if clear else part) * (1 - self.unasked))
+        return worths.of_population(1 - (1.0 if self.clear else part) * (1 - self.unasked))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -318,7 +339,8 @@ class Subsets:
         far = (ends - self.other * sums) / self.signal
         zero = np.zeros(len(worth))
         people = variance_of(self._held, scores)
-        return Worths(np.broadcast_to(self.count, worth.shape), worth, far, zero, zero, people)
+        count = np.broadcast_to(self.count, worth.shape)
+        return Worths(count, worth, far, zero, zero, people, clear=self._clear)
 
     def shares(self) -> Worths:
         """Return the worths of reports for the share of each answer."""
@@ -326,9 +348,12 @@ class Subsets:
         count = np.stack([with_it, self.n - with_it], axis=-1)
         worth = np.array([1 - self.other, -self.other]) / self.signal
         zero, held = np.zeros(self.symbols), self._held
-        return Worths(
-            count, np.broadcast_to(worth, count.shape), None, zero, zero, held * (1 - held)
-        )
+        each = np.broadcast_to(worth, count.shape)
+        return Worths(count, each, None, zero, zero, held * (1 - held), clear=self._clear)
+
+    @property
+    def _clear(self) -> bool:
+        return self.signal == 1 and self.other == 0  # a set is the answer alone
 
     @property
     def _held(self) -> Floats:
@@ -391,8 +416,12 @@ class Table:
         worth = (worth - across * worth.sum(axis=2, keepdims=True)) / strength
         flat = worth.reshape(scores.shape)
         count = np.broadcast_to(self.count.ravel(), flat.shape)
-        zero = np.zeros(len(flat))
-        return Worths(count, flat, None, zero, zero, variance_of(self.held, scores))
+        zero, people = np.zeros(len(flat)), variance_of(self.held, scores)
+        return Worths(count, flat, None, zero, zero, people, clear=self._clear)
+
+    @property
+    def _clear(self) -> bool:
+        return self.rows == self.columns == (0.0, 1.0)
 
     @property
     def held(self) -> Floats:
@@ -415,7 +444,7 @@ class Table:
         second = np.array([1 - self.columns[0], -self.columns[0]]) / self.columns[1]
         worth = np.broadcast_to(np.outer(first, second).ravel(), count.shape)
         zero, held = np.zeros(len(count)), self.held
-        return Worths(count, worth, None, zero, zero, held * (1 - held))
+        return Worths(count, worth, None, zero, zero, held * (1 - held), clear=self._clear)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -491,10 +520,10 @@ class Numbers:
         worth = scores * self.worth
         ends = scores * np.array([self.low, self.high])
         total = float(self.count @ (self.worth - self.count @ self.worth / max(self.n, 1)) ** 2)
-        people = np.full(len(worth), max(total / max(self.n, 1) - self.mask, 0.0))
-        zero = np.zeros(len(worth))
+        people = max(total / max(self.n, 1) - self.mask, 0.0) * scores[:, 0] ** 2
+        zero, far = np.zeros(len(worth)), np.sort(ends, axis=-1)
         count = np.broadcast_to(self.count, worth.shape)
-        return Worths(count, worth, np.sort(ends, axis=-1), zero, zero, people * scores[:, 0] ** 2)
+        return Worths(count, worth, far, zero, zero, people, clear=self.mask == 0)
 
 
 def counts_by_label(
@@ -562,6 +591,7 @@ def stacked(groups: Sequence[Worths]) -> Worths:
         np.stack([one.shift for one in groups], axis=1),
         np.stack([one.people for one in groups], axis=1),
         np.stack([np.broadcast_to(one.half, one.shift.shape) for one in groups], axis=1),
+        clear=np.stack([np.broadcast_to(one.clear, one.shift.shape) for one in groups], axis=1),
     )
 
 

@@ -80,7 +80,7 @@ class Sums:
         shift = value - scores @ self.held / n
         noise = self.variance * (away**2).sum(axis=-1) / n**2
         people = variance_of(self.held / n, scores)
-        worths = Worths(count, scores, None, noise, shift, people)
+        worths = Worths(count, scores, None, noise, shift, people, clear=self.variance == 0)
         return worths.of_population(self.unasked) if self.unasked < 1 else worths
 
     def shares(self) -> Worths:
@@ -160,7 +160,8 @@ class TickSums:
         mean = scores @ held / n
         people = np.maximum(scores**2 @ held / n - mean**2, 0.0)
         count = np.broadcast_to(held, scores.shape)
-        worths = Worths(count, scores, None, noise, shift, people)
+        clear = not any(self.noise)
+        worths = Worths(count, scores, None, noise, shift, people, clear=clear)
         return worths.of_population(self.people.unasked) if self.people.unasked < 1 else worths
 
     def shares(self) -> Worths:

@@ -47,9 +47,9 @@ class RowWeights:
         Where people are weighed by the question itself: the number of each of its answers, the
         weight of each row but for it, and the weighted means of products of a margin and an answer.
     clear : bool
-        Whether all reports that count are the answers.
+        Whether the weights follow from answers in clear.
     left : float
-        Part of the variance that is unknown, of a finite population.
+        Part of the variance that is unknown, of a finite population and answers in clear.
     """
 
     count: Floats
@@ -145,7 +145,8 @@ class WeightedReports:
             away = rows.margins - rows.known * total[:, None]
             worth = worth - (away @ rows.slopes(products)).T / mean
         people = plain.people * rows.n / rows.effective
-        if rows.clear:  # nothing but who answered makes the figure err
+        clear = rows.clear and bool(np.all(plain.clear))
+        if clear:  # nothing but who answered makes the figure err
             people = (worth - estimate[:, None]) ** 2 @ rows.count / rows.n
         zero = np.zeros(len(scores))
         count, far = np.broadcast_to(rows.count, worth.shape), None
@@ -160,8 +161,9 @@ class WeightedReports:
                 estimate[:, None, None] + (plain.far - estimate[:, None])[:, None] * size[:, None]
             )
             far = np.stack([ends.min(axis=(1, 2)), ends.max(axis=(1, 2))], axis=-1)
-        worths = Worths(count, worth, far, zero, zero, people, ends=plain.ends)
-        return worths if rows.left >= 1 else worths.of_population(rows.left)
+        worths = Worths(count, worth, far, zero, zero, people, ends=plain.ends, clear=clear)
+        # Who was not asked is all that is unknown of answers in clear; masks stay as they are.
+        return worths.of_population(rows.left) if clear and rows.left < 1 else worths
 
     def shares(self) -> Worths:
         """Return the worths of reports for the share of each answer."""

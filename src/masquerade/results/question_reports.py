@@ -355,15 +355,7 @@ class TickPairs:
         # Cells of a table: neither, the other alone, the first alone, both.
         cells = scores[:, [2, 1, 0, 2]]
         parts = [table.worths(row[None, :]) for table, row in zip(self.tables, cells, strict=True)]
-        return Worths(
-            np.concatenate([part.count for part in parts]),
-            np.concatenate([part.worth for part in parts]),
-            None,
-            np.concatenate([part.noise for part in parts]),
-            np.concatenate([part.shift for part in parts]),
-            np.concatenate([part.people for part in parts]),
-            np.concatenate([np.broadcast_to(part.half, part.shift.shape) for part in parts]),
-        )
+        return Worths.joined(parts)
 
     def tiled(self, times: int) -> TickPairs:
         """Return the pairs so many times, for a batch as much larger."""

@@ -165,15 +165,7 @@ class _SummedPairs:
                 one, two = n - two, n - one
             sums = self.people.sums([one, two, n - one - two], self.ticks.variance)
             parts.append(sums.worths(row[None, :]))
-        return Worths(
-            np.concatenate([part.count for part in parts]),
-            np.concatenate([part.worth for part in parts]),
-            None,
-            np.concatenate([part.noise for part in parts]),
-            np.concatenate([part.shift for part in parts]),
-            np.concatenate([part.people for part in parts]),
-            np.concatenate([np.broadcast_to(part.half, part.shift.shape) for part in parts]),
-        )
+        return Worths.joined(parts)
 
     def tiled(self, times: int) -> _SummedPairs:
         """Return the pairs so many times, for a batch as much larger."""

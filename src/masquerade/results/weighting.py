@@ -230,11 +230,6 @@ def _separate(mask: DeviceMechanism) -> bool:
     return one or mask.separate_response is not None
 
 
-def _clear(mask: DeviceMechanism) -> bool:
-    """Return whether reports are the answers; a level of numbers is rounded at random."""
-    return math.isinf(mask.guarantee().epsilon_user) and mask.as_numbers is None
-
-
 def _asked(reports: SurveyReports, question: str, weighting: Weighting) -> SurveyReports | None:
     """Return the reports of all people asked a question, and their weights, if any."""
     ids = {one.id for one in reports.codebook.questions}
@@ -344,10 +339,9 @@ class WeightedPeople:
             own = self.by[place], self.weight(level, [place]), pairs
         n = float(people.sum())
         size = self.weighting.population
-        masks = self.reports.codebook.levels[level]
-        clear = all(_clear(masks[at]) for at in (place, *places))
-        # who was not asked is all that is unknown, of answers in clear; masks stay as they are
-        left = (size - n) / max(size - 1, 1) if size is not None and clear else 1.0
+        masks = [self.mask(level, one) for one in places]
+        clear = all(one is not None and one.signal == 1 for one in masks)
+        left = 1.0 if size is None else (size - n) / max(size - 1, 1)
         return RowWeights(
             people,
             self.weight(level),

@@ -178,7 +178,9 @@ class Precision:
         noise, sampling = float(figures.masks[0]), float(figures.sampling[0])
         left = (noise + sampling * among) / (noise + sampling)
         half = half_width(figures, confidence) * math.sqrt(left)
-        z = min(_quantile(confidence), half / math.sqrt(noise + sampling * among))
+        error = math.sqrt(noise + sampling * among)
+        # All of a population in clear are known.
+        z = min(_quantile(confidence), half / error) if error else 0.0
         return half, z * math.sqrt(noise), z * math.sqrt(sampling * among)
 
     def participants(
