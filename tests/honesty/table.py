@@ -14,6 +14,7 @@ from scipy.stats import binom
 from tests.honesty import (
     compared,
     crowds,
+    error_parts,
     kinds,
     languages,
     leaderboards,
@@ -331,6 +332,15 @@ ROWS = (
         ("results.Weighting", "results.weighted_result"),
         compared.weighted,
         quick=20,
+    ),
+    Row(
+        "error by who answered, and error by masks or noise",
+        "masks have no part in clear and one wherever there are any; squares add to the whole",
+        "all kinds, plain and weighted; half in clear; 1 and 20 people, most say the same",
+        (),
+        error_parts.parts,
+        promised=1.0,
+        quick=1,
     ),
     Row(
         "set of options that may be first",
