@@ -59,7 +59,7 @@ def parts(runs: int, seed: int) -> dict[str, float]:
 
 def questions() -> tuple[Question, ...]:
     """Return a question of each kind, some of which can be skipped."""
-    made = [SEX]
+    made: list[Question] = [SEX]
     for name, kind in kinds().items():
         if kind.takes_pair:
             continue
