@@ -1,11 +1,12 @@
-"""What cannot stand in a field of the builder, and what the server says of it."""
+"""Values that no field of the builder takes, and the messages of the server about them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from masquerade.server.surveys.document import Document, Issue, changed, survey_or_issues
+from masquerade.server.surveys.document import Document, Issue, changed
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.surveys.builder_form import BuilderForm, FormField
 
 
@@ -28,7 +29,7 @@ def refused(kind: str, fields: dict[str, Any], field: FormField, value: str) -> 
 
 
 def issues(kind: str, fields: dict[str, Any], field: FormField, value: object) -> list[Issue]:
-    """Return what the server says of a value of a field."""
+    """Return the messages of the server about a value of a field."""
     typed = value
     if field.type == "lines" and isinstance(value, str):
         typed = [line.strip() for line in value.split("\n") if line.strip()]

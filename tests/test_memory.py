@@ -1,4 +1,4 @@
-"""What a run of the tests leaves in memory."""
+"""Files that a run of the tests leaves in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crowd-kit and Label Studio's converter make of files; run by a Python that has them.
+"""Files as crowd-kit and Label Studio's converter read them; run by a Python that has both.
 
 ``PYTHON peer_round_trip.py crowdkit FOLDER`` reads ``claims.csv`` and writes the table again, and
 the labels and posteriors of methods. ``... label_studio_sdk FOLDER`` reads ``tasks.json`` and

@@ -159,7 +159,7 @@ def beasts(**changes: Any) -> Survey:
 
 
 def of_every_kind() -> list[dict[str, Any]]:
-    """Return the builder's new question of each registered kind; what can be skipped is."""
+    """Return the builder's new question of each registered kind, to be skipped where possible."""
     found = []
     for name, kind in kinds().items():
         fields = {**kind.builder.blank, "kind": name, "id": name, "text": f"Which {name}?"}

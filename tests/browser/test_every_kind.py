@@ -28,7 +28,7 @@ PEOPLE = 21  # one more than a headline needs
 
 
 def faults_of(page: Page, name: str, widths: tuple[int, ...] = (320, 1280)) -> list[Any]:
-    """Return what is wrong with a page on a small phone and on a desk, light and dark."""
+    """Return the faults of a page on a small phone and on a desk, light and dark."""
     found: list[Any] = []
     for width in widths:
         windows: Any = ((width, "light"), (width, "dark"))

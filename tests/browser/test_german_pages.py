@@ -72,7 +72,7 @@ class Reader:
         self.plain, self.placed = english()
 
     def read(self, name: str) -> None:
-        """Note what is English, or wider than the window."""
+        """Note texts in English, and elements wider than the window."""
         self.page.evaluate(OPEN_ALL)
         seen = self.page.evaluate(SEEN)
         assert len(seen) > 5

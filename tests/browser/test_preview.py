@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from masquerade.server.db.tables import FIRST_TEAM
-from masquerade.server.surveys.document import document_of
+from masquerade.server.surveys.document_survey import document_of
 from masquerade.server.surveys.survey_records import introduction
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Number, Question, Rating, question_from_json

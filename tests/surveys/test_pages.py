@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.server.surveys.document import read_document, survey_or_issues
+from masquerade.server.surveys.document import read_document
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.surveys import Choice, Combined, Layout, Page, ShowIf
 from masquerade.surveys.blocks import ConsentBlock, ImageBlock, TextBlock, check_image, plain
 from masquerade.surveys.survey import Survey

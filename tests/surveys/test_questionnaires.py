@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.errors import UnreadableFile
-from masquerade.server.surveys.document import read_document, survey_or_issues
+from masquerade.server.surveys.document import read_document
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.surveys.questionnaires import Imported, import_questionnaire
 from masquerade.surveys.questionnaires.logic import UnreadableLogic, read_logic
 from masquerade.surveys.questionnaires.safe_files import MOST_BYTES

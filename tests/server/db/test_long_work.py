@@ -36,7 +36,7 @@ def never(_report: Report) -> str:
 
 
 def until(work: LongWork, compute: Any = never, *, key: str = "x", team: str = "a") -> str:
-    """Ask again and again, and return what is there in the end."""
+    """Ask again and again, and return the text that is there in the end."""
     for _ in range(20 * PATIENCE_SECONDS):
         try:
             return work.require(key, compute, team=team)
@@ -49,7 +49,7 @@ def until(work: LongWork, compute: Any = never, *, key: str = "x", team: str = "
 def test_all_processes_see_one_computation_and_its_progress(
     services: Services, elsewhere: LongWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks is told how far it is, here and elsewhere, and then gets the text; no row stays."""
+    """Callers are told the progress, here and elsewhere, and then get the text; no row stays."""
     monkeypatch.setattr("masquerade.server.db.long_work._EVERY_SECONDS", 0)
     told, go_on = threading.Event(), threading.Event()
 
@@ -77,7 +77,7 @@ def test_all_processes_see_one_computation_and_its_progress(
 
 
 def test_what_cannot_be_computed_is_said_once(sqlite_services: Services) -> None:
-    """Who asks next gets the error; the one after that begins anew."""
+    """The next caller gets the error; the one after that begins anew."""
 
     def fail(_report: Report) -> str:
         raise ParameterError("no groups")

@@ -113,7 +113,7 @@ def refused_for_a_while(server: LiveServer, broken: Broken, words: str) -> None:
 def test_a_full_or_read_only_disk_loses_nothing(
     live_server: LiveServers, broken: Broken, words: str
 ) -> None:
-    """Who cannot begin is told why and to come again, and can once there is room."""
+    """A person who cannot begin is told why and to come again, and can once there is room."""
     server = live_server(rate_participant=0, rate_address=0, rate_survey=0)
     refused_for_a_while(server, broken, words)
 

@@ -1,4 +1,4 @@
-"""Every page for surveyors, read in German and in English: what is alike in both is a fault."""
+"""Every page for surveyors, in German and in English: a text that is alike in both is a fault."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Reader(HTMLParser):
         ]
 
     def handle_endtag(self, tag: str) -> None:
-        """End what is not read."""
+        """Leave an element whose text is not read."""
         self._unread -= bool(self._unread)
 
     def handle_data(self, data: str) -> None:

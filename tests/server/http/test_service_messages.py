@@ -1,4 +1,4 @@
-"""What services say to a surveyor: found in the catalogue with its values, or left as it is."""
+"""Messages of services to a surveyor: found in the catalogue with values, or left as they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import masquerade
 from masquerade.errors import InvalidDocument
 from masquerade.server.http.page_words import page_words
 from masquerade.server.http.service_messages import MESSAGES, in_language
-from masquerade.server.surveys.document import Document, Issue, changed, survey_or_issues
+from masquerade.server.surveys.document import Document, Issue, changed
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.surveys.builder_form import FormField
 from masquerade.surveys.kinds import kinds
 
@@ -57,7 +58,7 @@ def test_every_refusal_of_a_typed_value_is_said_in_german(kind: str) -> None:
 
 
 def wrong(fields: dict[str, Any], question: dict[str, Any]) -> list[Issue]:
-    """Return what is wrong with fields of a survey, whether they can be kept or not."""
+    """Return the faults of fields of a survey, whether they can be kept or not."""
     try:
         document = changed(Document(title="T"), {"questions": [question], **fields})
     except InvalidDocument as error:
@@ -66,7 +67,7 @@ def wrong(fields: dict[str, Any], question: dict[str, Any]) -> list[Issue]:
 
 
 def test_every_refusal_of_a_survey_is_said_in_german() -> None:
-    """What can be wrong with titles, looks, ways, plans and pages is refused in German."""
+    """Faults of titles, looks, ways, plans and pages are refused in German."""
     asked = {"kind": "choice", "id": "q1", "text": "Ill?", "options": ["Yes", "No"]}
     question: dict[str, Any] = {**asked, "allow_skip": False}
     page = {"heading": "", "shuffle": False, "items": ["q1"]}
@@ -142,7 +143,7 @@ APART = (
 
 
 def refusals(module: Path) -> list[str]:
-    """Return what a module raises, with 7 for each value, in each wording that it can have."""
+    """Return the messages of a module, with 7 for each value, in each possible wording."""
     tree = ast.parse(module.read_text("utf-8"))
     found: list[str] = []
 

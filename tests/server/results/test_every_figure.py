@@ -171,7 +171,7 @@ NAMES = ("masks", "parties", "weighted")
 
 
 def figures(content: Mapping[str, Any]) -> list[Row]:
-    """Return every figure of results.json, found by its keys, with what it is of."""
+    """Return every figure of results.json, found by its keys, with its place."""
     split = content.get("trust") == "two-parties"
     found: list[Row] = []
     for question in content["questions"]:

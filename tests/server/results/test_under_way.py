@@ -79,7 +79,7 @@ def test_a_large_result_says_how_far_it_is(site: Site, monkeypatch: pytest.Monke
 
 
 def test_many_differences_say_how_far_they_are(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page of groups is there at once with its progress; what cannot be is said as before."""
+    """The page of groups is there at once, with progress; impossible groups are said as before."""
     survey = site.services.surveys.open_survey(pulse(("low",)))
     fill(site.services, survey, pulse_reports(survey.survey, 200))
     survey = site.services.surveys.close(survey)
@@ -106,7 +106,7 @@ VIEWS = (
 
 
 def forget(services: Services, *forms: str) -> None:
-    """Delete what is kept under keys that begin with these words."""
+    """Delete the kept texts under keys that begin with these words."""
     rows = delete(SETTING).where(or_(*(SETTING.c.key.startswith(f"{one}:") for one in forms)))
 
     def deleted(connection: Connection) -> None:

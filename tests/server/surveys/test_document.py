@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from masquerade.accounting import Caps
 from masquerade.errors import InvalidDocument, NotFound
-from masquerade.server.surveys.document import (
-    Document,
-    changed,
-    document_of,
-    read_document,
-    read_document_text,
-    survey_or_issues,
-)
+from masquerade.server.surveys.document import Document, changed, read_document, read_document_text
+from masquerade.server.surveys.document_survey import document_of, survey_or_issues
 from masquerade.server.surveys.forecast import expected_levels, forecast
 from masquerade.server.surveys.templates import TEMPLATES, template_named
 from masquerade.surveys import Choice, Rating, ShowIf

@@ -15,7 +15,8 @@ from masquerade.exact import Micro
 from masquerade.mechanisms import CategoricalMechanism, DiscreteGaussian
 from masquerade.mechanisms.registry import parse_mask
 from masquerade.results import Codebook, SurveyReports, survey_result
-from masquerade.server.surveys.document import Document, Issue, changed, survey_or_issues
+from masquerade.server.surveys.document import Document, Issue, changed
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.server.surveys.forecast import (
     affordable,
     barriers,

@@ -24,7 +24,8 @@ from masquerade.errors import (
 from masquerade.server import Services
 from masquerade.server.db.reach_tables import SPENT_TICKET, TICKET, TICKET_KEY
 from masquerade.server.db.tables import FIRST_TEAM, PARTICIPATION
-from masquerade.server.surveys.document import Document, read_document, survey_or_issues
+from masquerade.server.surveys.document import Document, read_document
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys.blind_rsa import PREFIX_BYTES
 from masquerade.surveys.reach import TicketTerms, read_code, shown_code

@@ -15,13 +15,8 @@ from masquerade.errors import InvalidDocument, NotFound, StaleVersion
 from masquerade.server.db.idempotency import earlier_token
 from masquerade.server.db.tables import SELECTION_RUN, SURVEY_DRAFT
 from masquerade.server.db.transactions import Transactions, writes
-from masquerade.server.surveys.document import (
-    Document,
-    Issue,
-    changed,
-    read_document,
-    survey_or_issues,
-)
+from masquerade.server.surveys.document import Document, Issue, changed, read_document
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.server.surveys.forecast import Forecast, Margin, first_margin, plan_review
 from masquerade.server.surveys.remedies import WeakQuestion, under, weak_questions
 from masquerade.server.surveys.rewards import Reward

@@ -36,7 +36,8 @@ from masquerade.server.db.tables import (
     TAKING,
 )
 from masquerade.server.db.transactions import Transactions, reads, writes
-from masquerade.server.surveys.document import Document, document_of, read_document
+from masquerade.server.surveys.document import Document, read_document
+from masquerade.server.surveys.document_survey import document_of
 from masquerade.server.surveys.drafts import DRAFT, TEMPLATE
 from masquerade.server.surveys.ending import SurveyEndings
 from masquerade.server.surveys.quotas import check_quotas
