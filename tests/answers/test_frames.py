@@ -146,6 +146,26 @@ def test_what_is_wrong_with_bytes_is_said(data: bytes, words: str) -> None:
         read_csv_bytes(data, name="the upload")
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path, text: str) -> None:
+    """It ends in a sentence with the file's name, in both forms."""
+    for ending in ("json", "jsonl"):
+        path = tmp_path / f"deep.{ending}"
+        path.write_text(text)
+        with pytest.raises(UnreadableFile, match="cannot be read"):
+            read_table(path)
+
+
+def test_rows_without_a_common_key_are_refused(tmp_path: Path) -> None:
+    """A short file does not come to a table as large as its square; few missing keys do no harm."""
+    path = tmp_path / "wide.jsonl"
+    path.write_text("".join(f'{{"k{n}":1}}\n' for n in range(4_000)))
+    with pytest.raises(UnreadableFile, match="4,000 rows with 4,000 different keys"):
+        read_table(path)
+    path.write_text("".join(f'{{"k{n % 40}":1,"all":2}}\n' for n in range(4_000)))
+    assert read_table(path).shape == (4_000, 41)
+
+
 def test_a_file_of_another_kind_is_refused_both_ways(tmp_path: Path) -> None:
     """Reading and writing name the ending and the ones that work."""
     path = tmp_path / "table.ods"

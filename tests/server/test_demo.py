@@ -205,3 +205,26 @@ def test_the_demonstration_says_that_it_has_no_accounts(demonstration: LiveServe
     assert "The demonstration has no accounts" in page.text
     assert "masquerade serve" in page.text
     assert "password" not in page.text
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "["]
+)
+def test_a_page_of_another_name_is_no_owner(demonstration: LiveServer, host: str) -> None:
+    """A site whose name was made to lead to this computer neither reads nor changes anything."""
+    port = demonstration.url.rpartition(":")[2]
+    address = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"}
+    program = {"Accept": "application/json"}
+    with httpx.Client(base_url=demonstration.url, trust_env=False) as client:
+        page = client.get("/tokens").text
+        found = re.search(r'name="csrf" value="(\w+)"', page)
+        assert found is not None
+        form = {"csrf": found[1], "name": "mine", "scopes": "reports:read"}
+        for headers in (address, {**address, "X-CSRF-Token": found[1]}):
+            for path in ("/api/v1/surveys", "/surveys", "/tokens", "/account"):
+                assert client.get(path, headers={**headers, **program}).status_code in (400, 401)
+            made = client.post("/tokens", data=form, headers={**headers, **program})
+            assert made.status_code in (400, 401)
+        for name in ("localhost", "LOCALHOST", "[::1]"):
+            answer = client.get("/api/v1/surveys", headers={"Host": f"{name}:{port}", **program})
+            assert answer.status_code == 200

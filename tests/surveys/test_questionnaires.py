@@ -48,10 +48,11 @@ def sheet(rows: list[list[str]]) -> str:
     return f'<worksheet xmlns="urn:x"><sheetData>{cells}</sheetData></worksheet>'
 
 
-def workbook(sheets: dict[str, str]) -> bytes:
-    """Return a spreadsheet with these sheets."""
+def workbook(sheets: dict[str, str], *, named: tuple[str, ...] = ()) -> bytes:
+    """Return a spreadsheet with these sheets; of more names than sheets the rest name the last."""
     names = "".join(
-        f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>' for n, name in enumerate(sheets, 1)
+        f'<sheet name="{name}" sheetId="{n}" r:id="rId{min(n, len(sheets))}"/>'
+        for n, name in enumerate(named or sheets, 1)
     )
     relations = "".join(
         f'<Relationship Id="rId{n}" Target="worksheets/sheet{n}.xml"/>'
@@ -313,6 +314,32 @@ def test_a_small_file_that_unpacks_to_much_is_refused() -> None:
     assert len(content) < 1_000_000
     with pytest.raises(UnreadableFile, match="unpacks to more than"):
         import_questionnaire(content)
+
+
+def test_a_sheet_that_is_named_many_times_is_refused() -> None:
+    """A spreadsheet of some kilobytes whose many sheets are one part is not read as often."""
+    names = ("survey", *(f"s{n}" for n in range(1, 2_000)))
+    content = workbook({"survey": sheet([["type", "name"], ["note", "n"]])}, named=names)
+    with pytest.raises(UnreadableFile, match="two of its sheets are one part"):
+        import_questionnaire(content)
+
+
+def test_a_long_text_that_many_cells_name_is_refused() -> None:
+    """Cells that all name one long text are counted with its letters, as often as they name it."""
+    cells = '<row><c t="str"><v>type</v></c><c t="str"><v>name</v></c></row>'
+    cells += '<row><c t="s"><v>0</v></c><c t="s"><v>0</v></c></row>' * 200
+    content = workbook({"survey": f"<worksheet><sheetData>{cells}</sheetData></worksheet>"})
+    texts = f"<sst><si><t>{'a' * 100_000}</t></si></sst>"
+    with pytest.raises(UnreadableFile, match="10 million letters"):
+        import_questionnaire(with_part(content, "xl/sharedStrings.xml", texts.encode()))
+
+
+def with_part(content: bytes, name: str, part: bytes) -> bytes:
+    """Return a spreadsheet with one more part."""
+    made = io.BytesIO(content)
+    with zipfile.ZipFile(made, "a", zipfile.ZIP_DEFLATED) as book:
+        book.writestr(name, part)
+    return made.getvalue()
 
 
 values = st.recursive(

@@ -287,7 +287,7 @@ def _mturk_answer(text: Any) -> Any:
         return text
     try:
         held = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     while isinstance(held, list | dict) and len(held) == 1:
         value = held[0] if isinstance(held, list) else next(iter(held.values()))

@@ -27,6 +27,8 @@ STANDARD = Path("-")
 _ENDINGS = ".csv, .csv.gz, .parquet, .xlsx, .json or .jsonl"
 _SEPARATED = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _PARQUET_MAGIC = b"PAR1"
+# A table of JSON with more cells has values in at least one of so many.
+_MOST_CELLS, _MOST_CELLS_FOR_ONE = 10_000_000, 20
 _QUOTED = pa_csv.WriteOptions(quoting_style="needed")
 
 
@@ -376,6 +378,13 @@ def _read_json(path: Path) -> pa.Table:
     """Read objects as rows; a key that is absent is no value."""
     rows = json_rows(path)
     names = dict.fromkeys(name for row in rows for name in row)
+    cells, filled = len(rows) * len(names), sum(map(len, rows))
+    # Rows that have no key in common come to a table as large as the square of the file.
+    if cells > _MOST_CELLS and cells > filled * _MOST_CELLS_FOR_ONE:
+        raise UnreadableFile(
+            f"{path} has {len(rows):,} rows with {len(names):,} different keys, and nearly no row "
+            "has the key of another; expected the same keys in each row."
+        )
     return to_arrow({name: [row.get(name) for row in rows] for name in names})
 
 
@@ -402,7 +411,7 @@ def json_rows(path: Path) -> list[dict[str, Any]]:
         else:
             found = json.loads(text)
             rows = found if isinstance(found, list) else [found]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # no JSON, or nested too deeply
         where = f"row {len(rows) + 1}: " if lines else ""
         raise UnreadableFile(f"{path} cannot be read: {where}{error}") from error
     odd = next((place for place, row in enumerate(rows, 1) if not isinstance(row, dict)), None)

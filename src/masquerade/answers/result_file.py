@@ -48,7 +48,7 @@ def read_result(path: str | Path) -> Any:
     try:
         data = path.read_bytes()
         content = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError) as error:
         raise UnreadableFile(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise UnreadableFile(f"{path} holds no result; expected a file that save() wrote.")

@@ -103,7 +103,7 @@ class LedgerFile:
             held = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UnreadableFile(
                 f"{self.path} cannot be read ({type(error).__name__}); it is what this computer "
                 "has spent, so nothing is answered without it. Restore it from a backup."

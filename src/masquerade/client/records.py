@@ -38,7 +38,7 @@ class Records:
             record = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UnreadableFile(f"{path} cannot be read: {type(error).__name__}.") from error
         if not isinstance(record, dict) or "step" not in record:
             raise UnreadableFile(f"{path} is not a record of a participation.")

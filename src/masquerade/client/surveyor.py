@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from masquerade.client.connection import Connection, Waiting, token_of
-from masquerade.errors import ParameterError, UnreadableFile
+from masquerade.errors import ParameterError, ServerUnavailable, UnreadableFile
 from masquerade.exact.number import in_range, one_of
 
 if TYPE_CHECKING:
@@ -283,7 +283,13 @@ class Surveyor:
         content = self._connection.as_program(
             self._token, method, path, body, key=key, match=match, waiting=self._waiting
         )
-        found: Mapping[str, Any] = json.loads(content) if content else {}
+        try:
+            found: Mapping[str, Any] = json.loads(content) if content else {}
+        except (ValueError, RecursionError):  # no JSON, or nested too deeply
+            raise ServerUnavailable(
+                f"{self._connection.url} does not answer like a Masquerade server; check the "
+                "address."
+            ) from None
         return found
 
 

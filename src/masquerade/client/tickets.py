@@ -134,7 +134,7 @@ class Tickets:
             kept = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UnreadableFile(f"{path} cannot be read: {type(error).__name__}.") from error
         if not isinstance(kept, dict) or "hash" not in kept:
             raise UnreadableFile(f"{path} is not the file of a ticket.")

@@ -113,7 +113,7 @@ def read_codebook(path: str | Path) -> Codebook:
                 raise SchemaError(f"{path} has no codebook in its metadata; give one as a file.")
             return Codebook.from_json(json.loads(found))
         return Codebook.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, pa.ArrowInvalid, ValueError) as error:
+    except (OSError, pa.ArrowInvalid, ValueError, RecursionError) as error:
         if isinstance(error, SchemaError):
             raise
         raise UnreadableFile(f"{path} cannot be read as a codebook: {error}") from error

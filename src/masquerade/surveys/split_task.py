@@ -23,6 +23,11 @@ COLLECTION = CollectionJobReq(BatchSelector(LEADER_SELECTED))
 # DAP's aggregation job extension that names the batch.
 _LEADER_SELECTED_BATCH = 1
 _HASH = re.compile(r"[0-9a-f]{64}")
+# Of a text that another server sent: no JSON, nested too deeply, or of other values.
+_UNREADABLE = (
+    *(MasqueradeError, ValueError, RecursionError),
+    *(ArithmeticError, LookupError, TypeError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class TaskTerms:
             # A whole number that every reader of JSON reads alike.
             canonical = terms.text() == text and hashes and type(terms.expires) is int
             canonical = canonical and 0 < terms.expires < 2**53
-        except (MasqueradeError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+        except _UNREADABLE as error:
             raise BrokenPromise("the terms of the task cannot be read.") from error
         if not canonical:
             raise BrokenPromise("the terms of the task are not in their canonical form.")

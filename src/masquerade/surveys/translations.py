@@ -176,21 +176,21 @@ def _from_po(text: str, codes: list[str]) -> dict[str, dict[str, str]]:
 
 def _message(part: str) -> dict[str, str]:
     """Return the fields of one message of a catalogue."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     key = ""
     for line in part.split("\n"):
         line = line.strip()
         if line.startswith("#,") and "fuzzy" in line:
-            found["fuzzy"] = "yes"
+            found["fuzzy"] = ["yes"]
         if line.startswith("#") or not line:
             continue
         name, _, rest = line.partition(" ")
         if name in ("msgctxt", "msgid", "msgstr"):
             key, line = name, rest
-            found[key] = ""
+            found[key] = []
         if key:
-            found[key] += "".join(map(_unescaped, _PO_STRING.findall(line)))
-    return found
+            found[key] += map(_unescaped, _PO_STRING.findall(line))
+    return {name: "".join(pieces) for name, pieces in found.items()}
 
 
 def _unescaped(text: str) -> str:

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from sqlalchemy import select
-from tests.server.parties.pairs import Pair
+from tests.server.parties.pairs import HELPER_KEY, OPERATOR, Pair
 from tests.server.parties.test_helper_operation import visitor
+from tests.serving import serving
 
 from masquerade.server.db.tables import SETTING
+from masquerade.server.helper_app import create_helper_app
+from masquerade.server.operations.run import address
 from masquerade.server.parties.operator_sessions import session_id
+from masquerade.server.settings import Settings
 
 pytestmark = pytest.mark.both_databases
 
@@ -155,3 +159,25 @@ def test_a_link_lets_one_browser_in(pair: Pair, day: list[str]) -> None:
         with pair.helper.engine.connect() as connection:
             kept = str(connection.execute(select(SETTING.c.key, SETTING.c.value)).all())
         assert secret not in kept
+
+
+def test_the_cookie_is_for_https_alone_where_the_public_address_is(database_url: str) -> None:
+    """Behind a proxy whose word on https is not trusted, the setting says what browsers use."""
+    settings = Settings(
+        database_url,
+        "https://helper.example.org",
+        server_key=HELPER_KEY,
+        helper_operator=OPERATOR,
+        helper=True,
+        shutdown_seconds=5,
+    )
+    host = {"Host": "helper.example.org"}
+    app = create_helper_app(settings)
+    with serving(app, settings) as (bound, _), visitor(address(bound)) as browser:
+        link = app.state.services.sessions.new_link()
+        entered = browser.get(link, headers=host, follow_redirects=False)
+        cookie = entered.headers["set-cookie"]
+        assert cookie.startswith("__Host-masquerade-helper=")
+        assert "Secure" in cookie
+        secret = cookie.partition(";")[0]
+        assert browser.get("/", headers={**host, "Cookie": secret}).status_code == 200

@@ -18,7 +18,12 @@ from masquerade.errors import ParameterError, WrongState
 from masquerade.server import Services
 from masquerade.server.db.single_flight import SingleFlight
 from masquerade.server.results import relations
-from masquerade.server.results.relations import Relations, relatable, relation_view
+from masquerade.server.results.relations import (
+    Relations,
+    relatable,
+    relation_table,
+    relation_view,
+)
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Choice, Number, Question, Rating, SeveralOf
 from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL, OfferedLevel
@@ -285,3 +290,12 @@ def test_two_parties_tell_odds_from_one_table_of_all(sqlite_services: Services) 
     turned = related.found(record, "food", ["ill"])
     assert turned["model"] == "multinomial"
     assert turned["sentence"].startswith("These answers do not tell whether people who answered")
+
+
+def test_no_text_of_a_table_is_a_formula() -> None:
+    """Ids and options that begin like a formula are texts in a spreadsheet; numbers stay numbers."""
+    term = {"name": "=ill", "answer": "=1+1", "estimate": -1.5, "error": 1, "low": -2, "high": 1}
+    term |= {"p": 0.5, "masked": True}
+    table = relation_table({"terms": [term], "naive": [term]})
+    [_, row] = csv.reader(io.StringIO(table))
+    assert row[:3] == ["'=ill", "'=1+1", "-1.5"]

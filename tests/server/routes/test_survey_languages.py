@@ -42,5 +42,17 @@ def test_a_draft_is_translated_on_its_page(site: Site) -> None:
     assert "de" not in drafts.draft(token, team=FIRST_TEAM).document.languages.texts
 
 
+def test_a_form_with_a_field_for_each_text_is_read(site: Site) -> None:
+    """A survey of a thousand texts is translated on one page, however the form is sent."""
+    page = site.owner.post("/surveys/new", data={"template": "pick"})
+    base = f"/surveys/{page.url.path.split('/')[2]}/languages"
+    site.owner.post(f"{base}/list", data={"first": "en", "add": "de"})
+    many = {f"de nothing{n}": "x" for n in range(1_200)}
+    csrf = site.owner.headers.pop("X-CSRF-Token")
+    sent = site.owner.post(base, data={"csrf": csrf, "de title": "Titel", **many})
+    assert sent.status_code == 200
+    assert "Titel" in sent.text
+
+
 def _version(site: Site, token: str) -> int:
     return site.services.drafts.draft(token, team=FIRST_TEAM).version

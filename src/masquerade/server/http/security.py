@@ -324,6 +324,14 @@ SECURE_COOKIE = "__Host-masquerade"
 SESSION_DAYS = 30
 
 
+def is_https(request: Request) -> bool:
+    """Return whether a browser made a request over https, perhaps to a proxy before us."""
+    public = urlsplit(request.app.state.settings.public_url or "")
+    return request.url.scheme == "https" or (
+        public.scheme == "https" and public.netloc == request.headers.get("host")
+    )
+
+
 def csrf_token(secret: str) -> str:
     """Return the token in the forms of a session; it tells nothing about the cookie."""
     return hmac.digest(secret.encode(), b"csrf", "sha256").hex()

@@ -290,7 +290,7 @@ class ArchiveReader:
         self._digest.update(line)
         try:
             return json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _changed("a line is no JSON") from error
 
     def _read(self) -> bytes:

@@ -361,6 +361,6 @@ def address_findings(url: str | None) -> Iterator[CheckResult]:
 def _is_health(body: bytes) -> bool:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("status") == "ok" and "version" in found

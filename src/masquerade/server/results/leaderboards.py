@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from masquerade.preference.standings import Standing
     from masquerade.results.typed_result import RankedItem, VotedLeaderboard
 
-#: Endings of files of votes; archives are left out, as a short one can unpack to any size.
-ENDINGS = (".csv", ".parquet", ".json", ".jsonl")
+#: Endings of files of votes; archives are left out, as a short one can unpack to any size, and
+#: Parquet is one: its pages are packed.
+ENDINGS = (".csv", ".json", ".jsonl")
 LARGEST_FILE = 8 * 1024 * 1024
 MOST_VOTES, MOST_ITEMS = 1_000_000, 500
 
@@ -121,13 +122,11 @@ def leaderboard_of_file(
     if ending is None:
         raise ParameterError(
             f"the file {name!r} ends in none of {', '.join(ENDINGS)}; save the table as one of "
-            "these."
+            "these, or run masquerade rank on a computer of yours."
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"votes{ending}"
         path.write_bytes(content)
-        if ending == ".parquet":
-            _require_few(_rows_of(path), MOST_VOTES, "votes")
         try:
             table = Battles.read(path, voter=voter or None)
         except UnreadableFile as error:
@@ -136,17 +135,6 @@ def leaderboard_of_file(
     _require_few(len(table), MOST_VOTES, "votes")
     _require_few(len(table.items), MOST_ITEMS, "items")
     return Leaderboard.fit(table, ties=ties)
-
-
-def _rows_of(path: Path) -> int:
-    """Return the number of rows that a Parquet file states: a short file can hold very many."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        return int(parquet.read_metadata(path).num_rows)
-    except (pa.ArrowException, OSError):
-        return 0  # reading it says what is wrong
 
 
 def _require_few(count: int, most: int, what: str) -> None:

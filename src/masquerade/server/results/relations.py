@@ -23,6 +23,7 @@ from masquerade.server.results.cache import ResultCache, is_large, require_finis
 from masquerade.server.results.figures import Axis, Row
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.surveys import Question
+from masquerade.surveys.characters import safe
 from masquerade.surveys.offered_levels import FEWEST_AT_LEVEL
 from masquerade.surveys.survey import Survey
 
@@ -396,4 +397,6 @@ def _number(value: float | None) -> str:
 
 
 def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return safe(value)  # an option can be written like a formula
     return "" if value is None else value

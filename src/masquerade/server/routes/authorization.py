@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Security
 from fastapi.concurrency import run_in_threadpool
@@ -17,7 +17,13 @@ from masquerade.errors import Forbidden, MasqueradeError, Unauthenticated
 from masquerade.server.accounts.accounts import Account
 from masquerade.server.accounts.teams import Team
 from masquerade.server.http.pages import render, translation
-from masquerade.server.http.security import COOKIE, csrf_token, same_origin, session_secret
+from masquerade.server.http.security import (
+    COOKIE,
+    csrf_token,
+    is_https,
+    same_origin,
+    session_secret,
+)
 from masquerade.server.services import Services
 from masquerade.server.surveys.drafts import Draft
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -25,6 +31,11 @@ from masquerade.server.surveys.survey_records import SurveyRecord
 CSRF_FIELD, CSRF_HEADER = "csrf", "X-CSRF-Token"
 _READING = ("GET", "HEAD", "OPTIONS")
 _BEARER = "bearer "
+#: The form is read here, once for all: that of a survey's translations has a field for each text.
+MOST_FIELDS = 20_000
+#: Names of this computer. Any other can be made to lead here by whoever owns it, and a page of that
+#: name would be of one origin with the demonstration (DNS rebinding).
+_THIS_COMPUTER = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 
 # For the interface's description alone: who asks is decided below.
 _TOKEN = Security(
@@ -151,7 +162,9 @@ def actor_of(request: Request) -> Actor | None:
         known = services.credentials.by_session(secret) if secret else None
         csrf = csrf_token(secret)
     # With a header that does not hold nobody is the owner, not even here.
-    if known is None and request.app.state.settings.demo and not authorization:
+    host = request.headers.get("host", "")
+    shown = request.app.state.settings.demo and _THIS_COMPUTER.fullmatch(host)
+    if known is None and shown and not authorization:
         owner = services.teams.first_owner()
         known = None if owner is None else services.credentials.by_account(owner)
         csrf = csrf_token(services.values.secret("demo_key"))
@@ -176,14 +189,6 @@ def base_address(request: Request) -> str:
     return public or str(request.base_url).rstrip("/")
 
 
-def is_https(request: Request) -> bool:
-    """Return whether a browser made a request over https, perhaps to a proxy before us."""
-    public = urlsplit(request.app.state.settings.public_url or "")
-    return request.url.scheme == "https" or (
-        public.scheme == "https" and public.netloc == request.headers.get("host")
-    )
-
-
 def require_own_page(request: Request) -> None:
     """Refuse a change that a page of somebody else asks for, by `Forbidden`."""
     if not same_origin(request):
@@ -195,7 +200,7 @@ async def _check_form(request: Request, expected: str) -> None:
     # Scripts of our pages send the header, forms the field.
     token = request.headers.get(CSRF_HEADER)
     if token is None:
-        field = (await request.form()).get(CSRF_FIELD)
+        field = (await request.form(max_fields=MOST_FIELDS)).get(CSRF_FIELD)
         token = field if isinstance(field, str) else ""
     right = hmac.compare_digest(token.encode(), expected.encode())
     # The origin is checked first, because its refusal says more to who was led here.

@@ -25,7 +25,7 @@ from masquerade.errors import (
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import render
 from masquerade.server.http.problem import wants_json
-from masquerade.server.http.security import csrf_token, same_origin
+from masquerade.server.http.security import csrf_token, is_https, same_origin
 from masquerade.server.parties.helper_page import task_address, task_view
 from masquerade.server.parties.helper_proposals import Proposal
 from masquerade.server.parties.helper_services import HelperServices
@@ -225,7 +225,7 @@ def enter(services: InHelper, request: Request, token: str = "") -> Response:
     if secret is None:
         return RedirectResponse("/", 303)
     response = RedirectResponse("/", 303)
-    https = request.url.scheme == "https"
+    https = is_https(request)
     response.set_cookie(
         _SECURE_COOKIE if https else _COOKIE,
         secret,
@@ -337,7 +337,7 @@ def _require_own_form(services: HelperServices, request: Request, csrf: str) -> 
 
 def _operator(services: HelperServices, request: Request) -> str | None:
     """Return the secret of the operator's session, where the request has one that lasts."""
-    name = _SECURE_COOKIE if request.url.scheme == "https" else _COOKIE
+    name = _SECURE_COOKIE if is_https(request) else _COOKIE
     secret: Any = request.cookies.get(name, "")
     return secret if secret and services.sessions.use(secret) else None
 

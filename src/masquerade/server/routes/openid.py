@@ -17,9 +17,10 @@ from masquerade.errors import (
     Unauthenticated,
 )
 from masquerade.server.accounts.openid import RETURN_PATH, TICKET_SECONDS
+from masquerade.server.http.security import is_https
 from masquerade.server.routes.accounts import HERE, account_page, confirm
 from masquerade.server.routes.audit import audited
-from masquerade.server.routes.authorization import Member, actor_of, base_address, is_https
+from masquerade.server.routes.authorization import Member, actor_of, base_address
 from masquerade.server.routes.dependencies import InServices
 from masquerade.server.routes.forms import Text, form
 from masquerade.server.routes.sign_in import (

@@ -16,13 +16,12 @@ from masquerade.server.accounts.passkeys import Site, installed
 from masquerade.server.http.bodies import StrictBody
 from masquerade.server.http.pages import render
 from masquerade.server.http.rate_limit import Attempts
-from masquerade.server.http.security import forget_cookie, session_secret, set_cookie
+from masquerade.server.http.security import forget_cookie, is_https, session_secret, set_cookie
 from masquerade.server.routes.audit import audited
 from masquerade.server.routes.authorization import (
     Member,
     actor_of,
     base_address,
-    is_https,
     require_own_page,
 )
 from masquerade.server.routes.dependencies import InServices

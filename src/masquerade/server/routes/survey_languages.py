@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from masquerade.errors import InvalidDocument, MasqueradeError, NotFound, UnreadableFile
 from masquerade.server.routes.audit import audited
-from masquerade.server.routes.authorization import Actor, require
+from masquerade.server.routes.authorization import MOST_FIELDS, Actor, require
 from masquerade.server.routes.forms import form, page
 from masquerade.server.surveys.drafts import Draft
 from masquerade.surveys.languages import LANGUAGE_NAMES, LANGUAGE_TAG
@@ -25,7 +25,6 @@ from masquerade.surveys.translations import (
 )
 
 PAGE = "/surveys/{token}/languages"
-_MOST_FIELDS = 20_000
 
 routes = APIRouter(include_in_schema=False)
 Writer = Annotated[Actor, Depends(require("survey:write"))]
@@ -38,7 +37,7 @@ def most_body(path: str) -> int | None:
 
 async def _fields(request: Request, _: Writer) -> dict[str, Any]:
     """Return the fields of the form, and the content of its file."""
-    fields: FormData = await request.form(max_fields=_MOST_FIELDS)
+    fields: FormData = await request.form(max_fields=MOST_FIELDS)
     try:
         file = fields.get("file")
         content = await file.read() if isinstance(file, UploadFile) else b""

@@ -21,6 +21,7 @@ _MOST_PARTS = 2_000
 _MOST_NODES = 1_000_000
 _MOST_DEPTH = 200
 _MOST_COLUMNS, _MOST_ROWS, _MOST_CELL = 500, 20_000, 100_000
+_MOST_TEXT = 10_000_000  # letters in all cells of a book together
 _CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 
 
@@ -72,9 +73,21 @@ def read_xml(content: bytes) -> Node:
     Raises `UnreadableFile`: it is no XML, or it has a document type, which could name entities that
     grow without limit or lead to other files.
     """
+    return _read_xml(content, _Left())
+
+
+@dataclass(slots=True)
+class _Left:
+    """What may still be read of a file: elements of XML in all its parts, letters in all cells."""
+
+    nodes: int = _MOST_NODES
+    letters: int = _MOST_TEXT
+
+
+def _read_xml(content: bytes, left: _Left) -> Node:
     parser = expat.ParserCreate(namespace_separator=" ")
     root = Node("", {})
-    stack, count = [root], 0
+    stack = [root]
 
     def refuse(*_: object) -> None:
         raise UnreadableFile(
@@ -83,9 +96,8 @@ def read_xml(content: bytes) -> Node:
         )
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal count
-        count += 1
-        if count > _MOST_NODES or len(stack) > _MOST_DEPTH:
+        left.nodes -= 1
+        if left.nodes < 0 or len(stack) > _MOST_DEPTH:
             raise UnreadableFile("the file has too many or too deeply nested elements.")
         plain = {key.rpartition(" ")[2]: value for key, value in attributes.items()}
         node = Node(name.rpartition(" ")[2], plain)
@@ -148,8 +160,10 @@ def read_sheets(content: bytes) -> dict[str, list[dict[str, str]]]:
     """Return the sheets of a spreadsheet (.xlsx): rows by the names in the first row.
 
     Names of sheets and columns are in lower case. Read without a library for spreadsheets: a
-    stranger's file is unpacked within limits, and its XML has no document type.
+    stranger's file is unpacked within limits, and its XML has no document type. The limits are of
+    the whole book.
     """
+    left = _Left()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as book:
             _require_small(book)
@@ -158,10 +172,10 @@ def read_sheets(content: bytes) -> dict[str, list[dict[str, str]]]:
                 raise UnreadableFile(
                     "the file is a ZIP archive and no spreadsheet; choose the .xlsx file itself."
                 )
-            strings = _strings(book) if "xl/sharedStrings.xml" in names else []
+            strings = _strings(book, left) if "xl/sharedStrings.xml" in names else []
             return {
-                title.strip().lower(): _rows(read_xml(book.read(path)), strings)
-                for title, path in _sheet_paths(book)
+                title.strip().lower(): _rows(_read_xml(book.read(path), left), strings, left)
+                for title, path in _sheet_paths(book, left)
                 if path in names
             }
     except (
@@ -183,20 +197,28 @@ def _require_small(book: zipfile.ZipFile) -> None:
         raise UnreadableFile("the spreadsheet has a password; save it without one.")
 
 
-def _sheet_paths(book: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
-    relations = read_xml(book.read("xl/_rels/workbook.xml.rels"))
+def _sheet_paths(book: zipfile.ZipFile, left: _Left) -> Iterator[tuple[str, str]]:
+    relations = _read_xml(book.read("xl/_rels/workbook.xml.rels"), left)
     targets = {
         one.attributes.get("Id", ""): one.attributes.get("Target", "") for one in relations.children
     }
-    sheets = read_xml(book.read("xl/workbook.xml")).first("sheets")
+    sheets = _read_xml(book.read("xl/workbook.xml"), left).first("sheets")
+    named: set[str] = set()
     for sheet in sheets.children if sheets else []:
         target = targets.get(sheet.attributes.get("id", ""), "").lstrip("/")
-        yield sheet.attributes.get("name", ""), target if target[:3] == "xl/" else f"xl/{target}"
+        path = target if target[:3] == "xl/" else f"xl/{target}"
+        if path in named:  # it would be unpacked and read as often as it is named
+            raise UnreadableFile(
+                f"the file cannot be read: two of its sheets are one part, {path}."
+            )
+        named.add(path)
+        yield sheet.attributes.get("name", ""), path
 
 
-def _strings(book: zipfile.ZipFile) -> list[str]:
-    root = read_xml(book.read("xl/sharedStrings.xml"))
-    return [_text_of(one) for one in root.all("si")]
+def _strings(book: zipfile.ZipFile, left: _Left) -> list[str]:
+    root = _read_xml(book.read("xl/sharedStrings.xml"), left)
+    # Cut once: each cell that names a text then holds the same one, and no copy of it.
+    return [_text_of(one)[:_MOST_CELL] for one in root.all("si")]
 
 
 def _text_of(node: Node) -> str:
@@ -206,7 +228,7 @@ def _text_of(node: Node) -> str:
     return "".join((*direct, *runs))
 
 
-def _rows(sheet: Node, strings: list[str]) -> list[dict[str, str]]:
+def _rows(sheet: Node, strings: list[str], left: _Left) -> list[dict[str, str]]:
     data = sheet.first("sheetData")
     names: dict[int, str] = {}
     rows: list[dict[str, str]] = []
@@ -216,6 +238,12 @@ def _rows(sheet: Node, strings: list[str]) -> list[dict[str, str]]:
             found = _CELL.fullmatch(cell.attributes.get("r", ""))
             column = _column(found[1]) if found else place
             text = _cell(cell, strings)[:_MOST_CELL]
+            left.letters -= len(text)  # many cells can name one long text
+            if left.letters < 0:
+                raise UnreadableFile(
+                    f"the cells hold more than {_MOST_TEXT / 1e6:.0f} million letters; no "
+                    "questionnaire does."
+                )
             if text.strip() and column < _MOST_COLUMNS:
                 cells[column] = text
         if not names:

@@ -52,7 +52,7 @@ class SavedFolder:
         head = self.path / _HEAD
         try:
             facts = json.loads(head.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UnreadableFile(
                 f"{self.path} holds no {self.kind} ({error}); name the folder that save() wrote."
             ) from error
