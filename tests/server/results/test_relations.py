@@ -293,7 +293,7 @@ def test_two_parties_tell_odds_from_one_table_of_all(sqlite_services: Services) 
 
 
 def test_no_text_of_a_table_is_a_formula() -> None:
-    """Ids and options that begin like a formula are texts in a spreadsheet; numbers stay numbers."""
+    """Ids and options that begin like a formula are texts in spreadsheets, and numbers numbers."""
     term = {"name": "=ill", "answer": "=1+1", "estimate": -1.5, "error": 1, "low": -2, "high": 1}
     term |= {"p": 0.5, "masked": True}
     table = relation_table({"terms": [term], "naive": [term]})
