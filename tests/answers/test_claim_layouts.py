@@ -237,3 +237,28 @@ def test_a_table_of_other_content_is_not_taken_for_annotators(rows: dict[str, li
         pytest.raises(SchemaError, match="'worker'"),
     ):
         Claims.from_frame(rows)
+
+
+CHOICE = {"from_name": "label", "type": "choices", "value": {"choices": ["good"]}}
+GOOD = {"id": 1, "annotations": [{"completed_by": 1, "result": [CHOICE]}]}
+
+
+@pytest.mark.parametrize(
+    ("layout", "rows"),
+    [
+        ("label-studio", [GOOD, {"id": 2, "annotations": [None]}]),
+        ("label-studio", [GOOD, {"id": 2, "annotations": {"a": 1}}]),
+        ("label-studio", [GOOD, {"id": 2, "annotations": [{"result": 5}]}]),
+        ("label-studio", [GOOD, {"id": 2, "annotations": [{"result": ["x"]}]}]),
+        ("label-studio", [GOOD, {"annotations": [{"result": [CHOICE]}]}]),
+        ("prodigy", [{"_task_hash": 1, "answer": "accept"}, {"answer": "accept"}]),
+        ("argilla", [{"id": 1, "responses": {"q": []}}, {"id": 2, "responses": {"q": [3]}}]),
+        ("doccano", [{"id": 1, "annotations": []}, {"id": 2, "annotations": [{"label": 1}]}]),
+    ],
+)
+def test_rows_of_another_form_are_named(tmp_path: Path, layout: str, rows: list[Any]) -> None:
+    """A null, a text or number in place of an object, and a lacking field, end in a sentence."""
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(rows))
+    with pytest.raises(SchemaError, match=r"odd\.json, row 2: it is not as "):
+        Claims.read(path, columns=ClaimColumns(layout=layout))

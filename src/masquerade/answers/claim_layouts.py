@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from masquerade.answers.frames import Frame, column_names, is_json, json_rows, read_table, to_arrow
-from masquerade.errors import SchemaError
+from masquerade.errors import MasqueradeError, SchemaError
 from masquerade.exact.number import one_of
 
 #: Names of the column of labels or numbers in a table of claims; the first that is there is read.
@@ -45,6 +45,9 @@ _MOST_WIDE_LABELS = 20
 
 Row = Mapping[str, Any]
 Claim = tuple[Any, Any, Any]  # task, worker, label
+
+# Errors of rows whose values are of other types than a layout has, or which lack a field.
+_OTHER_FORM = (AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +111,35 @@ class ClaimColumns:
         there = set(names)
         return next((one.name for one in LAYOUTS if one.marks(there)), None)
 
+    def _read(self, rows: Sequence[Row], layout: Layout, called: str) -> list[Claim]:
+        """Return the claims of rows; a row that is not of the layout is named in the error."""
+        try:
+            return list(layout.claims(rows, self))
+        except MasqueradeError:
+            raise
+        except _OTHER_FORM as error:  # a list, text or number stands where an object is expected
+            odd = (n for n, row in enumerate(rows, start=1) if not self._reads(row, layout))
+            number = next(odd, None)
+            where = "" if number is None else f", row {number}"
+            raise SchemaError(
+                f"{called}{where}: it is not as {layout.tool} have it ({type(error).__name__}: "
+                f"{error}); export it anew, or name the columns with "
+                "ClaimColumns(layout='long', ...)."
+            ) from error
+
+    def _reads(self, row: Row, layout: Layout) -> bool:
+        try:
+            list(layout.claims([row], self))
+        except MasqueradeError:  # of one row alone some fields cannot be told
+            return True
+        except _OTHER_FORM:
+            return False
+        return True
+
     def _converted(self, rows: Sequence[Row], names: Sequence[str], called: str) -> pa.Table:
         name = self._found(names)
         layout = next(one for one in LAYOUTS if one.name == name)
-        claims = list(layout.claims(rows, self))
+        claims = self._read(rows, layout, called)
         left = len(rows) - len(claims)
         less = f"; {left} of {len(rows)} rows hold none" if layout.a_row_a_claim and left else ""
         warnings.warn(

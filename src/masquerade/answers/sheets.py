@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 import warnings
+import zlib
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile
 
 import pyarrow as pa
 
-from masquerade.errors import MissingExtra, UnreadableFile
+from masquerade.errors import MasqueradeError, MissingExtra, UnreadableFile
 
 _MOST_ROWS = 2**20 - 1  # of a sheet, beside the names
 _WHOLE = 2**53  # whole numbers up to this are exact in a spreadsheet
 _BATCH = 1 << 14
+# A file that is no archive, lacks a part, or holds broken XML (an error of its own kind of syntax).
+_BROKEN = (OSError, BadZipFile, LookupError, ValueError, TypeError, ParseError, zlib.error)
 _MOST_TITLES = 2  # rows above the names: a title, and an empty row
 
 Cell = str | int | float | bool | None
@@ -40,7 +44,7 @@ def read_sheet(path: Path) -> pa.Table:
     openpyxl = _library()
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (OSError, BadZipFile, KeyError, ValueError) as error:
+    except _BROKEN as error:
         raise UnreadableFile(f"{path} cannot be read as a spreadsheet: {error}") from error
     try:
         filled = [sheet for sheet in book.worksheets if any(_rows(sheet))]
@@ -51,6 +55,10 @@ def read_sheet(path: Path) -> pa.Table:
                 "one sheet, or export it as CSV."
             )
         return _table(filled[0], path)
+    except MasqueradeError:
+        raise
+    except _BROKEN as error:  # rows are read one by one, so some faults are found here
+        raise UnreadableFile(f"{path} cannot be read as a spreadsheet: {error}") from error
     finally:
         book.close()
 
@@ -58,7 +66,13 @@ def read_sheet(path: Path) -> pa.Table:
 def _rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a sheet up to the last that holds anything."""
     empty: list[tuple[Any, ...]] = []
-    for row in sheet.iter_rows(values_only=True):
+    for number, row in enumerate(sheet.iter_rows(values_only=True)):
+        # A cell may name any row, and all rows before it are made.
+        if number > _MOST_ROWS:
+            raise UnreadableFile(
+                f"the sheet {sheet.title!r} has a cell below row {_MOST_ROWS + 1:,}, the last that "
+                "a sheet has; save the file anew."
+            )
         if all(cell is None for cell in row):
             empty.append(row)
             continue
