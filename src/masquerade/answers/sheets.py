@@ -43,24 +43,25 @@ def read_sheet(path: Path) -> pa.Table:
     """
     openpyxl = _library()
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except _BROKEN as error:
-        raise UnreadableFile(f"{path} cannot be read as a spreadsheet: {error}") from error
-    try:
-        filled = [sheet for sheet in book.worksheets if any(_rows(sheet))]
-        if len(filled) != 1:
-            names = ", ".join(repr(sheet.title) for sheet in filled) or "none"
-            raise UnreadableFile(
-                f"{path} has {len(filled)} sheets that hold cells ({names}); expected one. Keep "
-                "one sheet, or export it as CSV."
-            )
-        return _table(filled[0], path)
+        # Opened here, as the library leaves a file open that it cannot read.
+        with path.open("rb") as file:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            return _only_table(book, path)
     except MasqueradeError:
         raise
-    except _BROKEN as error:  # rows are read one by one, so some faults are found here
+    except _BROKEN as error:
         raise UnreadableFile(f"{path} cannot be read as a spreadsheet: {error}") from error
-    finally:
-        book.close()
+
+
+def _only_table(book: Any, path: Path) -> pa.Table:
+    filled = [sheet for sheet in book.worksheets if any(_rows(sheet))]
+    if len(filled) != 1:
+        names = ", ".join(repr(sheet.title) for sheet in filled) or "none"
+        raise UnreadableFile(
+            f"{path} has {len(filled)} sheets that hold cells ({names}); expected one. Keep "
+            "one sheet, or export it as CSV."
+        )
+    return _table(filled[0], path)
 
 
 def _rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
