@@ -31,6 +31,7 @@ HALF = 0.5
 _TINY = 1e-300
 _STEPS = 200
 _PRECISION = 1e-13
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +170,9 @@ class Side:
             step = (wanted - mean) / np.maximum(rate, _TINY)
             # far out the mean gap hardly rises: steps are kept within a factor
             a = np.clip(a + step, a / 8, a * 64)
-            if ((np.abs(step) <= _PRECISION * a) | ~inside).all():
+            # where many are far below the top, no step is as small: the gap is right to a rounding
+            right = np.abs(wanted - mean) <= _ROUNDING * wanted
+            if ((np.abs(step) <= _PRECISION * a) | right | ~inside).all():
                 break
         return np.asarray((self.count / (a[..., None] + self.gap)).sum(axis=-1))
 
