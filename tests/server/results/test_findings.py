@@ -16,6 +16,8 @@ from tests.surveys.small_surveys import define
 from masquerade.errors import NotFound, ParameterError, WrongState
 from masquerade.results import Weighting, all_differences, group_comparisons, weighted_result
 from masquerade.server import Services
+from masquerade.server.http.page_words import page_words
+from masquerade.server.http.service_messages import in_language
 from masquerade.server.results.groups import comparable
 from masquerade.server.surveys.forecast import live_margins
 from masquerade.server.surveys.survey_records import SurveyRecord
@@ -57,6 +59,7 @@ def test_groups_are_the_librarys_and_are_kept(sqlite_services: Services) -> None
     assert all(one.endswith(" *") for one in table.sure)
     family = sum(len(one.differences) for one in found)
     assert f" Of {family} differences that were looked at together" in view.words
+    assert f"Von {family} Unterschieden" in in_language(page_words("de"))(view.words)
     mean = view.of("r")
     assert mean is not None
     assert mean.columns == ["Mean"]
