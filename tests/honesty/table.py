@@ -14,6 +14,7 @@ from scipy.stats import binom
 from tests.honesty import (
     compared,
     crowds,
+    doubts,
     error_parts,
     kinds,
     languages,
@@ -23,6 +24,7 @@ from tests.honesty import (
     released,
     sentences,
     simulated,
+    weighted_kinds,
 )
 
 Rates = Callable[[int, int], Mapping[str, float]]
@@ -334,6 +336,14 @@ ROWS = (
         quick=20,
     ),
     Row(
+        "weighted ticks, numbers, promoters, mean ranks, shares of those who answer",
+        "the 95 % interval holds",
+        "raked to two margins; weights of 1 to 4; 5 % tick; 60, 300, 1,000 in clear and masked",
+        (),
+        weighted_kinds.coverage,
+        quick=20,
+    ),
+    Row(
         "error by who answered, and error by masks or noise",
         "masks have no part in clear and one wherever there are any; squares add to the whole",
         "all kinds, plain and weighted; half in clear; 1 and 20 people, most say the same",
@@ -418,6 +428,24 @@ ROWS = (
         one_by_one.honest_reports,
         promised=0.001,
         errors=True,
+    ),
+    Row(
+        "notice that some reports of a question cannot be trusted",
+        "said of at most one in a thousand questions of honest devices",
+        "seven kinds; all alike, any answers, both ends; 20 and 400 people at two levels",
+        (),
+        doubts.false_notices,
+        promised=0.001,
+        errors=True,
+    ),
+    Row(
+        "notice that some reports of a question cannot be trusted, where devices do not mask",
+        "names the question and no other, with counts that are so, in 98 of 100",
+        "seven kinds; 500 people say the same; all or half of them do not mask one answer",
+        (),
+        doubts.due_notices,
+        promised=0.98,
+        quick=14,
     ),
     Row(
         "headline of a question",
