@@ -238,22 +238,43 @@ def enter(services: InHelper, request: Request, token: str = "") -> Response:
     return response
 
 
+def _own_form(services: InHelper, request: Request, csrf: Annotated[str, Form()] = "") -> str:
+    """Return the secret of the operator's session; refuse a form from another page."""
+    secret = _operator(services, request)
+    if secret is None:
+        raise Unauthenticated("open the one-time link of this helper first; its log prints one.")
+    if not same_origin(request) or not _same(csrf, csrf_token(secret)):
+        raise Forbidden("this form was not filled in on the helper's own page; open it here.")
+    return secret
+
+
+def _operator(services: HelperServices, request: Request) -> str | None:
+    """Return the secret of the operator's session, where the request has one that lasts."""
+    name = _SECURE_COOKIE if is_https(request) else _COOKIE
+    secret: Any = request.cookies.get(name, "")
+    return secret if secret and services.sessions.use(secret) else None
+
+
+def _same(given: str, expected: str) -> bool:
+    # As bytes: texts that are not ASCII cannot be compared in constant time.
+    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+
+
+#: The secret of the operator's session, of a form that was filled in on the helper's own page.
+OwnForm = Annotated[str, Depends(_own_form)]
+
+
 @pages.post("/sign-out")
-def sign_out(services: InHelper, request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-    secret = _require_own_form(services, request, csrf)
+def sign_out(services: InHelper, secret: OwnForm) -> Response:
     services.sessions.end(session_id(secret))
     return RedirectResponse("/", 303)
 
 
 @pages.post("/sessions/end")
 def end_sessions(
-    services: InHelper,
-    request: Request,
-    session: Annotated[str, Form(max_length=64)] = "",
-    csrf: Annotated[str, Form()] = "",
+    services: InHelper, secret: OwnForm, session: Annotated[str, Form(max_length=64)] = ""
 ) -> Response:
     """End one other session, or where none is named all others."""
-    secret = _require_own_form(services, request, csrf)
     if session:
         services.sessions.end(session)
     else:
@@ -263,13 +284,8 @@ def end_sessions(
 
 @pages.post("/tasks/{task}/decision")
 def decide(
-    services: InHelper,
-    request: Request,
-    task: TaskId,
-    decision: Annotated[str, Form()],
-    csrf: Annotated[str, Form()] = "",
+    services: InHelper, _: OwnForm, task: TaskId, decision: Annotated[str, Form()]
 ) -> Response:
-    _require_own_form(services, request, csrf)
     if decision not in ("approve", "refuse"):
         raise Forbidden("choose to approve or to refuse.")
     services.tasks.decide(task, approve=decision == "approve")
@@ -278,25 +294,15 @@ def decide(
 
 @pages.post("/leaders")
 def new_token(
-    services: InHelper,
-    request: Request,
-    name: Annotated[str, Form()],
-    csrf: Annotated[str, Form()] = "",
+    services: InHelper, request: Request, secret: OwnForm, name: Annotated[str, Form()]
 ) -> Response:
-    secret = _require_own_form(services, request, csrf)
     token = services.access.new_leader_token(name)
     # Answered at once and not by way of another address: it is shown this once.
     return _overview(services, request, secret, token=token, token_name=name.strip())
 
 
 @pages.post("/leaders/revocation")
-def revoke(
-    services: InHelper,
-    request: Request,
-    name: Annotated[str, Form()],
-    csrf: Annotated[str, Form()] = "",
-) -> Response:
-    _require_own_form(services, request, csrf)
+def revoke(services: InHelper, _: OwnForm, name: Annotated[str, Form()]) -> Response:
     services.access.revoke(name)
     return RedirectResponse("/", 303)
 
@@ -323,28 +329,6 @@ def _overview(
         ],
     }
     return render(request, "helper/tasks.html", {**shown, **more})
-
-
-def _require_own_form(services: HelperServices, request: Request, csrf: str) -> str:
-    """Return the secret of the operator's session; refuse a form from another page."""
-    secret = _operator(services, request)
-    if secret is None:
-        raise Unauthenticated("open the one-time link of this helper first; its log prints one.")
-    if not same_origin(request) or not _same(csrf, csrf_token(secret)):
-        raise Forbidden("this form was not filled in on the helper's own page; open it here.")
-    return secret
-
-
-def _operator(services: HelperServices, request: Request) -> str | None:
-    """Return the secret of the operator's session, where the request has one that lasts."""
-    name = _SECURE_COOKIE if is_https(request) else _COOKIE
-    secret: Any = request.cookies.get(name, "")
-    return secret if secret and services.sessions.use(secret) else None
-
-
-def _same(given: str, expected: str) -> bool:
-    # As bytes: texts that are not ASCII cannot be compared in constant time.
-    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
 
 
 # A survey opened at its second party's address: the app from the helper's own disk, of which the
