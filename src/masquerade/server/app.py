@@ -59,6 +59,7 @@ from masquerade.server.routes import (
     app_shell,
     audit,
     completion_codes,
+    draft_pages,
     front,
     health,
     invitations,
@@ -117,6 +118,7 @@ for _part in (
     leaderboards.routes,
     surveys.routes,
     survey_languages.routes,
+    draft_pages.routes,
     survey_pages.routes,
     two_parties.helpers,
     two_parties.surveys,
@@ -274,7 +276,7 @@ def _add_middleware(
 
 @cache
 def _most_body(path: str) -> int | None:
-    sizes = (leaderboards, survey_languages, survey_pages)
+    sizes = (leaderboards, survey_languages, draft_pages)
     return next(filter(None, (one.most_body(path) for one in sizes)), None)
 
 
