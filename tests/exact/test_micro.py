@@ -148,6 +148,16 @@ def test_of_bound_adds_the_error_and_rounds_up() -> None:
     assert Micro.of_bound(math.inf, error=0) == INFINITE_LOSS == Micro.of_bound(1, error=math.inf)
 
 
+def test_integers_of_numpy_multiply_as_pythons_do() -> None:
+    """No multiple of an amount or loss wraps round, or is refused, by the type of its number."""
+    amount, times = Micro(10**6), 2**62
+    for number in (np.int64(times), np.uint64(times)):
+        assert amount * number == Micro(times * 10**6)
+        assert (pure_loss(amount) * number).pure == times * 10**6
+    assert amount * np.uint8(255) == Micro(255 * 10**6)
+    assert pure_loss(amount) * np.int32(3) == pure_loss(amount) * 3
+
+
 def test_a_loss_is_frozen_and_hashable() -> None:
     """Amounts are values: equal ones are one key, and none can be changed."""
     assert len({Micro(1), Micro(1), Micro(2)}) == 2

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from masquerade.server.surveys.document import read_document
 from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.surveys.questionnaires import Imported, import_questionnaire
 from masquerade.surveys.questionnaires.logic import UnreadableLogic, read_logic
+from masquerade.surveys.questionnaires.marked_text import read_text
 from masquerade.surveys.questionnaires.safe_files import MOST_BYTES
 from masquerade.surveys.survey import Survey
 
@@ -332,6 +334,29 @@ def test_a_long_text_that_many_cells_name_is_refused() -> None:
     texts = f"<sst><si><t>{'a' * 100_000}</t></si></sst>"
     with pytest.raises(UnreadableFile, match="10 million letters"):
         import_questionnaire(with_part(content, "xl/sharedStrings.xml", texts.encode()))
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<![", "<!", "<?", "<!<!---->--", "<a ", "</"])
+def test_html_that_never_ends_is_read_in_one_pass(piece: str, monkeypatch: Any) -> None:
+    """What is not closed is looked for once, and not from each beginning to the end."""
+    looked: list[int] = []
+    own = HTMLParser.parse_html_declaration
+
+    def counted(self: Any, at: int) -> int:
+        looked.append(at)
+        return int(own(self, at))
+
+    monkeypatch.setattr(HTMLParser, "parse_html_declaration", counted)
+    text, _ = read_text("before" + piece * 20_000, marked=True)
+    assert text.startswith("before")
+    assert not looked
+
+
+def test_comments_and_declarations_are_left_out() -> None:
+    """Nothing of them is shown, what stands between them is; an open comment hides the rest."""
+    html = "<!DOCTYPE html><!-- a > b --><p>one <![if !mso]>two<![endif]--><?xml x?> three</p>"
+    assert read_text(html)[0] == "one two three"
+    assert read_text("5 < 6 <!-- x <!-- y --> and <!-- z")[0] == "5 < 6 and"
 
 
 def with_part(content: bytes, name: str, part: bytes) -> bytes:

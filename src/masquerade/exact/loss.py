@@ -180,7 +180,8 @@ what that costs.
         )
 
     def __mul__(self, times: int) -> Loss:
-        if not whole(times, "times", low=0):
+        times = whole(times, "times", low=0)  # as Python's own integer: numpy's wrap round
+        if not times:
             return no_loss(relation=self.relation, unit=self.unit)
         orders = tuple(times * amount for amount in self.orders)
         return Loss(self.relation, self.unit, times * self.pure, orders, times * self.clock)

@@ -133,6 +133,8 @@ class Amount(AsNumber):
         return type(self)(self.micro + other.micro)
 
     def __mul__(self, times: int) -> Self:
+        # As Python's own integer: numpy's wrap round.
+        times = operator.index(times)
         return type(self)(self.micro * times if times else 0)
 
     __rmul__ = __mul__

@@ -21,6 +21,8 @@ _LOST = {
     "object": "an embedded object",
     "input": "a field",
 }
+_DECLARATION = re.compile(r"<[!?][^<>]*>")
+_OPEN = re.compile(r"<(?=[!?])")
 _PIPED = re.compile(r"\$\{[^{}]*\}|\{(?=[^{}\s])[^{}]*\}")
 
 
@@ -84,7 +86,7 @@ def read_text(html: str, *, marked: bool = False) -> tuple[str, list[str]]:
     ('Hello …', ['a picture', 'text that the other tool fills in'])
     """
     reader = _Reader(marked=marked)
-    reader.feed(html[:MOST_HTML])
+    reader.feed(_without_declarations(html[:MOST_HTML]))
     reader.close()
     text = unicodedata.normalize("NFC", "".join(reader.parts))
     lost = reader.lost
@@ -99,6 +101,18 @@ def read_text(html: str, *, marked: bool = False) -> tuple[str, list[str]]:
     lines = [" ".join(line.split()) for line in text.split("\n")]
     whole = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     return re.sub(r"\*\*\s*\*\*|(?<!\*)\*\s+\*(?!\*)", "", whole), lost
+
+
+def _without_declarations(html: str) -> str:
+    """Return HTML without comments, document types and the like, of which nothing is shown.
+
+    The parser looks for the end of each that is not closed in all that follows, which takes a time
+    that grows with the square of the length, and some it cannot read at all.
+    """
+    first, *others = html.split("<!--")
+    # What follows a beginning and has no end is within the comment still.
+    text = first + "".join(piece.partition("-->")[2] for piece in others)
+    return _OPEN.sub("&lt;", _DECLARATION.sub("", text))
 
 
 def _allowed(text: str) -> str:
