@@ -150,12 +150,12 @@ def test_of_bound_adds_the_error_and_rounds_up() -> None:
 
 def test_integers_of_numpy_multiply_as_pythons_do() -> None:
     """No multiple of an amount or loss wraps round, or is refused, by the type of its number."""
-    amount, times = Micro(10**6), 2**62
-    for number in (np.int64(times), np.uint64(times)):
-        assert amount * number == Micro(times * 10**6)
-        assert (pure_loss(amount) * number).pure == times * 10**6
-    assert amount * np.uint8(255) == Micro(255 * 10**6)
-    assert pure_loss(amount) * np.int32(3) == pure_loss(amount) * 3
+    amount, loss = Micro(10**6), pure_loss(Micro(10**6))
+    # Of the types a person's number of answers has in a table of numpy.
+    numbers: list[Any] = [np.int64(2**62), np.uint64(2**62), np.uint8(255), np.int32(3)]
+    for number in numbers:
+        assert amount * number == Micro(int(number) * 10**6)
+        assert loss * number == loss * int(number)
 
 
 def test_a_loss_is_frozen_and_hashable() -> None:
