@@ -13,6 +13,7 @@ from tests.answers.claim_rows import rows_of
 from masquerade.answers import Claims
 from masquerade.answers.claim_layouts import LAYOUTS, ClaimColumns, layout_names
 from masquerade.errors import ParameterError, SchemaError
+from masquerade.exact.number import quantity
 from masquerade.truth.inference_options import LAYOUTS as NAMED
 
 Rows = list[tuple[str, str, str]]
@@ -170,7 +171,7 @@ def test_what_was_taken_is_said(
         Claims.read(_written(tmp_path / name, content))
     (told,) = [str(one.message) for one in said if "is read as separated" not in str(one.message)]
     assert tool in told
-    assert f"{len(claims)} claims" in told
+    assert quantity(len(claims), "claim") in told
 
 
 def test_every_layout_is_tried_and_can_be_named() -> None:

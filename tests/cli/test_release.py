@@ -206,3 +206,15 @@ def test_an_empty_value_names_the_way_out(run: Run, tmp_path: Path) -> None:
     assert "--missing drop" in done.err
     assert "null=True" not in done.err
     assert run(*words, "--missing", "drop").code == 0
+
+
+def test_intervals_that_are_the_whole_range_are_noted(run: Run, numbers: Path) -> None:
+    """Where nothing is said of the answers, a note says so; with a large epsilon there is none."""
+    out = numbers.with_name("out.csv")
+    options = ("--domain", 0, 10, "--step", 1, "--out", out, "--json")
+    said = run("release", numbers, "--epsilon", "0.001", *options)
+    assert "note: in every row of the summary all intervals are the whole range" in said.err
+    assert said.json["silent_rows"] == 2
+    plain = run("release", numbers, "--epsilon", "500", *options)
+    assert "whole range" not in plain.err
+    assert plain.json["silent_rows"] == 0

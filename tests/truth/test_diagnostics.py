@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from masquerade.answers import Claims
 from masquerade.truth import MajorityVote
-from masquerade.truth.diagnostics import components, similar_labels
+from masquerade.truth.diagnostics import components, remarks_on, similar_labels
 
 
 def test_groups_that_share_nothing_are_told_apart() -> None:
@@ -117,3 +117,21 @@ def test_letters_that_nobody_sees_make_no_other_label(letter: str) -> None:
 def test_format_marks_that_are_seen_make_another_label() -> None:
     """The Arabic sign of a number is a format mark, but by Unicode it is shown: labels differ."""
     assert similar_labels(["a", "\u0600a"]) == []
+
+
+def test_one_is_no_plural() -> None:
+    """Remarks on one task or worker are of one, and on several of several."""
+    rows = [("a", "x"), ("a", "y"), ("b", "x"), ("c", "x"), ("c", "y"), ("a", "z")]
+    claims = {
+        "task": [task for task, _ in rows],
+        "worker": [worker for _, worker in rows],
+        "label": ["no", "yes", "no", "no", "yes", "yes"],
+    }
+    said = {one.code: one.text for one in remarks_on(Claims.from_frame(claims))}
+    assert said == {
+        "SINGLE_ANSWER": "1 task has one answer only",
+        "SEEN_ONCE": "1 worker answered one task only; their quality is the crowd's",
+    }
+    claims["task"][0] = "d"
+    said = {one.code: one.text for one in remarks_on(Claims.from_frame(claims))}
+    assert said["SINGLE_ANSWER"] == "2 tasks have one answer only"

@@ -419,7 +419,7 @@ def test_what_cannot_be_fitted_is_refused(tmp_path: Path) -> None:
             fit_partitions(partitions, GLAD(), engine=engine)
         with pytest.raises(ParameterError, match="is for 3 options, the claims have 2"):
             fit_partitions(partitions, engine=engine, mechanism=RandomizedResponse(3, epsilon=1))
-        with pytest.raises(ParameterError, match="cannot mask 'no answer', which 1 claims are"):
+        with pytest.raises(ParameterError, match="cannot mask 'no answer', which 1 claim is"):
             fit_partitions(partitions, engine=engine, mechanism=RandomizedResponse(2, epsilon=1))
         found = fit_partitions(partitions, engine=engine)
         with pytest.raises(InputError, match="no task has both"):

@@ -259,7 +259,7 @@ def test_writing_anew_keeps_mechanisms(tmp_path: Path) -> None:
             {"level": ["low", "high"], "label": [1, None]},
             LEVELS,
             ParameterError,
-            "cannot mask 'no answer', which 1 claims are",
+            "cannot mask 'no answer', which 1 claim is",
         ),
         (
             {"level": ["two", "two"]},

@@ -15,7 +15,7 @@ from masquerade.answers.result import Result
 from masquerade.errors import ParameterError
 from masquerade.exact import Micro
 from masquerade.exact.loss import Loss, no_loss
-from masquerade.exact.number import largest_whole
+from masquerade.exact.number import largest_whole, quantity
 from masquerade.exact.pairs import Pair
 from masquerade.mechanisms import LEVELS, DiscreteGaussian
 
@@ -167,7 +167,7 @@ def _split_in_words(count: int) -> tuple[str, ...]:
     # Both truths: the amounts above hold while one party of each pair is honest.
     if not count:
         return ()
-    responses = "1 response lies" if count == 1 else f"{count} responses lie"
+    responses = quantity(count, "response lies", "responses lie")
     return (
         f"{responses} with two parties, in halves. That holds as long as one of the two is honest: "
         "should both put their halves together, they read these answers as if sent in clear.",

@@ -13,6 +13,7 @@ from masquerade.accounting.cost import Cost
 from masquerade.errors import BrokenChain, ClearDisclosureRefused, InsufficientBudget
 from masquerade.exact import INFINITE_LOSS, NO_LOSS, Micro
 from masquerade.exact.loss import Whole, no_loss
+from masquerade.exact.number import quantity
 
 #: What an entry that only states caps costs.
 NOTHING = Cost("", (), NO_LOSS, no_loss())
@@ -271,9 +272,9 @@ def refusal(
     caps = balance.caps
     if cost.clear > balance.residual_clear:
         return ClearDisclosureRefused(
-            f"this survey asks for {cost.clear} answers in clear and this participant allows "
-            f"{balance.residual_clear} more of {caps.clear}. Ask with a mechanism that masks, "
-            "or choose others with masquerade select.",
+            f"this survey asks for {quantity(cost.clear, 'answer')} in clear and this participant "
+            f"allows {balance.residual_clear} more of {caps.clear}. Ask with a mechanism that "
+            "masks, or choose others with masquerade select.",
             needed=cost.clear,
             residual=balance.residual_clear,
         )
@@ -309,5 +310,5 @@ def _spent_on(paid: Sequence[Entry], reserved: int) -> str:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         parts.append(f"spent on {', '.join(names[:_NAMED])}{more}")
     if reserved:
-        parts.append(f"reserved for {reserved} {'response' if reserved == 1 else 'responses'}")
+        parts.append(f"reserved for {quantity(reserved, 'response')}")
     return f" ({', '.join(parts)})" if parts else ""

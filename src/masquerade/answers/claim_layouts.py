@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from masquerade.answers.frames import Frame, column_names, is_json, json_rows, read_table, to_arrow
 from masquerade.errors import MasqueradeError, SchemaError
-from masquerade.exact.number import one_of
+from masquerade.exact.number import one_of, quantity
 
 #: Names of the column of labels or numbers in a table of claims; the first that is there is read.
 LABEL_COLUMNS = ("label", "answer", "value")
@@ -143,7 +143,8 @@ class ClaimColumns:
         left = len(rows) - len(claims)
         less = f"; {left} of {len(rows)} rows hold none" if layout.a_row_a_claim and left else ""
         warnings.warn(
-            f"{called} is read as {layout.tool}: {len(claims)} claims{less}.", stacklevel=2
+            f"{called} is read as {layout.tool}: {quantity(len(claims), 'claim')}{less}.",
+            stacklevel=2,
         )
         columns = zip(*claims, strict=True) if claims else ((), (), ())
         return to_arrow(

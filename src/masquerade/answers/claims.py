@@ -26,7 +26,7 @@ from masquerade.answers.frames import (
 from masquerade.answers.result import Result
 from masquerade.errors import DuplicateClaim, EmptyTable, ParameterError, SchemaError
 from masquerade.exact.arrays import Codes, Flags, Integers
-from masquerade.exact.number import one_of
+from masquerade.exact.number import one_of, quantity
 
 Duplicates = Literal["error", "first", "last", "all"]
 Missing = Literal["error", "drop"]
@@ -215,10 +215,10 @@ class Claims(Result):
         return len(self.task)
 
     def __repr__(self) -> str:
-        values = "numeric" if self.options is None else f"{self.n_options} options"
+        values = "numeric" if self.options is None else quantity(self.n_options, "option")
         return (
-            f"Claims({len(self)} claims of {self.n_workers} workers "
-            f"on {self.n_tasks} tasks, {values})"
+            f"Claims({quantity(len(self), 'claim')} of {quantity(self.n_workers, 'worker')} on "
+            f"{quantity(self.n_tasks, 'task')}, {values})"
         )
 
     def with_values(self, value: NDArray[Any], *, null: bool | None = None) -> Claims:

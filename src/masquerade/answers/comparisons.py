@@ -32,7 +32,7 @@ from masquerade.answers.frames import Frame, plain_column, read_table, to_arrow,
 from masquerade.answers.result import Result
 from masquerade.errors import DuplicateVoter, EmptyTable, InvalidRecord, ParameterError, SchemaError
 from masquerade.exact.arrays import Codes, Floats, Integers
-from masquerade.exact.number import in_range
+from masquerade.exact.number import in_range, quantity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -385,10 +385,11 @@ class Comparisons(Result):
         return len(self.difference)
 
     def __repr__(self) -> str:
-        what = f"{self.n_features} features"
+        what = quantity(self.n_features, "feature")
         if self.items is not None and not self.features:
-            what = f"{len(self.items)} items"
-        return f"Comparisons({len(self)} records of {self.n_voters} voters, {what})"
+            what = quantity(len(self.items), "item")
+        voters = quantity(self.n_voters, "voter")
+        return f"Comparisons({quantity(len(self), 'record')} of {voters}, {what})"
 
     def _take(self, rows: Integers) -> Comparisons:
         def taken(codes: NDArray[Any] | None) -> NDArray[Any] | None:

@@ -13,6 +13,7 @@ import typer
 
 from masquerade.cli.options import AsJson, Config, WorkerCount
 from masquerade.cli.terminal import show
+from masquerade.exact.number import quantity
 
 if TYPE_CHECKING:
     from masquerade.server.parties.helper_page import TaskView
@@ -208,7 +209,7 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> None:
         show({"tasks": found}, as_json=True, title="Tasks")
         return
     for one in found:
-        count = f"{one['reports']} {'report' if one['reports'] == 1 else 'reports'}"
+        count = quantity(int(str(one["reports"])), "report")
         _say(f"{str(one['task'])[:12]}  {one['state']:<10}  {one['title']}  ({count})")
     if not found:
         _say("No survey was proposed yet.")
@@ -431,7 +432,7 @@ def _services(settings: Settings, *, change: bool = False) -> Iterator[HelperSer
 
 
 def _surveys(count: int) -> str:
-    return f"{count} approved {'survey' if count == 1 else 'surveys'}"
+    return quantity(count, "approved survey")
 
 
 def _say(text: str) -> None:

@@ -21,6 +21,7 @@ from masquerade.cli.preference_options import (
 )
 from masquerade.cli.terminal import show
 from masquerade.errors import ParameterError
+from masquerade.exact.number import quantity
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -242,7 +243,7 @@ def _for_people(board: Leaderboard, result: Mapping[str, object]) -> dict[str, o
     summary: dict[str, object] = {"statement": board.statement, "leaderboard": lines}
     more = len(board.standings) - _MOST_LINES
     if more > 0:
-        summary["more"] = f"{more} items more: --out and --json have all"
+        summary["more"] = f"{quantity(more, 'item')} more: --out and --json have all"
     summary["may be first"] = ", ".join(board.first) or "nobody knows"
     summary["votes"] = _votes(board)
     if board.voters:

@@ -9,6 +9,7 @@ import typer
 
 from masquerade.cli.options import AsJson, choice
 from masquerade.cli.terminal import p_value, show_rows
+from masquerade.exact.number import quantity
 
 if TYPE_CHECKING:
     from masquerade.analysis import FitOptions, Regression
@@ -240,8 +241,9 @@ def _print(fit: Regression, *, as_json: bool) -> None:
         rows.append((name, *map(_number, numbers), p, "" if naive is None else _number(naive)))
     show_rows(console, heads, rows, lines=False)
     unit = _UNITS[fit.model].format(outcome=fit.outcome, answers=fit.answers)
+    people = quantity(fit.people, "person", "people")
     console.print(
-        f"{fit.model}, {fit.people:,} people; estimates in {unit}, intervals of "
+        f"{fit.model}, {people}; estimates in {unit}, intervals of "
         f"{100 * fit.confidence:.0f} %; a dash: these answers cannot tell the number",
         markup=False,
         highlight=False,

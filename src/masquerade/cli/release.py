@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from masquerade.cli.options import AsJson, ClaimsFile, choice
-from masquerade.cli.terminal import ask_back, show
+from masquerade.cli.terminal import ask_back, note, show
+from masquerade.exact.number import quantity
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -176,6 +177,7 @@ def release(
         duplicates=cast("Duplicates", duplicates),
     )
     ask_back(published.guarantee)
+    _note_silence(published, parameters)
     files = published.write(out)
     result = _facts(published, parameters, as_json=json)
     result["files"], result["out"] = [str(path) for path in files], str(out)
@@ -188,6 +190,17 @@ def release(
         result["report"] = str(report)
     result["seconds"] = round(time.perf_counter() - started, 3)
     show(result, as_json=json, title="Release")
+
+
+def _note_silence(published: Release, parameters: ReleaseParameters) -> None:
+    """Say of how many objects nothing is learnt."""
+    silent, rows = published.silent_rows(parameters.public_domain), published.summary.num_rows
+    if silent:
+        of = "every row" if silent == rows else f"{silent:,} of {quantity(rows, 'row')}"
+        note(
+            f"in {of} of the summary all intervals are the whole range, so that nothing is said "
+            "of the answers. More claims of an object, or a larger --epsilon, narrow them."
+        )
 
 
 def _write_page(report: Path, published: Release, errors: Any) -> None:
@@ -218,6 +231,7 @@ def _facts(
         "released": published.rows.num_rows,
         "for": parameters.aim,
         "mean_within": published.half_width("mean"),
+        "silent_rows": published.silent_rows(parameters.public_domain),
         "guarantee": in_form(published.guarantee),
         "for_the_collector": dict(published.collector),
     }

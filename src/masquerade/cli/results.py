@@ -10,6 +10,7 @@ import typer
 
 from masquerade.cli.options import AsJson, choice
 from masquerade.cli.terminal import p_value, show_rows
+from masquerade.exact.number import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -258,7 +259,8 @@ def _show(result: SurveyResult) -> None:
         f"{'not counted' if one.responses is None else one.responses} at {one.name}"
         for one in result.levels
     )
-    console.print(f"[bold]{_plain(result.title)}[/bold]: {result.responses} people ({levels})")
+    people = quantity(result.responses, "person", "people")
+    console.print(f"[bold]{_plain(result.title)}[/bold]: {people} ({levels})")
     console.print(f"intervals of {result.confidence:.0%}")
     for question in result.questions:
         view = Table(title=_plain(question.text), title_justify="left")
@@ -331,7 +333,9 @@ def _headline(question: QuestionResult) -> str:
     said, people = sentence(question), question.precision.people
     if question.headline.kind != "interval":
         return _plain(said)
-    more = "more people alone do not help" if people is None else f"{people:,} people"
+    more = (
+        "more people alone do not help" if people is None else quantity(people, "person", "people")
+    )
     return _plain(f"{said}, wider than a quarter of the range; to bring it there: {more}")
 
 

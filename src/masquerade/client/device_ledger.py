@@ -35,6 +35,7 @@ from masquerade.errors import (
     UnreadableFile,
 )
 from masquerade.exact import MICRO, Guarantee, Micro
+from masquerade.exact.number import quantity
 
 _FORM = 1
 
@@ -252,8 +253,8 @@ class DeviceLedger:
         except ClearDisclosureRefused as error:
             self.release(server, key)
             raise ClearDisclosureRefused(
-                f"this survey asks for {error.needed} answers in clear and your device allows "
-                f"{error.residual} more; masquerade caps --clear changes that.",
+                f"this survey asks for {quantity(error.needed, 'answer')} in clear and your device "
+                f"allows {error.residual} more; masquerade caps --clear changes that.",
                 needed=error.needed,
                 residual=error.residual,
             ) from error

@@ -47,6 +47,17 @@ def exact(value: NumberLike, name: str) -> Fraction | float:
         raise ParameterError(f"{name} is {value!r}, expected a number.", field=name) from error
 
 
+def quantity(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun: `one` of one, `many` of all others.
+
+    Examples
+    --------
+    >>> quantity(1, "worker"), quantity(0, "worker"), quantity(1200, "person", "people")
+    ('1 worker', '0 workers', '1,200 people')
+    """
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
 def finite(value: NumberLike, name: str) -> Fraction:
     """Return `value` as a fraction; refuse infinity."""
     number = exact(value, name)

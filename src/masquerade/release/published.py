@@ -16,6 +16,7 @@ from masquerade.answers.frames import write_table
 from masquerade.answers.result import UNPUBLISHED, Result
 from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats
+from masquerade.release.domain import Domain
 from masquerade.release.guarantee import guarantee_json
 from masquerade.release.intervals import QUANTILES
 from masquerade.release.measurement import Measured
@@ -79,6 +80,17 @@ class Release(Result):
             return float("nan")
         low, high = (self.summary[f"{figure}_{end}"].to_numpy() for end in ("low", "high"))
         return float(np.median(high - low)) / 2
+
+    def silent_rows(self, domain: Domain) -> int:
+        """Return the number of rows of the summary in which every interval is the whole range."""
+        if not self.summary.num_rows:
+            return 0
+        low, high = domain.ends(self.summary["task"].combine_chunks())
+        silent = np.ones(self.summary.num_rows, dtype=bool)
+        for name in ("mean", *(f"q{round(100 * one)}" for one in QUANTILES)):
+            least, most = (self.summary[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
+            silent &= (least <= low) & (most >= high)
+        return int(silent.sum())
 
     def codebook(self) -> dict[str, object]:
         """Return the settings, the guarantee and the meaning of the files, as a JSON object."""

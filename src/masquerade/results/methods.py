@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from masquerade.estimation import WITHIN
+from masquerade.exact.number import quantity
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.question_figures import QuestionResult
 from masquerade.results.two_party_result import epsilon_text, split_methods
@@ -94,12 +95,10 @@ def methods_text(result: SurveyResult) -> str:
     n, asked = result.responses, len(result.levels[0].mechanisms)
     if split:
         asked = len(result.questions)
-    people = "1 person" if n == 1 else f"{n:,} people"
-    questions = "1 question" if asked == 1 else f"{asked} questions"
-    if result.simulated:
-        people = "1 simulated person" if n == 1 else f"{n:,} simulated people"
+    made = "simulated " if result.simulated else ""
+    people = quantity(n, f"{made}person", f"{made}people")
     sentences = [
-        f"{people} answered a survey of {questions} ({quoted(result.title)}).",
+        f"{people} answered a survey of {quantity(asked, 'question')} ({quoted(result.title)}).",
         *(split_methods(result) if split else (_masking(result), _promise(result))),
         *_figures(result),
         *_checks(result),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from masquerade.errors import MissingExtra, ParameterError
+from masquerade.exact.number import quantity
 from masquerade.results.charts import Chart, question_charts
 from masquerade.results.columns import COLUMNS, NAMES
 from masquerade.results.headline import sentence
@@ -278,12 +279,12 @@ def report_pdf(result: SurveyResult, *, description: str = "") -> bytes:
     >>> report_pdf(result)[:4]
     b'%PDF'
     """
-    people = "person" if result.responses == 1 else "people"
+    people = quantity(result.responses, "person", "people")
     content = {
         "kind": "report",
         "title": result.title,
         "description": description,
-        "about": f"{result.responses} {people}; intervals of {100 * result.confidence:.0f} %.",
+        "about": f"{people}; intervals of {100 * result.confidence:.0f} %.",
         "footer": f"{result.title[:60]} · survey {result.hash[:16]} · Masquerade {result.version}",
         "charts": [one.to_json() for one in question_charts(result).values()],
         "method": methods_text(result),

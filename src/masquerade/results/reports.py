@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from masquerade.errors import InvalidReport, ParameterError, SchemaError
 from masquerade.exact.arrays import Integers
+from masquerade.exact.number import quantity
 from masquerade.mechanisms.device_mechanism import DeviceMechanism
 from masquerade.surveys.codebook import Codebook
 from masquerade.surveys.drawn_blocks import NOT_DRAWN
@@ -326,7 +327,9 @@ def report_table(
     lists: list[Sequence[int]] = list(reports)  # type: ignore[arg-type]
     for row, one in enumerate(lists, start=1):
         if len(one) != questions:
-            raise SchemaError(f"row {row} has {len(one)} reports for {questions} questions.")
+            raise SchemaError(
+                f"row {row} has {quantity(len(one), 'report')} for {questions} questions."
+            )
     return np.array(lists, dtype=np.int64).reshape(n, questions)
 
 

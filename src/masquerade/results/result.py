@@ -9,6 +9,7 @@ from importlib.metadata import version
 from masquerade.errors import ParameterError
 from masquerade.estimation.plausibility import FALSE_ALARM
 from masquerade.exact import Micro
+from masquerade.exact.number import quantity
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.results.cross_tables import FEWEST_IN_CELL
 from masquerade.results.labels import label_result
@@ -189,6 +190,6 @@ def _check_pool(pool: Mapping[str, int], counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
         if count > pool[name]:
             raise ParameterError(
-                f"{count} people answered at level {name!r} of whom the pool has {pool[name]}; "
-                "give the number of all who were asked."
+                f"{quantity(count, 'person', 'people')} answered at level {name!r} of whom the "
+                f"pool has {pool[name]}; give the number of all who were asked."
             )

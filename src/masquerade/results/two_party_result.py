@@ -13,6 +13,7 @@ from masquerade.aggregate.noise import TWO_PARTIES, SumNoise
 from masquerade.estimation import Quantile, shown_shares
 from masquerade.estimation.sums import SummedPeople
 from masquerade.exact import Micro
+from masquerade.exact.number import quantity
 from masquerade.results.forecasts import answering_share, forecast, split_people_for
 from masquerade.results.labels import labelling_items
 from masquerade.results.leaderboard import summed_leaderboards
@@ -278,7 +279,7 @@ def split_methods(result: SurveyResult) -> list[str]:
         "On each participant’s own device the answers were split into two shares with a proof that "
         "they are well-formed (Prio3; Corrigan-Gibbs and Boneh, 2017; Davis et al., 2023). Two "
         "parties checked the proofs and added up the shares without seeing an answer; "
-        f"{result.refused} responses were refused.",
+        f"{quantity(result.refused or 0, 'response was', 'responses were')} refused.",
         *named,
         "Each party added discrete Gaussian noise to its sums before it showed them (Canonne, "
         "Kamath and Steinke, 2020).",

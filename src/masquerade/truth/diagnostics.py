@@ -13,6 +13,7 @@ import numpy as np
 from masquerade.answers import Claims, Frame
 from masquerade.answers.result import Result
 from masquerade.exact.arrays import Codes, Integers
+from masquerade.exact.number import quantity
 
 _ENOUGH_TO_BE_CONSTANT = 5  # answers of a worker
 _ROUNDS = 8  # of a search for one component, before the general algorithm
@@ -154,22 +155,30 @@ def remarks_on(claims: Claims, groups: int | None = None) -> tuple[Remark, ...]:
 
     def add(code: str, count: int, text: str) -> None:
         if count:
-            remarks.append(Remark(code, text.format(count)))
+            remarks.append(Remark(code, text))
 
-    add("UNANSWERED", int((of_task == 0).sum()), "{} tasks have no answer and no value")
+    def counted(code: str, count: int, one: str, many: str) -> None:
+        add(code, count, quantity(count, one, many))
+
+    none = int((of_task == 0).sum())
+    nothing = "no answer and no value"
+    counted("UNANSWERED", none, f"task has {nothing}", f"tasks have {nothing}")
     if not len(answered):
         return tuple(remarks)
     add("ONE_TASK", int(claims.n_tasks == 1), "there is only one task; workers cannot be compared")
     add("ONE_WORKER", int((of_worker > 0).sum() == 1), "only one worker answered")
-    add("SINGLE_ANSWER", int((of_task == 1).sum()), "{} tasks have one answer only")
+    single = int((of_task == 1).sum())
+    counted("SINGLE_ANSWER", single, "task has one answer only", "tasks have one answer only")
     if claims.n_tasks > 1:
         once = int((of_worker == 1).sum())
-        add("SEEN_ONCE", once, "{} workers answered one task only; their quality is the crowd's")
+        text = "answered one task only; their quality is the crowd's"
+        counted("SEEN_ONCE", once, f"worker {text}", f"workers {text}")
     if bool((answered.value == answered.value[0]).all()):
         add("ALL_EQUAL", int(len(answered) > 1), "all answers are the same")
     else:
         constant = _constant(answered, of_worker)
-        add("CONSTANT_WORKER", constant, "{} workers gave one same answer to five tasks or more")
+        text = "gave one same answer to five tasks or more"
+        counted("CONSTANT_WORKER", constant, f"worker {text}", f"workers {text}")
     if claims.options is not None:
         alike = similar_labels(claims.options.to_pylist())
         text = "; ".join(", ".join(map(repr, group)) for group in alike[:_MOST_SHOWN])
@@ -180,7 +189,7 @@ def remarks_on(claims: Claims, groups: int | None = None) -> tuple[Remark, ...]:
             remarks.append(Remark("SIMILAR_LABELS", said))
     groups = components(claims).count if groups is None else groups
     if groups > 1:
-        add("DISCONNECTED", groups, "{} groups of workers and tasks share no answer")
+        add("DISCONNECTED", groups, f"{groups:,} groups of workers and tasks share no answer")
     return tuple(remarks)
 
 

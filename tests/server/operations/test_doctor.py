@@ -100,7 +100,7 @@ def test_a_quick_look_takes_as_long_whatever_there_is(
         event.listen(Engine, "before_cursor_execute", listen)
         found = {one.check: one for one in examine(Settings(url_of(furnished)), quick=True)}
         event.remove(Engine, "before_cursor_execute", listen)
-        assert "of 1 people" in found["ledger"].detail
+        assert "of 1 person:" in found["ledger"].detail
         assert "others were not looked at" in found["ledger"].detail
         assert {one for one in found if found[one].status == "skipped"} >= {"order", "surveys"}
         # Begun beyond the last account, it asks once more.

@@ -19,6 +19,7 @@ from sqlalchemy import Column, Connection, Engine, Row, Table, func, select, tup
 from masquerade.accounting import Ledger
 from masquerade.answers import Progress
 from masquerade.errors import BrokenChain, MasqueradeError
+from masquerade.exact.number import quantity
 from masquerade.server.audit.audit_log import teams_with_entries, verify_chain
 from masquerade.server.db.ledger_storage import LedgerTables
 from masquerade.server.db.partitions import PARTITIONED, lock_for_reading, postgresql_metadata
@@ -82,7 +83,8 @@ def ledger_findings(
     if broken > _MOST_TOLD:
         yield problem("ledger", f"{broken - _MOST_TOLD} more accounts are broken.")
     if not broken:
-        said = f"{entries} entries of {count} people: every chain and balance holds"
+        who = quantity(count, "person", "people")
+        said = f"{quantity(entries, 'entry', 'entries')} of {who}: every chain and balance holds"
         yield ok("ledger", f"{said}; others were not looked at." if sample else f"{said}.")
 
 
@@ -213,7 +215,9 @@ def party_findings(connection: Connection) -> Iterator[CheckResult]:
         )
     if not wrong:
         yield ok(
-            _NAME, f"{len(bound)} surveys between two parties; helper of {helping} approved tasks."
+            _NAME,
+            f"{quantity(len(bound), 'survey')} between two parties; helper of "
+            f"{quantity(helping, 'approved task')}.",
         )
 
 
@@ -231,13 +235,15 @@ def _faults(connection: Connection, row: Row[tuple[object, ...]]) -> Iterator[st
     )
     there = connection.execute(reports).scalar_one()
     if row.state in ENDED and there:
-        yield f"{there} sealed reports are left, although it has ended. Restart the server."
+        left = quantity(there, "sealed report is", "sealed reports are")
+        yield f"{left} left, although it has ended. Restart the server."
     responses = select(func.count()).where(
         PARTICIPATION.c.survey == row.survey, PARTICIPATION.c.state == SUBMITTED
     )
     sent = connection.execute(responses).scalar_one()
     if row.state == BOUND and sent != there:
-        yield f"{sent} responses have {there} sealed reports; some were lost. Restore a backup."
+        all_sent = quantity(sent, "response has", "responses have")
+        yield f"{all_sent} {quantity(there, 'sealed report')}; some were lost. Restore a backup."
 
 
 _CHECK: Final = "references"
@@ -274,8 +280,8 @@ def reference_findings(connection: Connection, *, sample: bool = False) -> Itera
             wrong = True
             yield problem(
                 _CHECK,
-                f"{orphans} rows of {table.name} name a {target.table.name} that is not there, as "
-                f"{min(missing)}. Restore a backup.",
+                f"{quantity(orphans, f'row of {table.name} names', f'rows of {table.name} name')} "
+                f"a {target.table.name} that is not there, as {min(missing)}. Restore a backup.",
             )
     if not wrong:
         said = f"{rows} rows of {tables} tables name only what is there"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, Engine, delete, select, update
 
 from masquerade.errors import NotEmpty, OperationError
+from masquerade.exact.number import quantity
 from masquerade.server.db.account_tables import ACCOUNT, DELIVERY, WEBHOOK
 from masquerade.server.db.engine import migrate
 from masquerade.server.db.party_tables import (
@@ -183,8 +184,9 @@ def end_tasks(connection: Connection, *, lost: bool, lose_answers: bool) -> int:
     ended = len(led) + sum(row.state == APPROVED for row in helped)
     if ended and not lose_answers:
         raise OperationError(
-            f"{ended} surveys between two parties are under way, and what people have answered "
-            "would be lost with their keys. Wait until they are added up, or look for the key; "
+            f"{quantity(ended, 'survey between two parties is', 'surveys between two parties are')}"
+            " under way, and what people have answered would be lost with their keys. Wait until "
+            "they are added up, or look for the key; "
             "--lose-answers ends them."
         )
     day = datetime.now(UTC).date().isoformat()

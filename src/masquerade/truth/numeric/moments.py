@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from masquerade.answers import Claims
 from masquerade.errors import ParameterError
 from masquerade.exact.arrays import Codes, Floats
+from masquerade.exact.number import quantity
 from masquerade.mechanisms import Mechanism
 from masquerade.truth.diagnostics import Remark, prior_only
 from masquerade.truth.estimator import check_not_negative
@@ -130,7 +131,10 @@ class Moments(NumericEstimator):
             np.clip(value + reach, *ends),
         )
         missing = int(np.isnan(value).sum())
-        text = f"{missing} tasks have too few answers behind the noise for a value"
+        text = (
+            f"{quantity(missing, 'task has', 'tasks have')} too few answers behind the noise for a "
+            "value"
+        )
         return NumericSolution(
             intervals, remarks=(Remark("INSUFFICIENT", text),) if missing else ()
         )

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from masquerade.answers import Claims
 from masquerade.errors import MixedTypes, ParameterError
+from masquerade.exact.number import quantity
 from masquerade.mechanisms import CategoricalMechanism, Mechanism, parse_mechanism
 from masquerade.truth.channel_view import Levels
 from masquerade.truth.report_mechanisms import ReportMechanisms, Sources
@@ -123,7 +124,8 @@ def check_domain(
             "mechanism."
         )
     if nulls and not mechanism.null:
+        said = quantity(nulls, "claim is", "claims are")
         raise ParameterError(
-            f"{mechanism} cannot mask 'no answer', which {nulls} claims are; use null=true, or "
+            f"{mechanism} cannot mask 'no answer', which {said}; use null=true, or "
             "remove such rows."
         )
