@@ -176,8 +176,7 @@ def release(
         missing=cast("Missing", missing),
         duplicates=cast("Duplicates", duplicates),
     )
-    ask_back(published.guarantee)
-    _note_silence(published, parameters)
+    _ask_back(published, parameters)
     files = published.write(out)
     result = _facts(published, parameters, as_json=json)
     result["files"], result["out"] = [str(path) for path in files], str(out)
@@ -192,8 +191,9 @@ def release(
     show(result, as_json=json, title="Release")
 
 
-def _note_silence(published: Release, parameters: ReleaseParameters) -> None:
-    """Say of how many objects nothing is learnt."""
+def _ask_back(published: Release, parameters: ReleaseParameters) -> None:
+    """Say where the guarantee protects hardly anything, and where the figures say nothing."""
+    ask_back(published.guarantee)
     silent, rows = published.silent_rows(parameters.public_domain), published.summary.num_rows
     if silent:
         of = "every row" if silent == rows else f"{silent:,} of {quantity(rows, 'row')}"
