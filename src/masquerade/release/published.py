@@ -18,8 +18,9 @@ from masquerade.exact import Guarantee
 from masquerade.exact.arrays import Floats
 from masquerade.release.guarantee import guarantee_json
 from masquerade.release.intervals import QUANTILES
+from masquerade.release.knots import Domain
 from masquerade.release.measurement import Measured
-from masquerade.release.parameters import LEVEL, Domain, ReleaseParameters
+from masquerade.release.parameters import LEVEL, ReleaseParameters
 from masquerade.release.summary import Summary, summaries_of
 
 #: Said where rows are: their noise is not in a standard error that is computed from them.
