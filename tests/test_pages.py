@@ -155,3 +155,25 @@ def test_pictures_have_words_and_nothing_else_to_load(path: Path) -> None:
     assert "script" not in tags
     assert "image" not in tags
     assert "prefers-color-scheme: dark" in text
+
+
+def test_methods_are_compared_by_the_measured_figures() -> None:
+    """The table of methods has the means, worst sets and calibrations of the benchmark."""
+    names = {"truth disc.": "truth-discovery", "DS": "dawid-skene", "combination": "x"}
+    names |= {"majority": "majority-vote", "weighted": "weighted-vote"}
+    names |= {"one-coin DS": "one-coin-dawid-skene", "combination": "bayesian-combination"}
+    measured: dict[str, list[float]] = {}
+    heads: list[str] = []
+    for line in (DOCS / "explanation" / "truth-accuracy.inc").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == "set":
+            heads = [names.get(one, one).lower() for one in cells[1:]]
+        elif cells[0] in ("**mean**", "**worst**", "**calibration**"):
+            for head, cell in zip(heads, cells[1:], strict=True):
+                measured.setdefault(head, []).append(float(cell))
+    page = (DOCS / "explanation" / "truth.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([-.\d]+) \| ([-.\d]+) \| ([-.\d]+) \|$", page, re.M)
+    assert len(rows) == 12
+    for name, *shown in rows:
+        # auto stands in two tables of the benchmark
+        assert [float(one) for one in shown] == pytest.approx(measured[name][:3], abs=6e-4)
