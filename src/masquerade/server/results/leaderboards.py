@@ -122,7 +122,7 @@ def leaderboard_of_file(
     if ending is None:
         raise ParameterError(
             f"the file {name!r} ends in none of {', '.join(ENDINGS)}; save the table as one of "
-            "these, or run masquerade rank on a computer of yours."
+            "these."
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"votes{ending}"
